@@ -10,7 +10,7 @@ import pytest
 
 pytest_plugins = ["served_app", "served_pages"]
 
-_WITH_LIBRARY = re.compile(r"\.app\.(library|ingest|notebook)|\.(Preferences|Plan|Ranking|Searcher)$")
+_WITH_LIBRARY = re.compile(r"\.app\.(library|ingest|surfaces\.notebook)|\.(Preferences|Plan|Ranking|Searcher)$")
 _PAPERS = """
 @article{owl, title={Owls hunt at night}, author={Lovelace, Ada}, year=2019,
   abstract={Owls listen for mice in the dark. They strike within a second.}}

@@ -19,7 +19,7 @@ import click
 import griffe
 from mkdocs.structure.files import File, Files
 
-PUBLIC = ("aspectra", "aspectra.app.notebook", "aspectra.lab", "aspectra.testing")
+PUBLIC = ("aspectra", "aspectra.app.surfaces.notebook", "aspectra.lab", "aspectra.testing")
 _ROLE = re.compile(r":[a-z]+:`(~?)([^`]+)`")
 # From a prompt to the next empty line.
 _EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)

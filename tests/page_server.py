@@ -58,11 +58,11 @@ def serving(path: Path, token: str = "") -> Iterator[Served]:
     """Serve a library on a free port of this computer."""
     import uvicorn
 
-    from aspectra.app.http.application import application
-    from aspectra.app.http.guards import Access
-    from aspectra.app.service.answering import Service
-    from aspectra.app.service.gate import Gate
-    from aspectra.app.service.jobs import Jobs
+    from aspectra.app.surfaces.http.application import application
+    from aspectra.app.surfaces.http.guards import Access
+    from aspectra.app.surfaces.service.answering import Service
+    from aspectra.app.surfaces.service.gate import Gate
+    from aspectra.app.surfaces.service.jobs import Jobs
 
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken, aspectra.open(path) as library:
         port = int(taken.getsockname()[1])

@@ -13,11 +13,11 @@ from aspectra.base.display import display_with
 from aspectra.base.version import __version__
 
 if TYPE_CHECKING:
-    from aspectra.app import notebook
     from aspectra.app.library import Library
     from aspectra.app.library import create_library as create
     from aspectra.app.library import open_library as open  # noqa: A004
     from aspectra.app.preferences import Aspect, Direction, Preferences, Relation
+    from aspectra.app.surfaces import notebook
     from aspectra.app.upkeep.restoring import restore_library as restore
     from aspectra.base.errors import AspectraError
     from aspectra.papers.paper import Paper
@@ -71,7 +71,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name == "notebook":
-        return importlib.import_module("aspectra.app.notebook")
+        return importlib.import_module("aspectra.app.surfaces.notebook")
     if name not in _WHERE:
         raise AttributeError(f"module 'aspectra' has no attribute {name!r}")
     module, own = _WHERE[name]
@@ -79,7 +79,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _draw(value: object) -> dict[str, Any]:
-    from aspectra.app.notebook.showing import forms_of
+    from aspectra.app.surfaces.notebook.showing import forms_of
 
     return forms_of(value)
 

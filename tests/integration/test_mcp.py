@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 import aspectra
-from aspectra.app.mcp.libraries import Libraries
-from aspectra.app.service.answering import Service
-from aspectra.app.service.gate import Gate
-from aspectra.app.service.question import Question
+from aspectra.app.surfaces.mcp.libraries import Libraries
+from aspectra.app.surfaces.service.answering import Service
+from aspectra.app.surfaces.service.gate import Gate
+from aspectra.app.surfaces.service.question import Question
 from page_server import make_demo
 
 mcp = pytest.importorskip("mcp", reason="needs: pip install 'aspectra[mcp]'")
@@ -66,7 +66,7 @@ def over_http(libraries):
     from starlette.applications import Starlette
     from starlette.routing import Route
 
-    from aspectra.app.mcp.server import mcp_application
+    from aspectra.app.surfaces.mcp.server import mcp_application
 
     application = mcp_application(libraries, Gate())
 
@@ -216,7 +216,7 @@ def test_the_same_ids_scores_and_quotes_as_the_service(demo):
 
 
 def _in_process(libraries, tool, given, **more):
-    from aspectra.app.mcp.server import mcp_server
+    from aspectra.app.surfaces.mcp.server import mcp_server
 
     async def work(client):
         return await client.call_tool(tool, given)

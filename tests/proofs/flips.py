@@ -28,7 +28,7 @@ sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
 import database_flips
 from summary import Summary, arguments
 
-from aspectra.app.library_facts import summary
+from aspectra.app.ingest.library_facts import summary
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.papers.library.generations import checksums
 from aspectra.papers.library.store import Store

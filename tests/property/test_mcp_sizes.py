@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 pytest.importorskip("mcp", reason="needs: pip install 'aspectra[mcp]'")
 
 import aspectra
-from aspectra.app.mcp.fitting import ANSWER, clip, fitting, handle, line, plain, room, size, strings
-from aspectra.app.mcp.libraries import Libraries
-from aspectra.app.mcp.server import mcp_server
-from aspectra.app.mcp.tools import TOOLS
-from aspectra.app.service.gate import Gate
+from aspectra.app.surfaces.mcp.fitting import ANSWER, clip, fitting, handle, line, plain, room, size, strings
+from aspectra.app.surfaces.mcp.libraries import Libraries
+from aspectra.app.surfaces.mcp.server import mcp_server
+from aspectra.app.surfaces.mcp.tools import TOOLS
+from aspectra.app.surfaces.service.gate import Gate
 from aspectra.papers.paper import Paper, Section
 
 HIDDEN = "\x00\x07\x1b\x7f\u200b\u202e\u2066\u2028\U000e0041\ud800"
@@ -204,7 +204,7 @@ def test_a_long_answer_goes_on_where_it_was_cut(tmp_path):
 
 
 def test_schemas_are_short():
-    from aspectra.app.mcp.server import mcp_server
+    from aspectra.app.surfaces.mcp.server import mcp_server
 
     server = mcp_server(Libraries({}, aspectra.open), Gate())
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aspectra.app.notebook.elements import MOST_BYTES, element, plain
-from aspectra.app.notebook.papers import OpenedPaper
 from aspectra.app.output.schemas import DOCUMENTS
+from aspectra.app.surfaces.notebook.elements import MOST_BYTES, element, plain
+from aspectra.app.surfaces.notebook.papers import OpenedPaper
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.plan import Plan, Search

@@ -360,7 +360,7 @@ class Library(Displayed):
         >>> library.status()["papers"]
         3
         """
-        from aspectra.app.library_facts import facts_of
+        from aspectra.app.ingest.library_facts import facts_of
 
         return facts_of(self.store)
 

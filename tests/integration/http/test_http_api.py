@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aspectra.app.main import main
-from aspectra.app.service.question import Question
+from aspectra.app.surfaces.service.question import Question
 from aspectra.base.errors import catalogue
 
 ASKED = {"text": "rerank with large language models"}

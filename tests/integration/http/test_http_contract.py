@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from aspectra.app.http.routes import document
+from aspectra.app.surfaces.http.routes import document
 from loopback_server import serving_process
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -7,7 +7,7 @@ import re
 import pytest
 from lxml import html
 
-from aspectra.app.service.question import Question
+from aspectra.app.surfaces.service.question import Question
 
 QUESTIONS = [
     {"text": "rerank with large language models"},

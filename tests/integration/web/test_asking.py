@@ -12,12 +12,12 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from aspectra.app.http.application import application
-from aspectra.app.http.guards import Access
-from aspectra.app.service.answering import Service
-from aspectra.app.service.gate import Gate
-from aspectra.app.service.jobs import Jobs
-from aspectra.app.service.question import Question
+from aspectra.app.surfaces.http.application import application
+from aspectra.app.surfaces.http.guards import Access
+from aspectra.app.surfaces.service.answering import Service
+from aspectra.app.surfaces.service.gate import Gate
+from aspectra.app.surfaces.service.jobs import Jobs
+from aspectra.app.surfaces.service.question import Question
 from aspectra.base.errors import Overloaded
 
 ANY = pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aspectra.app.library_facts import summary
+from aspectra.app.ingest.library_facts import summary
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 

@@ -11,8 +11,8 @@ import pytest
 
 import aspectra
 from aspectra.app.main import main
-from aspectra.app.mcp.libraries import Libraries, listed_libraries
 from aspectra.app.settings import load_config
+from aspectra.app.surfaces.mcp.libraries import Libraries, listed_libraries
 from aspectra.base.errors import NoSuchThing, NotTrusted, UsageError
 from aspectra.base.trust import Permission, allow
 
@@ -134,7 +134,7 @@ def test_a_missing_library_is_an_error_before_anything_is_served(tmp_path, capsy
 
 
 def test_what_the_server_says_of_itself_is_short():
-    from aspectra.app.mcp.tools import INSTRUCTIONS, TOOLS
+    from aspectra.app.surfaces.mcp.tools import INSTRUCTIONS, TOOLS
 
     assert len(re.findall(r"\w+|[^\w\s]", INSTRUCTIONS)) <= 300
     assert "untrusted" in INSTRUCTIONS
@@ -144,7 +144,7 @@ def test_what_the_server_says_of_itself_is_short():
 def test_schemas_name_what_the_arguments_take():
     import msgspec
 
-    from aspectra.app.mcp.tools import TOOLS
+    from aspectra.app.surfaces.mcp.tools import TOOLS
 
     for tool in TOOLS.values():
         fields = {one.name: one.required for one in msgspec.structs.fields(tool.arguments)}

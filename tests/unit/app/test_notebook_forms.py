@@ -15,9 +15,9 @@ import pytest
 
 import aspectra
 from aspectra import notebook
-from aspectra.app.notebook import progress
-from aspectra.app.notebook.elements import MARKED, bar
-from aspectra.app.notebook.papers import ROLE_COLOURS
+from aspectra.app.surfaces.notebook import progress
+from aspectra.app.surfaces.notebook.elements import MARKED, bar
+from aspectra.app.surfaces.notebook.papers import ROLE_COLOURS
 from aspectra.base.errors import MissingExtra, NoSuchPaper, UsageError
 from aspectra.base.values import replace
 from aspectra.lab.figures.drawing import Drawing
@@ -185,7 +185,7 @@ def test_nothing_of_notebooks_or_plots_is_loaded_to_show_a_value(mine, home):
 import sys, aspectra
 with aspectra.open({str(home / "my.lib")!r}) as mine:
     ranking = mine.search("retrieval")
-    assert not [m for m in sys.modules if m.startswith("aspectra.app.notebook")]
+    assert not [m for m in sys.modules if m.startswith("aspectra.app.surfaces.notebook")]
     assert "<mark" in ranking._repr_html_()
 print(*sys.modules)
 """

@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 import aspectra
-from aspectra.app.service.question import Question
-from aspectra.app.service.suggesting import suggested_papers
-from aspectra.app.web.viewing import Wanted, address, pieces_of, place_of, said_of
+from aspectra.app.surfaces.service.question import Question
+from aspectra.app.surfaces.service.suggesting import suggested_papers
+from aspectra.app.surfaces.web.viewing import Wanted, address, pieces_of, place_of, said_of
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.ranking import Evidence

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 pytest.importorskip("anyio", reason="the page needs: pip install 'aspectra[serve]'")
 
-from aspectra.app.service.gate import DeadlineReached, Gate
-from aspectra.app.service.handles import Cursor, Handles
-from aspectra.app.service.jobs import Jobs, plain_name
-from aspectra.app.service.question import Question
+from aspectra.app.surfaces.service.gate import DeadlineReached, Gate
+from aspectra.app.surfaces.service.handles import Cursor, Handles
+from aspectra.app.surfaces.service.jobs import Jobs, plain_name
+from aspectra.app.surfaces.service.question import Question
 from aspectra.base.errors import Gone, NoSuchThing, Overloaded, UsageError
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("anyio", reason="the page needs: pip install 'aspectra[serve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aspectra.app.service.jobs import Jobs, plain_name
+from aspectra.app.surfaces.service.jobs import Jobs, plain_name
 
 HOSTILE = {
     "../../etc/passwd": "passwd",

@@ -14,7 +14,7 @@ SOURCE = Path(aspectra.__file__).parent
 ROOT = SOURCE.parents[1]
 FILES = sorted(SOURCE.rglob("*.py"))
 MODULES = [m.name for m in pkgutil.walk_packages([str(SOURCE)], "aspectra.") if "__main__" not in m.name]
-PUBLIC = ("aspectra", "aspectra.app.notebook", "aspectra.lab", "aspectra.testing")
+PUBLIC = ("aspectra", "aspectra.app.surfaces.notebook", "aspectra.lab", "aspectra.testing")
 MOST_LINES = 400
 MOST_ENTRIES = 14
 # Folders of registry members, word lists and prompts: one entry a member.

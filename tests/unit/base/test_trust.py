@@ -35,7 +35,7 @@ def asked():
         "model:owner/name@refs/pr/1",
         "code:/a folder/x",
         "library:/a folder/x.lib",
-    ],  # fmt: skip
+    ],
 )
 def test_a_permission_prints_as_it_parses(spelling):
     assert str(Permission.parse(spelling)) == spelling

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from aspectra.app.library_facts import remarks, summary
+from aspectra.app.ingest.library_facts import remarks, summary
 from aspectra.base.errors import (
     AspectraError,
     LibraryBusy,

@@ -44,7 +44,7 @@ def schema(
 
 def _openapi() -> str:
     try:
-        from aspectra.app.http.routes import document
+        from aspectra.app.surfaces.http.routes import document
     except ModuleNotFoundError as error:
         raise MissingExtra(
             "HTTP is not installed", why=str(error), hint='pip install "aspectra[serve]"'

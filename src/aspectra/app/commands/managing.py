@@ -129,7 +129,7 @@ def status(
 
     Example:  aspectra status --skips
     """
-    from aspectra.app.library_facts import remarks
+    from aspectra.app.ingest.library_facts import remarks
 
     if output is not None and not flow:
         raise UsageError("-o writes the flow of records alone", hint=f"aspectra status --flow -o {output}")

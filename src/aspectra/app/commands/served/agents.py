@@ -12,8 +12,8 @@ from aspectra.app.terminal.panels import option
 from aspectra.base.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from aspectra.app.mcp.libraries import Libraries
-    from aspectra.app.service.answering import Service
+    from aspectra.app.surfaces.mcp.libraries import Libraries
+    from aspectra.app.surfaces.service.answering import Service
 
 __all__ = ["mcp", "served_libraries"]
 
@@ -37,7 +37,7 @@ def mcp(
         session.screen.data(json.dumps(_clients(session, folders), indent=2, ensure_ascii=False) + "\n")
         return
     try:
-        from aspectra.app.mcp.server import serve_stdio
+        from aspectra.app.surfaces.mcp.server import serve_stdio
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("aspectra"):
             raise
@@ -65,7 +65,7 @@ def served_libraries(session: Session, held: Service | None = None) -> Libraries
         UsageError: the setting that lists them cannot be used.
         NotTrusted: a project's file names one that the user does not permit.
     """
-    from aspectra.app.mcp.libraries import Libraries
+    from aspectra.app.surfaces.mcp.libraries import Libraries
 
     folders = _folders(session)
     same = (
@@ -77,7 +77,7 @@ def served_libraries(session: Session, held: Service | None = None) -> Libraries
 
 
 def _folders(session: Session) -> dict[str, Path]:
-    from aspectra.app.mcp.libraries import listed_libraries
+    from aspectra.app.surfaces.mcp.libraries import listed_libraries
 
     return listed_libraries(session.config, session.library_path)
 

@@ -18,11 +18,11 @@ from aspectra.app.terminal.panels import option
 from aspectra.base.errors import AspectraError, MissingExtra, UsageError
 
 if TYPE_CHECKING:
-    from aspectra.app.mcp.libraries import Libraries
-    from aspectra.app.mcp.server import McpApplication
-    from aspectra.app.service.access import Access
-    from aspectra.app.service.answering import Service
-    from aspectra.app.service.gate import Gate
+    from aspectra.app.surfaces.mcp.libraries import Libraries
+    from aspectra.app.surfaces.mcp.server import McpApplication
+    from aspectra.app.surfaces.service.access import Access
+    from aspectra.app.surfaces.service.answering import Service
+    from aspectra.app.surfaces.service.gate import Gate
 
 __all__ = ["serve"]
 
@@ -59,8 +59,8 @@ def serve(
     try:
         import uvicorn
 
-        from aspectra.app.http.application import application
-        from aspectra.app.http.guards import Access, is_loopback
+        from aspectra.app.surfaces.http.application import application
+        from aspectra.app.surfaces.http.guards import Access, is_loopback
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("aspectra"):
             raise
@@ -68,9 +68,9 @@ def serve(
             "the page is not installed", why=str(error), hint='pip install "aspectra[serve]"'
         ) from error
     from aspectra.app.options.model import language_model, model_settings
-    from aspectra.app.service.answering import Service
-    from aspectra.app.service.gate import Gate
-    from aspectra.app.service.jobs import Jobs
+    from aspectra.app.surfaces.service.answering import Service
+    from aspectra.app.surfaces.service.gate import Gate
+    from aspectra.app.surfaces.service.jobs import Jobs
 
     if with_model:
         model_settings(session)  # a model that is not named is an error before anything is served
@@ -119,7 +119,7 @@ def serve(
 def _mcp(libraries: Libraries, gate: Gate, access: Access) -> McpApplication | None:
     """What answers at ``/mcp``; None where its extra is not installed."""
     try:
-        from aspectra.app.mcp.server import mcp_application
+        from aspectra.app.surfaces.mcp.server import mcp_application
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("aspectra"):
             raise
@@ -166,7 +166,7 @@ def _flags(session: Session) -> list[str]:
 
 def _warm(service: Service) -> None:
     """Load index and encoder in the background: the first question should not wait for them."""
-    from aspectra.app.service.question import Question
+    from aspectra.app.surfaces.service.question import Question
 
     def load() -> None:
         with contextlib.suppress(AspectraError):  # no index yet, say; whoever searches is told

@@ -1,0 +1,124 @@
+"""The served application: ``/v1`` for programs, the page for people, MCP for agents, behind one guard."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
+
+from aspectra.app.surfaces.http.guards import Access, Application, Guards
+from aspectra.app.surfaces.http.problems import as_error, problem_response
+from aspectra.app.surfaces.http.routes import document, routes
+from aspectra.app.surfaces.service.answering import Service
+from aspectra.app.surfaces.service.gate import Gate
+from aspectra.app.surfaces.service.jobs import Jobs
+from aspectra.app.surfaces.web.asking import asking
+from aspectra.app.surfaces.web.library import library_pages
+from aspectra.app.surfaces.web.rendering import FOLDER, Pages
+from aspectra.app.surfaces.web.trail import trail_pages
+from aspectra.app.surfaces.web.triage import triage
+from aspectra.base.errors import AspectraError, NoSuchThing, UsageError
+from aspectra.base.version import __version__
+
+__all__ = ["Mounted", "api", "application"]
+
+
+class NotThatWay(AspectraError):
+    """An address that takes other methods than the one of the request."""
+
+    code = "method-not-allowed"
+    http_status = 405
+
+
+class Mounted(Protocol):
+    """An ASGI application that has something to be entered while requests are answered."""
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """What is entered once."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+
+def api(service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: Mounted | None = None) -> FastAPI:
+    """The application without its guards.
+
+    Args:
+        service: that answers questions.
+        gate: that all work with the library passes.
+        jobs: what runs beside the service.
+        access: who may ask; the page signs people in with it.
+        mcp: answers at ``/mcp``; None where its extra is not installed.
+    """
+    pages = Pages(service, gate, jobs, access)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with mcp.running() if mcp is not None else contextlib.nullcontext():
+            yield
+        await jobs.close()
+
+    app = FastAPI(title="Aspectra", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.include_router(routes(service, gate, jobs))
+    for part in (asking, triage, trail_pages, library_pages):
+        app.include_router(part(pages), include_in_schema=False)
+    if mcp is not None:
+        app.router.routes.append(Route("/mcp", mcp))
+    app.mount("/static", StaticFiles(directory=FOLDER / "static"), name="static")
+    app.openapi = document  # type: ignore[method-assign]
+
+    async def failed(request: Request, error: Exception) -> Response:
+        """Any failure, as a problem document for programs and as a page for people."""
+        known = _known(error)
+        if request.url.path.startswith(("/v1/", "/healthz", "/readyz", "/openapi")):
+            return problem_response(
+                known, request, _allowed(app, request) if known.http_status == 405 else None
+            )
+        if "text/html" in request.headers.get("accept", "") or request.headers.get("hx-request"):
+            return pages.error(request, known)
+        return problem_response(known, request)
+
+    for kind in (AspectraError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, failed)
+    return app
+
+
+def application(
+    service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: Mounted | None = None
+) -> Application:
+    """The application behind its guards, for a server."""
+    return Guards(api(service, gate, jobs, access, mcp), access)
+
+
+def _allowed(app: FastAPI, request: Request) -> dict[str, str]:
+    """The header with the methods that an address takes."""
+    methods = {
+        method
+        for route in app.routes
+        if route.matches(request.scope)[0] is not Match.NONE
+        for method in getattr(route, "methods", None) or ()
+    }
+    return {"allow": ", ".join(sorted(methods))}
+
+
+def _known(error: Exception) -> AspectraError:
+    """The error of the catalogue that a failure within the framework is."""
+    if isinstance(error, RequestValidationError):
+        said: list[dict[str, Any]] = list(error.errors())
+        where = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in said[:5])
+        return UsageError("the request cannot be read", why=where, hint="GET /openapi.json")
+    if isinstance(error, HTTPException):
+        if error.status_code == 405:
+            return NotThatWay("this address does not take that method", hint="GET /openapi.json")
+        if error.status_code < 500:
+            return NoSuchThing("there is nothing at this address", hint="the page begins at /")
+    return as_error(error)

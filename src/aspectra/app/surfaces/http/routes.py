@@ -1,0 +1,295 @@
+"""The routes of ``/v1``: each fills in a question or an id, and writes the document of the command line."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeVar
+
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+
+from aspectra.app.output.lenses import lens_rows
+from aspectra.app.output.papers import listed_rows, paper_document, sentence_rows
+from aspectra.app.surfaces.http.bodies import (
+    DecideBody,
+    ExportBody,
+    SearchBody,
+    read_body,
+    written,
+)
+from aspectra.app.surfaces.http.job_routes import job_routes
+from aspectra.app.surfaces.http.openapi import answers, body, described
+from aspectra.app.surfaces.service.answering import Service
+from aspectra.app.surfaces.service.gate import Gate
+from aspectra.app.surfaces.service.jobs import Jobs
+from aspectra.app.surfaces.service.question import Question
+from aspectra.app.terminal.screen import schema_of
+from aspectra.base.errors import UsageError
+from aspectra.base.version import __version__
+
+__all__ = ["document", "routes"]
+
+T = TypeVar("T")
+PaperId = Annotated[str, Path(min_length=1, max_length=1000, description="an id, DOI, arXiv id or title")]
+Handle = Annotated[str, Path(min_length=1, max_length=64, pattern="^[0-9a-f]+$")]
+Seconds = Annotated[
+    float | None,
+    Header(alias="Request-Timeout", ge=0.01, le=600, description="seconds that the caller waits"),
+]
+
+
+def routes(service: Service, gate: Gate, jobs: Jobs) -> APIRouter:
+    """All routes of ``/v1``, and those of health.
+
+    Args:
+        service: that answers questions.
+        gate: that all work with the library passes.
+        jobs: what runs beside the service.
+    """
+    router = APIRouter()
+    for part in (_searching, _reading, _marking, _health):
+        part(router, service, gate)
+    job_routes(router, jobs)
+    return router
+
+
+@functools.cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document of these routes; it needs no library."""
+    nothing: Any = None
+    return described(routes(nothing, nothing, nothing).routes)
+
+
+async def _turn(gate: Gate, request: Request, work: Callable[[], T], seconds: float | None = None) -> T:
+    return await gate.run(work, deadline=seconds, gone=request.is_disconnected)
+
+
+def _searching(router: APIRouter, service: Service, gate: Gate) -> None:
+
+    async def found(request: Request, seconds: float | None, *, seeded: bool) -> Response:
+        asked = await read_body(request, SearchBody)
+        if seeded and not asked.seeds:
+            raise UsageError("no seed is named", hint='"seeds": ["an id, a DOI or an exact title"]')
+
+        def work() -> dict[str, Any]:
+            answer = service.answer(
+                asked.question, cursor=asked.cursor, sort=asked.sort, explain=asked.explain
+            )
+            return {"schema": schema_of("search"), **answer.to_dict(explain=asked.explain)}
+
+        return written(await _turn(gate, request, work, seconds))
+
+    answered = answers("SearchAnswer", "a page of a ranking", 200, 404, 408, 409, 410)
+
+    @router.post(
+        "/v1/search",
+        operation_id="search",
+        summary="Papers for a question",
+        responses=answered,
+        openapi_extra=body(SearchBody),
+        tags=["search"],
+    )
+    async def search(request: Request, seconds: Seconds = None) -> Response:
+        return await found(request, seconds, seeded=False)
+
+    @router.post(
+        "/v1/similar",
+        operation_id="similar",
+        summary="Papers like the seeds",
+        responses=answered,
+        openapi_extra=body(SearchBody),
+        tags=["search"],
+    )
+    async def similar(request: Request, seconds: Seconds = None) -> Response:
+        return await found(request, seconds, seeded=True)
+
+    @router.post(
+        "/v1/plan",
+        operation_id="plan",
+        summary="What a question would search for",
+        responses=answers("PlanAnswer", "the plan", 200, 404, 409),
+        openapi_extra=body(Question),
+        tags=["search"],
+    )
+    async def plan(request: Request) -> Response:
+        from aspectra.search.planning.requests import Requests
+
+        asked = await read_body(request, Question)
+        made = await _turn(gate, request, lambda: service.plan(asked))
+        requests = Requests.of(made).to_dict()
+        return written(
+            {"plan": made.to_dict(), "hash": made.hash, "text": made.describe(), "requests": requests}
+        )
+
+    @router.get(
+        "/v1/plans/{plan}/why-not",
+        operation_id="why_not",
+        summary="Why a paper is not among the hits of a search",
+        responses=answers("WhyNotAnswer", "the reasons", 200, 404, 409, 410),
+        tags=["search"],
+    )
+    async def why_not(
+        request: Request, plan: Handle, paper: Annotated[str, Query(min_length=1, max_length=1000)]
+    ) -> Response:
+        made = service.known(plan)
+
+        def work() -> dict[str, Any]:
+            told = service.library.searcher.why_not(made, service.resolve(paper))
+            reasons = [{"what": r.what, "drops": r.drops, "quote": r.quote} for r in told.reasons]
+            place = {"id": told.paper.id, "rank": told.rank, "limit": told.limit}
+            return {**place, "reasons": reasons, "text": told.describe()}
+
+        return written(await _turn(gate, request, work))
+
+
+def _reading(router: APIRouter, service: Service, gate: Gate) -> None:
+    @router.get(
+        "/v1/papers",
+        operation_id="list_papers",
+        summary="Papers of the library",
+        responses=answers("Listing", "a page of papers"),
+        tags=["papers"],
+    )
+    async def list_papers(
+        request: Request,
+        tag: Annotated[list[str] | None, Query(max_length=20)] = None,
+        decision: Literal["", "include", "exclude", "maybe", "any", "none"] = "",
+        years: Annotated[str, Query(max_length=20)] = "",
+        order: Literal["added", "year", "title", "decided"] = "added",
+        limit: Annotated[int, Query(ge=1, le=100)] = 20,
+        page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+    ) -> Response:
+        def work() -> dict[str, Any]:
+            found = service.library.marks.papers(
+                tags=tuple(tag or ()), decision=decision, years=years, order=order, limit=limit, page=page
+            )
+            held = {"papers": found.found, "page": found.page, "pages": found.pages}
+            return {"schema": schema_of("list"), **held, "hits": listed_rows(service.library, found.ids)}
+
+        return written(await _turn(gate, request, work))
+
+    @router.get(
+        "/v1/papers/{paper:path}/sentences",
+        operation_id="sentences",
+        summary="The sentences of a paper's abstract, with their roles",
+        responses=answers("SentencesAnswer", "the sentences", 200, 404),
+        tags=["papers"],
+    )
+    async def sentences(request: Request, paper: PaperId) -> Response:
+        def work() -> dict[str, Any]:
+            held = service.library.store.get(service.resolve(paper))
+            return {"id": held.id, "sentences": sentence_rows(service.library, held)}
+
+        return written(await _turn(gate, request, work))
+
+    @router.get(
+        "/v1/papers/{paper:path}",
+        operation_id="paper",
+        summary="One paper",
+        responses={
+            **answers("Paper", "the paper, with an ETag", 200, 404),
+            304: {"description": "as the ETag says"},
+        },
+        tags=["papers"],
+    )
+    async def one_paper(
+        request: Request,
+        paper: PaperId,
+        known: Annotated[str, Header(alias="If-None-Match", max_length=1000)] = "",
+    ) -> Response:
+        def work() -> dict[str, Any]:
+            held = service.library.store.get(service.resolve(paper))
+            return {"schema": schema_of("paper"), **paper_document(service.library, held)}
+
+        answer = written(await _turn(gate, request, work))
+        etag = f'"{hashlib.sha256(answer.body).hexdigest()[:32]}"'
+        same = etag in [one.strip().removeprefix("W/") for one in known.split(",")]
+        if same:
+            return Response(status_code=304, headers={"etag": etag})
+        answer.headers["etag"] = etag
+        return answer
+
+    @router.get(
+        "/v1/lenses",
+        operation_id="lenses",
+        summary="Lenses of the library, and those that could be added",
+        responses=answers("LensList", "the lenses"),
+        tags=["papers"],
+    )
+    async def lenses(request: Request) -> Response:
+        rows = await _turn(gate, request, lambda: lens_rows(service.library.store))
+        return written({"schema": schema_of("lens-list"), "lenses": rows})
+
+    @router.get(
+        "/v1/status",
+        operation_id="status",
+        summary="What the library holds",
+        responses=answers("Status", "counts, and the index"),
+        tags=["papers"],
+    )
+    async def status(request: Request) -> Response:
+        facts = await _turn(gate, request, service.library.status)
+        return written({"schema": schema_of("status"), **facts})
+
+
+def _marking(router: APIRouter, service: Service, gate: Gate) -> None:
+    @router.post(
+        "/v1/decisions",
+        operation_id="decide",
+        summary="Include, exclude or postpone papers",
+        responses=answers("DecidedAnswer", "how many changed", 200, 404, 409),
+        openapi_extra=body(DecideBody),
+        tags=["decisions"],
+    )
+    async def decide(request: Request) -> Response:
+        given = await read_body(request, DecideBody)
+        marks = service.library.marks
+
+        def work() -> int:
+            records = marks.records(*given.ids)
+            return marks.decide(given.decision, *records, reason=given.reason, under=given.under)
+
+        changed = await _turn(gate, request, work)
+        return written({"changed": changed})
+
+    @router.post(
+        "/v1/export",
+        operation_id="export",
+        summary="Papers for other programs",
+        responses=answers("ExportAnswer", "the records", 200, 404),
+        openapi_extra=body(ExportBody),
+        tags=["papers"],
+    )
+    async def export(request: Request) -> Response:
+        given = await read_body(request, ExportBody)
+
+        def work() -> dict[str, Any]:
+            ids = service.library.resolve(*given.ids)
+            text = service.library.export(ids, given.format, given.versions)
+            return {"format": given.format, "records": len(ids), "text": text}
+
+        return written(await _turn(gate, request, work))
+
+
+def _health(router: APIRouter, service: Service, gate: Gate) -> None:
+
+    @router.get(
+        "/healthz",
+        operation_id="health",
+        summary="The process answers",
+        responses=answers("Health", "it does"),
+        tags=["health"],
+    )
+    async def health() -> Response:
+        return written({"status": "ok", "version": __version__})
+
+    @router.get(
+        "/readyz",
+        operation_id="ready",
+        summary="Searches can be answered",
+        responses=answers("Ready", "they can", 200, 409),
+        tags=["health"],
+    )
+    async def ready(request: Request) -> Response:
+        return written(await _turn(gate, request, service.ready))

@@ -1,0 +1,197 @@
+"""Papers that a question finds, as many and as much of each as an answer has room for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from aspectra.app.surfaces.mcp.choices import library_of, papers_of
+from aspectra.app.surfaces.mcp.fitting import (
+    STRUCTURED,
+    TEXT,
+    clip,
+    fitting,
+    handle,
+    line,
+    plain,
+    size,
+    strings,
+)
+from aspectra.app.surfaces.service.handles import Cursor
+from aspectra.base.errors import Gone, UsageError
+
+if TYPE_CHECKING:
+    from aspectra.app.surfaces.mcp.arguments import Search, Similar
+    from aspectra.app.surfaces.mcp.libraries import Libraries
+    from aspectra.app.surfaces.service.answering import Service
+    from aspectra.app.surfaces.service.question import Question
+    from aspectra.search.ranking import Evidence, Hit, Ranking
+
+__all__ = ["Told", "find_similar", "search_papers"]
+
+MOST_REACHED = 250  # papers of one question, over all its answers
+_PLACES = "places"  # an answer ends where its bytes do, so its cursor counts papers, not pages
+_NOTES = 1_200  # bytes of each list beside the papers
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a tool answers: the structured content, and a short text that says the same."""
+
+    structured: dict[str, Any]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """Most bytes of the texts of one paper, and how many quotes it has."""
+
+    title: int
+    authors: int
+    quote: int
+    quotes: int
+    abstract: int = 0
+
+
+# The first with which all papers fit is taken; with the last, the list ends where the room does.
+_ROOMS = (
+    _Room(600, 300, 1_200, 6, 3_000),
+    _Room(400, 200, 700, 5, 1_500),
+    _Room(300, 120, 450, 4, 700),
+    _Room(200, 60, 250, 3, 300),
+    _Room(120, 0, 120, 1),
+)
+
+
+def search_papers(libraries: Libraries, given: Search, chosen: Mapping[str, str]) -> Told:
+    """Papers for a question in words."""
+    name, service = library_of(libraries, given, chosen)
+    return _found(name, service, given.question(), given)
+
+
+def find_similar(libraries: Libraries, given: Similar, chosen: Mapping[str, str]) -> Told:
+    """Papers like others."""
+    name, service = library_of(libraries, given, chosen)
+    return _found(name, service, given.question(papers_of(service, given.seeds, chosen)), given)
+
+
+def _found(name: str, service: Service, question: Question, given: Search | Similar) -> Told:
+    made = service.plan(question)
+    start = _start(service, made.hash, given.cursor)
+    wanted = min(start + given.limit, MOST_REACHED)
+    ranking = service.run(made.with_limit(wanted))
+    hits = ranking.hits[start:]
+    out: dict[str, Any] = {"library": name, "plan": made.hash, "generation": ranking.generation, "papers": []}
+    out |= _notes(ranking)
+    papers, cut = _fitted(hits, given.detail, STRUCTURED - size(out) - 1_000)
+    end = start + len(papers)
+    if len(papers) < len(hits):
+        cut.append(f"{len(hits) - len(papers)} papers did not fit: send next_cursor")
+    if len(papers) < len(hits) or (len(ranking) == wanted and end < MOST_REACHED):
+        out["next_cursor"] = service.handles.write(Cursor(made.hash, ranking.generation, end, _PLACES))
+    if cut:
+        out["cut"] = cut
+    out["papers"] = papers
+    return Told(out, _in_words(out))
+
+
+def _start(service: Service, plan: str, cursor: str) -> int:
+    """How many papers came before, by the cursor of an earlier answer to the same question."""
+    if not cursor:
+        return 0
+    held = service.handles.read(cursor)
+    if held.plan != plan or held.sort != _PLACES:
+        raise UsageError("the cursor belongs to another question", hint="send the same arguments with it")
+    if held.generation != service.generation():
+        raise Gone("the index was built anew since this cursor", hint="search again without it")
+    return held.page
+
+
+def _notes(ranking: Ranking) -> dict[str, Any]:
+    """What became of the words of the question, and what the reader should know."""
+    asked = ranking.requests.to_dict()
+    applied = (f"{r['request']} “{r['words']}”" if r["words"] else r["request"] for r in asked["applied"])
+    missed = (f"“{r['words']}”: {r['why']}" for r in asked["not_applied"])
+    lists = {
+        "applied": strings(applied, _NOTES),
+        "not_applied": strings(missed, _NOTES),
+        "warnings": strings(ranking.warnings, _NOTES),
+    }
+    weak = {"weak_match": True} if ranking.fit is not None and ranking.fit.weak else {}
+    return {name: held for name, held in lists.items() if held} | weak
+
+
+def _fitted(hits: tuple[Hit, ...], detail: str, most: int) -> tuple[list[dict[str, Any]], list[str]]:
+    """Entries of the hits that fit, and what was left out of them."""
+    if detail == "ids":
+        return fitting((_bare(hit) for hit in hits), most), []
+    for room in _ROOMS:
+        entries = [_entry(hit, room, full=detail == "full") for hit in hits]
+        if sum(size(one) + 1 for one in entries) <= most:
+            break
+    # At least one has room: everything in it has a limit.
+    kept = fitting(entries, most)
+    short = room is not _ROOMS[0]
+    return kept, ["texts were shortened: get_paper has them whole"] if short else []
+
+
+def _bare(hit: Hit) -> dict[str, Any]:
+    named = handle(hit.id, dict(hit.paper.identifiers))
+    return {"id": named, "rank": hit.rank, "score": round(hit.score, 6), "year": hit.paper.year}
+
+
+def _entry(hit: Hit, room: _Room, *, full: bool) -> dict[str, Any]:
+    paper, untrusted = hit.paper, dict[str, Any]()
+    untrusted["title"] = clip(line(paper.title), room.title)
+    if room.authors:
+        untrusted["authors"] = clip(line(", ".join(paper.authors[:50])), room.authors)
+        untrusted["venue"] = clip(line(paper.venue), room.authors)
+    quotes = [_quote(one, room.quote, full=full) for one in hit.evidence]
+    if full:
+        quotes += [
+            {"about": clip(line(c.condition.spelling), 200), "text": clip(plain(c.quote), room.quote)}
+            for c in hit.conditions
+            if c.quote
+        ]
+        untrusted["abstract"] = clip(plain(paper.abstract), room.abstract)
+        untrusted["conditions"] = strings((str(c) for c in hit.conditions), room.abstract // 2, 200)
+    untrusted["quotes"] = quotes[: room.quotes]
+    return {**_bare(hit), "untrusted": {name: held for name, held in untrusted.items() if held}}
+
+
+def _quote(found: Evidence, most: int, *, full: bool) -> dict[str, Any]:
+    out: dict[str, Any] = {"about": clip(line(found.aspect), 200), "text": clip(plain(found.quote), most)}
+    if full:
+        out |= {"field": found.field[:40], "start": found.start, "end": found.end}
+        out["seed_text"] = clip(plain(found.seed_quote), most // 2)
+    return {name: held for name, held in out.items() if held != ""}
+
+
+def _in_words(out: dict[str, Any]) -> str:
+    """The answer as lines; what follows ``untrusted:`` on a line is text of papers."""
+    rows = [f"{len(out['papers'])} papers of {out['library']}, plan {out['plan']}"]
+    rows += [
+        f"{name}: {'; '.join(out[name])}"
+        for name in ("applied", "not_applied", "warnings", "cut")
+        if name in out
+    ]
+    if "weak_match" in out:
+        rows.append("weak match: perhaps no paper here answers this")
+    if "next_cursor" in out:
+        rows.append(f"next_cursor: {out['next_cursor']}")
+    rows = strings(rows, TEXT // 2, 1_200)
+    left = TEXT - size(rows)
+    papers = []
+    for one in out["papers"]:
+        told = one.get("untrusted", {})
+        quotes = " | ".join(f"“{clip(line(quote['text']), 240)}”" for quote in told.get("quotes", [])[:2])
+        shown = f"{clip(told['title'], 200)} {quotes}" if "title" in told else ""
+        year = f" ({one['year']})" if one["year"] is not None else ""
+        papers.append(
+            f"{one['rank']}. {one['id']}{year} {one['score']}" + (f" untrusted: {shown}" if shown else "")
+        )
+    shown_papers = fitting((clip(row, 700) for row in papers), left - 100)
+    if len(shown_papers) < len(papers):
+        shown_papers.append(f"{len(papers) - len(shown_papers)} more: see the structured content")
+    return "\n".join([*rows, *shown_papers])

@@ -1,0 +1,228 @@
+"""The server: both eras of the protocol, over standard input and output and over HTTP."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import mcp_types as types
+from mcp.server.caching import CacheHint
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from aspectra.app.surfaces.mcp.arguments import read
+from aspectra.app.surfaces.mcp.choices import Choice, NeedsChoice, read_state, write_state
+from aspectra.app.surfaces.mcp.fitting import ANSWER, clip, fitting, plain, size
+from aspectra.app.surfaces.mcp.listing import Told
+from aspectra.app.surfaces.mcp.tools import ANNOTATIONS, INSTRUCTIONS, TOOLS, Tool
+from aspectra.app.surfaces.service.gate import Gate
+from aspectra.base.errors import AspectraError, UsageError
+from aspectra.base.version import __version__
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+    from starlette.types import Receive, Scope, Send
+
+    from aspectra.app.surfaces.mcp.libraries import Libraries
+
+__all__ = ["LOOPBACK", "McpApplication", "mcp_application", "mcp_server", "serve_stdio"]
+
+LOOPBACK = ("127.0.0.1:*", "localhost:*", "[::1]:*")
+_LOG = logging.getLogger("aspectra.mcp")
+_LISTED = CacheHint(ttl_ms=3_600_000, scope="public")  # what is listed changes with the program alone
+_BODY = 1_048_576  # most bytes of a request
+_OPTIONS = 15_000  # most bytes of what can be chosen
+
+
+def mcp_server(libraries: Libraries, gate: Gate) -> Server[Any]:
+    """The server, for any transport.
+
+    Args:
+        libraries: that it answers from.
+        gate: that all work with them passes.
+    """
+    listed = types.ListToolsResult(tools=[_listed(tool) for tool in TOOLS.values()])
+
+    async def list_tools(
+        context: ServerRequestContext[Any], given: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return listed
+
+    async def call_tool(
+        context: ServerRequestContext[Any], given: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        if (tool := TOOLS.get(given.name)) is None:
+            raise MCPError(types.INVALID_PARAMS, f"there is no tool {given.name[:64]!r}: {', '.join(TOOLS)}")
+        chosen: dict[str, str] = {}
+        try:
+            chosen = read_state(given.request_state)
+            declined = _take_answers(given.input_responses, chosen)
+            asked = read(tool.arguments, given.arguments)
+            gone = getattr(context.request, "is_disconnected", None)
+            told = await gate.run(partial(tool.answer, libraries, asked, chosen), gone=gone)
+        except NeedsChoice as needed:
+            asking = None if declined or not _can_ask(context) else _request(needed.choices, chosen)
+            return asking or _failed(needed.error)
+        except AspectraError as error:
+            return _failed(error)
+        except Exception as error:
+            _LOG.exception("%s failed", tool.name)
+            what = "there is not enough memory" if isinstance(error, MemoryError) else "internal error"
+            return _failed(AspectraError(what, hint="the log of the server tells more"))
+        return _answered(told)
+
+    return Server(
+        "aspectra",
+        version=__version__,
+        title="Aspectra",
+        instructions=INSTRUCTIONS,
+        cache_hints={"tools/list": _LISTED, "server/discover": _LISTED},
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def _listed(tool: Tool) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        description=tool.about,
+        input_schema=tool.schema,
+        output_schema=tool.output,
+        annotations=types.ToolAnnotations.model_validate(ANNOTATIONS),
+    )
+
+
+def _answered(told: Told) -> types.CallToolResult:
+    return types.CallToolResult(
+        content=[types.TextContent(text=told.text)], structured_content=told.structured
+    )
+
+
+def _failed(error: AspectraError) -> types.CallToolResult:
+    """An error of the catalogue, for the model to correct itself."""
+    said = {k: clip(plain(v), 2_500) if isinstance(v, str) else v for k, v in error.to_dict().items()}
+    rows = [f"{said['code']}: {said['what']}"]
+    rows += [f"{name}: {said[key]}" for name, key in (("why", "why"), ("next", "hint")) if said[key]]
+    return types.CallToolResult(
+        content=[types.TextContent(text="\n".join(rows))], structured_content=said, is_error=True
+    )
+
+
+def _can_ask(context: ServerRequestContext[Any]) -> bool:
+    """Whether the client puts questions to its user: by the revision, and by what it says of itself."""
+    able = context.session.client_capabilities
+    asks = able.elicitation if able is not None else None
+    forms = asks is not None and (asks.form is not None or asks.url is None)
+    return context.protocol_version in MODERN_PROTOCOL_VERSIONS and forms
+
+
+def _request(choices: Sequence[Choice], chosen: Mapping[str, str]) -> types.InputRequiredResult | None:
+    """The questions as forms; what was chosen before travels with them.
+
+    Returns None where one has no answer that can be shown, or they are too long together.
+    """
+    if not all(one.options for one in choices):
+        return None
+    most = _OPTIONS // len(choices)
+    made = types.InputRequiredResult(
+        input_requests={one.key: _form(one, most) for one in choices},
+        request_state=write_state(chosen) if chosen else None,
+    )
+    fits = size(made.model_dump(by_alias=True, mode="json", exclude_none=True)) <= ANSWER - 1_000
+    return made if fits else None
+
+
+def _form(choice: Choice, most: int) -> types.ElicitRequest:
+    options = fitting(({"const": value, "title": title} for value, title in choice.options), most)
+    schema = {
+        "type": "object",
+        "properties": {"choice": {"type": "string", "oneOf": options}},
+        "required": ["choice"],
+    }
+    return types.ElicitRequest(
+        params=types.ElicitRequestFormParams(message=choice.message, requested_schema=schema)
+    )
+
+
+def _take_answers(responses: Mapping[str, Any] | None, chosen: dict[str, str]) -> bool:
+    """Take what a person chose into ``chosen``; returns whether a question was not answered."""
+    declined = False
+    for key, response in (responses or {}).items():
+        if not isinstance(response, types.ElicitResult):
+            raise UsageError("inputResponses cannot be read", hint="answer elicitation/create")
+        picked = (response.content or {}).get("choice") if response.action == "accept" else None
+        if isinstance(picked, str) and len(picked) <= 1000:
+            chosen[key] = picked
+        else:
+            declined = True
+    return declined
+
+
+def serve_stdio(libraries: Libraries) -> None:
+    """Serve over standard input and output, until the input ends.
+
+    Args:
+        libraries: that are served.
+    """
+    # Nothing is written, and the thread that reads the input would keep an interrupted process waiting.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    anyio.run(_serve_stdio, libraries)
+
+
+async def _serve_stdio(libraries: Libraries) -> None:
+    server = mcp_server(libraries, Gate())
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+class McpApplication:
+    """Streamable HTTP as an ASGI application for one address; each request stands alone.
+
+    Args:
+        manager: of the SDK.
+    """
+
+    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
+        self._manager = manager
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """What must be entered, once, while requests are answered: the lifespan of the application."""
+        return self._manager.run()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Names of hosts have no case; the SDK compares them with case.
+        headers = [(k, v.lower() if k == b"host" else v) for k, v in scope["headers"]]
+        await self._manager.handle_request({**scope, "headers": headers}, receive, send)
+
+
+def mcp_application(libraries: Libraries, gate: Gate, hosts: Sequence[str] = LOOPBACK) -> McpApplication:
+    """The server for an ASGI application, as the endpoint of ``Route("/mcp", ...)``.
+
+    Args:
+        libraries: that it answers from.
+        gate: that all work with them passes.
+        hosts: values of the header Host under which the service is reached, ``:*`` for any port.
+    """
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=[*hosts],
+        allowed_origins=[f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")],
+    )
+    return McpApplication(
+        StreamableHTTPSessionManager(
+            mcp_server(libraries, gate),
+            json_response=True,
+            stateless=True,
+            security_settings=security,
+            max_request_body_size=_BODY,
+        )
+    )

@@ -1,0 +1,36 @@
+"""Notebooks: what rankings, plans, papers and libraries look like there, plots, progress.
+
+Values show themselves; these names are for the rest. Importing the package loads nothing; each name is loaded
+when it is first used.
+
+>>> from aspectra import notebook
+>>> ranking = library.search("owls at night", limit=1)
+>>> [(row[1], row[2]) for row in notebook.score_parts(ranking).rows]
+[('owl', 'abstract@bm25')]
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aspectra.app.surfaces.notebook.papers import OpenedPaper, open_paper
+    from aspectra.app.surfaces.notebook.progress import Progress
+    from aspectra.app.surfaces.notebook.scores import plot_scores, score_parts
+
+__all__ = ["OpenedPaper", "Progress", "open_paper", "plot_scores", "score_parts"]
+
+_WHERE = {
+    "OpenedPaper": "papers",
+    "Progress": "progress",
+    "open_paper": "papers",
+    "plot_scores": "scores",
+    "score_parts": "scores",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)

@@ -1,0 +1,157 @@
+"""A paper in a notebook: its record, and its abstract with the role of each sentence where it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from aspectra.app.output.facts import record_rows
+from aspectra.app.output.marks import mark_rows
+from aspectra.app.output.papers import paper_document
+from aspectra.app.surfaces.notebook.elements import (
+    MOST_BYTES,
+    Markup,
+    element,
+    fitting,
+    joined,
+    listed,
+    plain,
+    quiet,
+    row,
+    size_of,
+    table,
+)
+from aspectra.app.surfaces.notebook.forms import Forms
+from aspectra.app.terminal.screen import count, schema_of
+from aspectra.base.display import Displayed
+from aspectra.papers.paper import Paper
+from aspectra.papers.text.sentences import abstract_sentences, lead_field
+
+if TYPE_CHECKING:
+    from aspectra.app.library import Library
+
+__all__ = ["OpenedPaper", "forms_of_opened", "forms_of_paper", "open_paper"]
+
+# Lines below sentences: on white and on black each has a contrast of 3 or more, and a word says the same.
+ROLE_COLOURS = {
+    "background": "#8a8a8a",
+    "objective": "#b06c00",
+    "method": "#1f7fc4",
+    "result": "#0b8f6a",
+    "other": "#a8629a",
+}
+_ROWS = 30
+_SENTENCES = 100
+_HEADINGS = 40
+_LINKED = 10
+_LINKS = {"versions": "other versions", "cites": "cites", "cited_by": "cited by"}
+
+
+@dataclass(frozen=True)
+class OpenedPaper(Displayed):
+    """A paper with what its library knows of it, from :func:`open_paper`.
+
+    Attributes:
+        paper: whole.
+        document: as ``aspectra show --sentences --json`` prints it.
+        titles: id -> title of some papers that it is linked with.
+    """
+
+    paper: Paper
+    document: Mapping[str, Any]
+    titles: Mapping[str, str]
+
+
+def open_paper(library: Library, paper: str) -> OpenedPaper:
+    """A paper to look at: the roles of its sentences, its marks, and the papers it is linked with.
+
+    Args:
+        library: that holds it.
+        paper: its id, DOI, arXiv id or exact title.
+
+    Raises:
+        NoSuchPaper: it is not in the library.
+    """
+    whole = library.show(paper)
+    document = paper_document(library, whole, sentences=True)
+    linked = [one for name in _LINKS for one in document["links"][name][:_LINKED]]
+    titles = {one: held.title for one, held in library.store.get_many(linked, full=False).items()}
+    return OpenedPaper(whole, document, titles)
+
+
+def forms_of_paper(paper: Paper) -> Forms:
+    """The forms of a paper by itself: it has the roles that its source brought."""
+    lead = lead_field(paper)[1]
+    spans = [{"text": lead[s.start : s.end], "role": s.role} for s in abstract_sentences(paper)]
+    return _forms(paper, record_rows(paper), spans, Markup(), "record", paper.to_dict())
+
+
+def forms_of_opened(opened: OpenedPaper) -> Forms:
+    """The forms of a paper with what its library knows."""
+    document = opened.document
+    rows = [*record_rows(opened.paper), *mark_rows(document["marks"])]
+    linked = joined([_linked(label, document["links"][name], opened) for name, label in _LINKS.items()])
+    whole = {"schema": schema_of("paper"), **document}
+    return _forms(opened.paper, rows, document["sentence_spans"], linked, "paper", whole)
+
+
+def _forms(
+    paper: Paper,
+    rows: Sequence[tuple[str, str]],
+    spans: Sequence[Mapping[str, Any]],
+    linked: Markup,
+    name: str,
+    document: Mapping[str, Any],
+) -> Forms:
+    facts = [row(plain(label, 60), plain(text, 400)) for label, text in rows[:_ROWS]]
+    if (rest := len(rows) - _ROWS) > 0:
+        facts.append(row("", f"and {rest:,} more"))
+    headings = [plain(section.heading, 120) or "(no heading)" for section in paper.sections]
+    title = element("b", plain(paper.title, 400) or "(no title)", dir="auto")
+    parts = [element("p", title, style="margin:.3em 0"), table("Record", (), facts)]
+    tail = [_part("Sections", listed(headings, _HEADINGS)), linked]
+    room = MOST_BYTES - 500 - sum(map(size_of, [*parts, *tail]))
+    parts += [_abstract(paper, spans, room), *tail]
+    said = "\n".join(f"{label}: {text}" for label, text in rows)
+    text = f"{paper.title or '(no title)'}\n{said}\n\n{lead_field(paper)[1] or '(no abstract)'}"
+    return Forms(text, element("div", *parts), name, document)
+
+
+def _part(name: str, shown: Markup) -> Markup:
+    head = element("p", element("b", name), style="margin:.6em 0 .2em")
+    return joined([head, shown]) if shown else Markup()
+
+
+def _abstract(paper: Paper, spans: Sequence[Mapping[str, Any]], room: int) -> Markup:
+    """The sentences, each underlined in the colour of its role; a role is named where it begins."""
+    if not spans:
+        return element("p", "(no abstract)")
+    before = ["", *(span["role"] for span in spans)]
+    told = (
+        _sentence(span["text"], span["role"], named=span["role"] != previous)
+        for span, previous in zip(spans[:_SENTENCES], before, strict=False)
+    )
+    shown = fitting(told, room)
+    rest = len(spans) - len(shown)
+    more = quiet(f" and {count(rest, 'more sentence')}: paper.abstract") if rest else Markup()
+    name = "Abstract" if paper.abstract.strip() else "No abstract; the full text begins"
+    return _part(name, element("p", joined(shown, " "), more, style="max-width:48em;line-height:1.7"))
+
+
+def _sentence(text: str, role: str, *, named: bool) -> Markup:
+    said = plain(text, 1000)
+    if not role:
+        return element("span", said, dir="auto")
+    colour = ROLE_COLOURS.get(role, ROLE_COLOURS["other"])
+    shown = element("span", said, dir="auto", style=f"border-bottom:3px solid {colour}")
+    return joined([quiet(element("b", plain(role, 30)), " "), shown]) if named else shown
+
+
+def _linked(label: str, ids: Sequence[str], opened: OpenedPaper) -> Markup:
+    lines: list[str] = []
+    for one in ids[:_LINKED]:
+        lines.append(joined([plain(opened.titles.get(one, ""), 160), quiet(" ", plain(one, 100))]))
+    if (rest := len(ids) - _LINKED) > 0:
+        lines.append(f"and {rest:,} more: library.links({plain(opened.paper.id, 60)!r})")
+    return _part(f"{label} ({len(ids):,} in the library)", listed(lines, _LINKED + 1))

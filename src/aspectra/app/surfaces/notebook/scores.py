@@ -1,0 +1,222 @@
+"""What the score of each hit is made of, as rows and as a picture (extra ``plot``)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from aspectra.app.output.shares import score_shares
+from aspectra.app.surfaces.notebook.elements import (
+    MOST_BYTES,
+    Markup,
+    element,
+    fitting,
+    picture,
+    plain,
+    row,
+    size_of,
+    table,
+)
+from aspectra.app.surfaces.notebook.forms import Forms
+from aspectra.app.terminal.screen import count
+from aspectra.base.errors import UsageError
+from aspectra.lab.figures.drawing import (
+    GREY,
+    SMALLEST,
+    WIDTH,
+    Canvas,
+    Drawing,
+    new_canvas,
+    shorten,
+    style_of,
+    text_width,
+)
+from aspectra.lab.figures.scales import padded, tick
+from aspectra.lab.reports.tables import Table, render
+from aspectra.search.planning.aspects import aspects_asked
+
+if TYPE_CHECKING:
+    from aspectra.search.ranking import Ranking
+
+__all__ = ["forms_of_drawing", "plot_scores", "score_parts"]
+
+_COLOURS = 6  # parts that are drawn apart; the smallest beyond them are drawn as one
+_HITS = 40  # drawn
+_LINE, _BAR = 0.23, 0.72  # height of a hit in inches, and the share of it that is filled
+_TITLE = 40  # characters
+_DOTS = (144, 96, 60)  # an inch: the sharpest that is small enough
+_MOST_PNG = 50_000  # bytes
+_HATCHES = ("", "////", "", "....", "", "xxxx")  # so that neighbours differ in grey too
+
+
+def score_parts(ranking: Ranking) -> Table:
+    """What the score of each hit is made of: rows of rank, id, part, share of the score, and the score.
+
+    A part is a view, an aspect that is compared (all of its views together) or a condition that moves
+    papers; the shares of a hit add up to its score. Where stages changed the order, they add up to the score
+    of the last search before them.
+
+    Raises:
+        UsageError: the search was fused by rank, and was run without ``explain=True``.
+    """
+    search, staged = ranking.plan.search, any(hit.moves for hit in ranking)
+    fusion = search.fusion
+    names = {
+        name: f"{word} {name}"
+        for word, sign in (("same", 1), ("different", -1))
+        for name in aspects_asked(search.probes, sign)
+    }
+    rows = [
+        (hit.rank, hit.id, names.get(name, name), share, hit.score)
+        for hit in ranking
+        for name, share in score_shares(hit, fusion, whole=not staged).items()
+    ]
+    notes = (f"Fused by {fusion}.", *(("Stages after the search are no part.",) if staged else ()))
+    return Table(
+        "Parts of the scores", ("rank", "id", "part", "share", "score"), tuple(rows), notes, digits=3
+    )
+
+
+def plot_scores(ranking: Ranking, most: int = 20) -> Drawing:
+    """A bar for each hit, stacked of what its score is made of.
+
+    Args:
+        ranking: what is drawn.
+        most: hits, 1 to 40.
+
+    Returns:
+        A drawing: a notebook shows it, ``figure`` is matplotlib's, ``table`` has the numbers.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        UsageError: there is nothing to draw, or as :func:`score_parts`.
+    """
+    from aspectra.base.checking import check_number
+
+    check_number("the number of hits", most, 1, _HITS, hint="most = 20")
+    drawn = replace(ranking, hits=ranking.hits[:most])
+    numbers = score_parts(drawn)
+    if not numbers.rows:
+        raise UsageError("there is nothing to draw", why="no paper was found, or none was scored")
+    shares: dict[str, dict[Any, float]] = {}
+    for rank, _, part, share, _ in numbers.rows:
+        shares.setdefault(str(part), {})[rank] = float(share)  # type: ignore[arg-type]
+    shares = _largest(shares)
+    title = f"What the scores of the first {len(drawn)} hits are made of"
+    notes = ["Parts to the left of 0 lower the score.", *numbers.notes]
+    with new_canvas(title, notes, _legend_height(shares) + _LINE * len(drawn) + 0.24) as canvas:
+        _draw_legend(canvas, shares)
+        _draw_bars(canvas, drawn, shares)
+        figure = canvas.figure
+    first = "; ".join(f"{hit.rank}. {plain(hit.title or hit.id, 80)}: {hit.score:.2f}" for hit in drawn[:3])
+    about = f"{title}, in the parts {', '.join(map(plain, shares))}. The first: {first}."
+    return Drawing("scores", title, about, figure, numbers)
+
+
+def _largest(shares: dict[str, dict[Any, float]]) -> dict[str, dict[Any, float]]:
+    """The parts that have a colour of their own, in the order of the plan, and all others as one."""
+    if len(shares) <= _COLOURS:
+        return shares
+    by_size = sorted(shares, key=lambda name: -sum(map(abs, shares[name].values())))
+    kept = set(by_size[: _COLOURS - 1])
+    merged: dict[Any, float] = {}
+    for name in by_size[_COLOURS - 1 :]:
+        for rank, share in shares[name].items():
+            merged[rank] = merged.get(rank, 0.0) + share
+    return {name: held for name, held in shares.items() if name in kept} | {
+        f"{len(shares) - len(kept)} smaller parts": merged
+    }
+
+
+def _legend(shares: dict[str, dict[Any, float]]) -> list[tuple[float, float, str]]:
+    """(left, top, text) of each entry, in lines as wide as the figure."""
+    names = shorten(list(shares), 40, 1)
+    out, left, top = [], 0.1, 0.0
+    for name in shares:
+        wide = 0.24 + text_width(names[name], SMALLEST) + 0.2
+        if left > 0.1 and left + wide > WIDTH:
+            left, top = 0.1, top + 0.18
+        out.append((left, top, names[name]))
+        left += wide
+    return out
+
+
+def _legend_height(shares: dict[str, dict[Any, float]]) -> float:
+    return _legend(shares)[-1][1] + 0.3
+
+
+def _draw_legend(canvas: Canvas, shares: dict[str, dict[Any, float]]) -> None:
+    from matplotlib.patches import Rectangle
+
+    for number, (left, top, text) in enumerate(_legend(shares)):
+        place = (left / canvas.width, 1 - (canvas.top + top + 0.11) / canvas.height)
+        size = (0.18 / canvas.width, 0.1 / canvas.height)
+        canvas.figure.add_artist(Rectangle(place, *size, **_look(number)))
+        canvas.text(left + 0.24, canvas.top + top, text, SMALLEST)
+
+
+def _look(number: int) -> dict[str, Any]:
+    color = style_of(number).color
+    return {"facecolor": color, "edgecolor": "white", "linewidth": 0.6, "hatch": _HATCHES[number]}
+
+
+def _draw_bars(canvas: Canvas, ranking: Ranking, shares: dict[str, dict[Any, float]]) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    labels = [plain(f"{hit.rank}. {hit.title or hit.id}", _TITLE) for hit in ranking]
+    left = 0.2 + max(text_width(label, SMALLEST) for label in labels)
+    top = canvas.top + _legend_height(shares)
+    axes = canvas.axes(left, top, WIDTH - left - 0.5, _LINE * len(ranking))
+    ends = {hit.rank: [0.0, 0.0] for hit in ranking}  # where negative and positive bars end
+    for number, held in enumerate(shares.values()):
+        for place, hit in enumerate(ranking):
+            share = held.get(hit.rank, 0.0)
+            side = int(share > 0)
+            axes.barh(place, share, _BAR, left=ends[hit.rank][side], **_look(number))
+            ends[hit.rank][side] += share
+    axes.set_xlim(*padded([end for both in ends.values() for end in both], 0.02))
+    axes.set_ylim(len(ranking) - 0.5, -0.5)
+    axes.set_yticks(range(len(ranking)), labels)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+    axes.axvline(0, color=GREY, linewidth=0.9)
+    axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.xaxis.set_major_formatter(FuncFormatter(tick))
+    canvas.text(WIDTH - 0.08, top - 0.04, "score", SMALLEST, ha="right", va="bottom", color=GREY)
+    for place, hit in enumerate(ranking):
+        at = top + _LINE * (place + 0.5)
+        canvas.text(WIDTH - 0.08, at, f"{hit.score:.2f}", SMALLEST, ha="right", va="center")
+
+
+def forms_of_drawing(drawing: Drawing) -> Forms:
+    """A drawing as a picture with a text alternative, and its numbers as a table that opens."""
+    png = next((small for dots in _DOTS if len(small := _png(drawing, dots)) <= _MOST_PNG), b"")
+    numbers = drawing.table
+    right = [n for n, is_number in enumerate(numbers.numeric) if is_number]
+    columns = range(len(numbers.columns))
+    every = (
+        row(*(plain(numbers.text(n, column), 100) for column in columns), named_by=-1, numbers=right)
+        for n in range(len(numbers.rows))
+    )
+    shown = picture(png, drawing.about, float(drawing.figure.get_figwidth())) if png else Markup()
+    room = MOST_BYTES - 1500 - size_of(shown)
+    rows = fitting(every, room)
+    rest = len(numbers.rows) - len(rows)
+    more = element("p", f"and {count(rest, 'more row')}") if rest else Markup()
+    head = [plain(column, 100) for column in numbers.columns]
+    opened = element(
+        "details", element("summary", "The numbers"), table(numbers.title, head, rows, right), more
+    )
+    html = element("figure", shown, opened, style="margin:0")
+    return Forms(f"{drawing.about}\n\n{render(numbers, 'markdown')}", html, png=png)
+
+
+def _png(drawing: Drawing, dots: int) -> bytes:
+    """Its picture in at most 64 colours, which takes a third of the bytes and cannot be told from it."""
+    from PIL import Image  # matplotlib needs it
+
+    drawn, small = BytesIO(), BytesIO()
+    drawing.figure.savefig(drawn, format="png", dpi=dots, facecolor="white")
+    Image.open(drawn).convert("RGB").quantize(64).save(small, format="PNG", optimize=True)
+    return small.getvalue()

@@ -1,0 +1,230 @@
+"""The library: what is in it, what was skipped, its index; files to add; its papers and saved searches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+from starlette.responses import Response
+
+from aspectra.app.ingest.library_facts import remarks
+from aspectra.app.output.papers import listed_rows
+from aspectra.app.surfaces.service.question import Question
+from aspectra.app.surfaces.web.forms import given_of, one_of, read_form
+from aspectra.app.surfaces.web.jobs import job_pages
+from aspectra.app.surfaces.web.signing_in import signing_in
+from aspectra.app.surfaces.web.viewing import address
+from aspectra.base.errors import AspectraError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from aspectra.app.ingest.saved import SavedSearch
+    from aspectra.app.library import Library
+    from aspectra.app.surfaces.web.rendering import Pages
+
+__all__ = ["MOST_FILES", "library_pages"]
+
+MOST_FILES = 200
+_ON_A_PAGE = 50  # remarks
+_LISTED = 20  # papers on a page
+_MOST_REMARKS = 200  # pages of them
+_MOST_SAVED = 20  # that are run for what is new
+_MOST_GROUPS = 100
+_ORDERS = {"added": "newest first", "year": "by year", "title": "by title", "decided": "by last decision"}
+
+
+def library_pages(pages: Pages) -> APIRouter:
+    """``/library`` and its parts, ``/jobs`` and ``/token``.
+
+    Args:
+        pages: the service, its jobs and its templates.
+    """
+    router = APIRouter()
+    router.include_router(job_pages(pages))
+    router.include_router(signing_in(pages))
+    library, jobs = pages.service.library, pages.jobs
+
+    @router.get("/library")
+    async def overview(request: Request) -> Response:
+        """What the library holds, and its papers, page by page."""
+        given = given_of(request)
+        wanted = _wanted(given)
+
+        def work() -> dict[str, Any]:
+            found = library.marks.papers(**wanted)
+            return {
+                "facts": library.status(),
+                "found": found,
+                "listed": listed_rows(library, found.ids),
+                "tags": library.marks.read.tag_counts(),
+                "saved": [(one, _link(one)) for one in library.saved.all()],
+            }
+
+        values = await pages.work(request, work)
+        filters = {name: value for name, value in wanted.items() if name in ("decision", "years", "order")}
+        return pages.render(
+            request,
+            "library.html",
+            **values,
+            wanted=filters | {"tag": (wanted["tags"] or ("",))[0]},
+            kept=_kept(wanted),
+            orders=_ORDERS,
+            running=[job for job in jobs.all() if not job.ended],
+            on_a_page=_LISTED,
+            most_files=MOST_FILES,
+            upload=pages.access.upload,
+        )
+
+    @router.get("/library/index")
+    async def index(request: Request) -> Response:
+        """Views, encoders and what waits."""
+        facts = await pages.work(request, library.status)
+        return pages.render(request, "library_index.html", facts=facts)
+
+    @router.post("/library/index")
+    async def build(request: Request) -> Response:
+        """Make what was added searchable."""
+        await read_form(request)
+        return pages.back(f"/jobs/{jobs.start('index', ['index']).id}")
+
+    @router.post("/library/add")
+    async def add(request: Request) -> Response:
+        """Add the papers of the files that a form brings."""
+        form = await read_form(request, files=MOST_FILES)
+        files = [one for one in form.getlist("files") if isinstance(one, UploadFile) and one.filename]
+        if not files:
+            raise UsageError("no file was chosen", hint="choose files, or drop them on the field")
+
+        def keep() -> list[Path]:
+            return [jobs.keep(file.filename or "", file.file.read()) for file in files]
+
+        kept = await pages.work(request, keep)
+        paths = list(dict.fromkeys(map(str, kept)))
+        return pages.back(f"/jobs/{jobs.start('add', ['add', '--json', '--', *paths]).id}")
+
+    @router.get("/library/skipped")
+    async def skipped(request: Request, page: int = 1) -> Response:
+        """Records that were skipped or noted while adding, and why."""
+        if not 1 <= page <= _MOST_REMARKS:
+            raise UsageError(f"there is no page {page}", why=f"the last is page {_MOST_REMARKS}")
+
+        def work() -> list[dict[str, Any]]:
+            return remarks(library.store, page * _ON_A_PAGE + 1)[(page - 1) * _ON_A_PAGE :]
+
+        rows = await pages.work(request, work)
+        more = len(rows) > _ON_A_PAGE and page < _MOST_REMARKS
+        return pages.render(request, "library_skipped.html", rows=rows[:_ON_A_PAGE], page=page, more=more)
+
+    @router.get("/library/flow")
+    async def flow(request: Request) -> Response:
+        """The numbers of a review's flow diagram."""
+        found = await pages.work(request, library.works.flow)
+        return pages.render(request, "library_flow.html", boxes=found.boxes())
+
+    @router.get("/library/flow.csv")
+    async def flow_file(request: Request) -> Response:
+        """The same as CSV."""
+        found = await pages.work(request, library.works.flow)
+        name = 'attachment; filename="aspectra-flow.csv"'
+        return Response(
+            found.to_csv(), media_type="text/csv; charset=utf-8", headers={"content-disposition": name}
+        )
+
+    @router.get("/library/duplicates")
+    async def duplicates(request: Request) -> Response:
+        """Records that are one work."""
+
+        def work() -> dict[str, Any]:
+            found = library.works.duplicates()
+            groups = found.groups[:_MOST_GROUPS]
+            ids = [one for group in groups for one in group.ids]
+            held = {row["id"]: row for row in listed_rows(library, ids)}
+            return {"found": found, "groups": groups, "held": held}
+
+        return pages.render(request, "library_duplicates.html", **await pages.work(request, work))
+
+    @router.get("/library/saved")
+    async def saved(request: Request) -> Response:
+        """Saved searches, and what is new in each since it was run last."""
+
+        def work() -> list[dict[str, Any]]:
+            return [
+                {"search": one, "link": _link(one)} | (_news(pages, library, one) if n < _MOST_SAVED else {})
+                for n, one in enumerate(library.saved.all())
+            ]
+
+        rows = await pages.work(request, work)
+        return pages.render(request, "library_saved.html", rows=rows, most=_MOST_SAVED)
+
+    @router.post("/library/saved")
+    async def seen(request: Request) -> Response:
+        """Remember what is new in a saved search, so that it is no news the next time."""
+        form = await read_form(request)
+        name = one_of(form, "seen", most=100)
+        await pages.work(request, lambda: library.saved.news(name, pages.service.run))
+        return pages.back("/library/saved")
+
+    return router
+
+
+def _wanted(given: dict[str, list[str]]) -> dict[str, Any]:
+    """The arguments of a listing that an address names.
+
+    Raises:
+        UsageError: the page is no number.
+    """
+    last = {name: values[-1].strip() for name, values in given.items() if values and values[-1].strip()}
+    page = last.get("page", "1")
+    if not (page.isascii() and page.isdigit() and len(page) < 10):
+        raise UsageError(f"{page[:40]!r} is no page", hint="page=1")
+    return {
+        "tags": (last["tag"],) if "tag" in last else (),
+        "decision": last.get("decision", ""),
+        "years": last.get("years", ""),
+        "order": last.get("order", "added"),
+        "page": int(page),
+        "limit": _LISTED,
+    }
+
+
+def _kept(wanted: dict[str, Any]) -> list[tuple[str, str]]:
+    """What the links of other pages of a listing keep."""
+    named = {**wanted, "tag": (wanted["tags"] or ("",))[0]}
+    plain = {"order": "added"}
+    return [
+        (name, named[name])
+        for name in ("tag", "decision", "years", "order")
+        if named[name] != plain.get(name, "")
+    ]
+
+
+def _link(search: SavedSearch) -> str:
+    """The address of a saved search; "" where the page has no fields for it."""
+    if "plan" in search.asked:
+        return ""
+    given = {"text": search.asked["text"], "seeds": search.asked["seeds"], **search.asked["given"]}
+    texts = {
+        name: [_text(one) for one in (value if isinstance(value, list | tuple) else [value])]
+        for name, value in given.items()
+        if value not in (None, "", False)
+    }
+    try:
+        return address(Question.from_parameters(texts))
+    except UsageError:
+        return ""
+
+
+def _text(value: object) -> str:
+    return "true" if value is True else str(value)
+
+
+def _news(pages: Pages, library: Library, search: SavedSearch) -> dict[str, Any]:
+    """The hits that are new in a saved search, or why it cannot be run."""
+    try:
+        found = library.saved.news(search.name, pages.service.run, keep=False)
+    except AspectraError as error:
+        return {"error": error}
+    return {"news": listed_rows(library, found.ranking.ids)}

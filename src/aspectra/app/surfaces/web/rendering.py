@@ -1,0 +1,109 @@
+"""What every page needs: templates that escape, the service behind them, and where routes are collected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import jinja2
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from aspectra.app.surfaces.service.trail import Trail
+from aspectra.app.terminal.screen import safe
+from aspectra.base.errors import AspectraError
+
+if TYPE_CHECKING:
+    from aspectra.app.surfaces.service.access import Access
+    from aspectra.app.surfaces.service.answering import Service
+    from aspectra.app.surfaces.service.gate import Gate
+    from aspectra.app.surfaces.service.jobs import Jobs
+
+__all__ = ["FOLDER", "Pages"]
+
+FOLDER = Path(__file__).parent
+T = TypeVar("T")
+
+
+def _plain(text: object) -> str:
+    """Text without control and bidirectional characters; the template escapes it."""
+    return safe(str(text), one_line=True)
+
+
+def _prose(text: object) -> str:
+    """As ``plain``, with its lines and the spaces at its ends: for a piece of a longer text."""
+    return safe(str(text))
+
+
+def _shown(value: object) -> object:
+    """Whatever a template writes, without control and bidirectional characters; markup of macros as it is."""
+    return safe(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+class Pages:
+    """The service, its jobs and the templates, for the modules that answer.
+
+    Args:
+        service: that answers questions.
+        gate: that all work with the library passes.
+        jobs: what runs beside the service.
+        access: who may ask.
+    """
+
+    def __init__(self, service: Service, gate: Gate, jobs: Jobs, access: Access) -> None:
+        self.service, self.gate, self.jobs, self.access = service, gate, jobs, access
+        self.trail = Trail.of(service)
+        self._templates = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(FOLDER / "templates"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+            finalize=_shown,
+        )
+        self._templates.filters["plain"] = _plain
+        self._templates.filters["prose"] = _prose
+
+    def render(
+        self,
+        request: Request,
+        template: str,
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        **values: Any,
+    ) -> Response:
+        """A template as a page, or as the fragment that htmx wants.
+
+        Args:
+            request: that is answered; templates see it, and ``fragment``: whether htmx asks for a part.
+            template: its file.
+            status: of HTTP.
+            headers: further ones.
+            values: of the template.
+        """
+        fragment = request.headers.get("hx-request") == "true"
+        text = self._templates.get_template(template).render(
+            request=request, fragment=fragment, library=self.service.library, **values
+        )
+        return HTMLResponse(
+            text.encode("utf-8", "replace"), status, {"vary": "HX-Request", **(headers or {})}
+        )
+
+    def error(self, request: Request, error: AspectraError) -> Response:
+        """An error as a page, or as a fragment: htmx swaps answers of every status."""
+        after = {} if error.retry_after is None else {"retry-after": str(max(1, round(error.retry_after)))}
+        return self.render(request, "error.html", status=error.http_status, headers=after, error=error)
+
+    async def work(self, request: Request, work: Callable[[], T]) -> T:
+        """Run blocking work in its turn; dropped where the browser has left meanwhile."""
+        return await self.gate.run(work, gone=request.is_disconnected)
+
+    @staticmethod
+    def back(wanted: str, to: str = "/") -> Response:
+        """After a form: to an address of this site, or to ``to`` where it is none."""
+        inside = wanted.startswith("/") and not wanted.startswith(("//", "/\\"))
+        plain = inside and wanted.isascii() and wanted.isprintable()
+        return RedirectResponse(wanted if plain else to, 303)

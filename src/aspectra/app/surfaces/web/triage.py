@@ -1,0 +1,342 @@
+"""Triage: the papers of a question, or of the library, one at a time, until each is decided."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter
+from msgspec.structs import replace
+from starlette.requests import Request
+from starlette.responses import Response
+
+from aspectra.app.output.criteria import Cell, Criterion, criteria_of, criteria_table
+from aspectra.app.output.papers import listed_rows
+from aspectra.app.surfaces.service.question import MOST_SHOWN, Question
+from aspectra.app.surfaces.web.exporting import FORMATS, exporting
+from aspectra.app.surfaces.web.forms import given_of, ids_of
+from aspectra.app.surfaces.web.marking import marking
+from aspectra.app.surfaces.web.viewing import address, kind_of, pieces_of, place_of, said_of
+from aspectra.base.errors import UsageError
+from aspectra.papers.text.sentences import lead_field
+from aspectra.search.defaults import LIKE_DECIDED
+
+if TYPE_CHECKING:
+    from aspectra.app.surfaces.service.answering import Service
+    from aspectra.app.surfaces.web.rendering import Pages
+    from aspectra.papers.library.marks.values import Action, Decision, Note
+    from aspectra.papers.paper import Paper
+    from aspectra.search.ranking import Evidence, Ranking
+
+__all__ = ["triage"]
+
+POOL = 50  # papers of a question that are screened, where the address names no other number
+POOLS = (20, 50, 100)
+_MOST_SKIPPED = 200
+_MOST_REASONS = 50
+
+
+@dataclass(frozen=True)
+class Work:
+    """A work that is screened: a paper, and the other records that share its decision."""
+
+    id: str
+    others: tuple[str, ...]
+    decision: Decision | None
+
+    @property
+    def records(self) -> tuple[str, ...]:
+        """Ids of all records."""
+        return (self.id, *self.others)
+
+
+@dataclass
+class Screening:
+    """What the page of triage shows.
+
+    Attributes:
+        question: whose papers are screened; without words or seeds the undecided papers of the library.
+        works: that are screened, in order; of the library only those that come next.
+        shown: the work that is decided on now, or None at the end.
+        counts: decision -> how many were made; ``any``: those that are not told apart.
+        of: works in all.
+        moving: whether the order changes with every decision.
+        skipped: ids that were left out for now.
+        ranking: of the question, or None.
+    """
+
+    question: Question
+    works: list[Work]
+    shown: Work | None
+    counts: Counter[str]
+    of: int
+    moving: bool = False
+    skipped: Sequence[str] = ()
+    ranking: Ranking | None = None
+
+    @property
+    def done(self) -> int:
+        """Decided works."""
+        return self.counts.total()
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The paper that is decided on.
+
+    Attributes:
+        paper: its record.
+        versions: rows of the work's other records.
+        lead: its abstract, or the beginning of its full text, in pieces: (text, whether it is a quote).
+        place: the field that ``lead`` is.
+        criteria: the name of each criterion, the criterion, what the paper is by it, the class of its colour.
+        evidence: quotes from elsewhere in the paper, where they are, and the class of their colour.
+        rank: among the papers of the question; 0 where it is none of them.
+        tags, notes: on it.
+    """
+
+    paper: Paper
+    versions: list[dict[str, Any]]
+    lead: list[tuple[str, bool]]
+    place: str
+    criteria: list[tuple[str, Criterion, Cell, str]]
+    evidence: list[tuple[Evidence, str, str]]
+    rank: int
+    tags: list[str]
+    notes: list[Note]
+
+
+def triage(pages: Pages) -> APIRouter:
+    """``/triage``, and the forms and files that go with it.
+
+    Args:
+        pages: the service and its templates.
+    """
+    router = APIRouter()
+    router.include_router(marking(pages))
+    router.include_router(exporting(pages))
+    service = pages.service
+
+    @router.get("/triage")
+    async def screen(request: Request) -> Response:
+        """The first undecided paper, or at the end what was decided."""
+        given = given_of(request)
+        question = Question.from_parameters(given)
+        pool = _pool(given.get("pool", []))
+        skipped = ids_of(given.get("skip", []))[-_MOST_SKIPPED:]
+        at = (given.get("at") or [""])[-1]
+        asked = bool(question.text or question.seeds)
+
+        def work() -> dict[str, Any]:
+            if asked:
+                found = _of_question(service, question, pool, skipped, at)
+            else:
+                found = _of_library(service, question, skipped, at)
+            works = {} if found.shown else {one.id: one for one in found.works}
+            rows = listed_rows(service.library, [*works])
+            return {
+                "screening": found,
+                "said": question.said(_titles(service, question)),
+                "shown": _shown(service, found) if found.shown else None,
+                "listed": [(row, works[row["id"]].decision) for row in rows],
+                "tags": [*service.library.marks.read.tag_counts()][:_MOST_REASONS],
+                "reasons": service.library.marks.reasons()[:_MOST_REASONS],
+                "steps": _steps(service.library.marks.read.actions(50)),
+            }
+
+        values = await pages.work(request, work)
+        return pages.render(
+            request,
+            "triage.html",
+            **values,
+            asked=asked,
+            links=_Links(question, pool if asked else POOL, skipped),
+            pool=pool,
+            pools=POOLS,
+            formats=FORMATS,
+        )
+
+    return router
+
+
+class _Links:
+    """Addresses of this page: everything that is shown is in them."""
+
+    def __init__(self, question: Question, pool: int, skipped: Sequence[str]) -> None:
+        self._question = question
+        self._pool = "" if pool == POOL else pool
+        self._skipped = [("skip", one) for one in skipped]
+
+    @property
+    def parameters(self) -> list[tuple[str, str]]:
+        """Of the question."""
+        return self._question.parameters()
+
+    def here(self, *more: tuple[str, str]) -> str:
+        """This page, without what was looked at once."""
+        return address(self._question, "/triage", [("pool", self._pool), *self._skipped, *more])
+
+    def skip(self, paper: str) -> str:
+        """The next paper."""
+        return self.here(("skip", paper))
+
+    def at(self, paper: str) -> str:
+        """One paper, decided or not."""
+        return self.here(("at", paper))
+
+    def fresh(self) -> str:
+        """With what was skipped."""
+        return address(self._question, "/triage", [("pool", self._pool)])
+
+    def results(self) -> str:
+        """The list of results."""
+        return address(self._question)
+
+    def like_decided(self) -> str:
+        """The same question with the papers that were decided on as examples."""
+        recipe = self._question.recipe
+        further = recipe if "feedback(" in recipe else f"{recipe} | {LIKE_DECIDED}"
+        more = replace(self._question, recipe=further, decided="none")
+        return address(more, "/triage", [("pool", self._pool)])
+
+
+def _pool(given: Sequence[str]) -> int:
+    text = given[-1].strip() if given else ""
+    if not text:
+        return POOL
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_SHOWN):
+        raise UsageError(
+            f"{text[:40]!r} papers cannot be screened at once",
+            why=f"it is 1 to {MOST_SHOWN}",
+            hint="pool=50",
+        )
+    return int(text)
+
+
+def _of_question(
+    service: Service, question: Question, pool: int, skipped: Sequence[str], at: str
+) -> Screening:
+    """The best papers of a question.
+
+    Decided papers stay in the list, so that progress can be told; only where they are examples of what is
+    searched for (``moving``) the list holds what is left.
+    """
+    moving = question.decided == "none" and "feedback(" in question.recipe
+    if question.decided == "none" and not moving:
+        question = replace(question, decided="")
+    ranking = service.answer(replace(question, limit=pool)).ranking
+    works = _works(service, ranking.ids)
+    if moving:  # a record may be newer than the decision on its work
+        works = [work for work in works if work.decision is None]
+        known = service.library.marks.read.decisions().values()
+        made = [one.decision for one in known if one.under == question.words]
+    else:
+        made = [work.decision.decision for work in works if work.decision]
+    return Screening(
+        question,
+        works,
+        _next(works, skipped, at) or _named(service, at),
+        Counter(made),
+        len(made) + len(works) if moving else len(works),
+        moving,
+        skipped,
+        ranking,
+    )
+
+
+def _of_library(service: Service, question: Question, skipped: Sequence[str], at: str) -> Screening:
+    """Undecided papers of the library, newest first."""
+    library = service.library
+    flow = library.works.flow()
+    page, shown, works = 1, None, list[Work]()
+    while shown is None:
+        found = library.marks.papers(
+            tags=question.tags, decision="none", limit=_MOST_SKIPPED + POOL, page=page
+        )
+        works = _works(service, found.ids)
+        shown = _next(works, skipped, "")
+        if page >= found.pages:
+            break
+        page += 1
+    return Screening(
+        question,
+        [work for work in works if work.decision is None and work.id in skipped],
+        _named(service, at) or shown,
+        Counter({"any": flow.screened}),
+        flow.works,
+        False,
+        skipped,
+    )
+
+
+def _works(service: Service, ids: Sequence[str]) -> list[Work]:
+    """The works of papers, each once, with the newest decision on any of their records."""
+    others = service.library.store.versions(ids)
+    known = service.library.marks.read.decisions([*ids, *(one for held in others.values() for one in held)])
+    works, seen = [], set[str]()
+    for one in ids:
+        records = (one, *others.get(one, ()))
+        if one not in seen:
+            made = [known[record] for record in records if record in known]
+            works.append(Work(one, records[1:], max(made, key=lambda d: d.at, default=None)))
+        seen.update(records)
+    return works
+
+
+def _next(works: Sequence[Work], skipped: Sequence[str], at: str) -> Work | None:
+    """The work that the address names, else the first that is neither decided nor skipped."""
+    left = set(skipped)
+    named = next((work for work in works if at and at in work.records), None)
+    return named or next((work for work in works if work.decision is None and work.id not in left), None)
+
+
+def _named(service: Service, at: str) -> Work | None:
+    return _works(service, [service.resolve(at)])[0] if at else None
+
+
+def _titles(service: Service, question: Question) -> dict[str, str]:
+    """Id -> title of its seeds."""
+    held = service.library.store.get_many(question.seeds, full=False)
+    return {one: paper.title for one, paper in held.items() if paper.title}
+
+
+def _shown(service: Service, found: Screening) -> Shown:
+    work, library = found.shown, service.library
+    if work is None:
+        raise ValueError("nothing is shown")
+    paper = library.store.get(work.id)
+    hit = next((hit for hit in found.ranking or () if hit.id == work.id), None)
+    criteria: list[tuple[str, Criterion, Cell, str]] = []
+    if hit is not None and found.ranking is not None:
+        row = criteria_table(found.ranking)[found.ranking.ids.index(work.id)]
+        columns = criteria_of(found.ranking)
+        pairs = zip(columns, row, strict=True)
+        criteria = [(said_of(one.name), one, cell, kind_of(one.key)) for one, cell in pairs]
+    said = {cell.quote for _, _, cell, _ in criteria}
+    evidence = hit.evidence if hit is not None else ()
+    place, lead = lead_field(paper)  # without an abstract: the beginning of the full text
+    spans = [(one.start, one.end) for one in evidence if one.field == place]
+    return Shown(
+        paper,
+        listed_rows(library, list(work.others)),
+        pieces_of(lead, spans),
+        place,
+        criteria,
+        [
+            (one, place_of(paper, one), kind_of(one.aspect))
+            for one in evidence
+            if one.field != place and one.quote not in said
+        ],
+        hit.rank if hit is not None else 0,
+        library.marks.read.tags([work.id]).get(work.id, []),
+        library.marks.read.notes_of(work.id),
+    )
+
+
+def _steps(actions: Sequence[Action]) -> tuple[str, str]:
+    """What would be undone, and what would be done again; "" where nothing. Undone steps are the newest."""
+    undone = [one.what for one in actions if one.undone]
+    done = (one.what for one in actions if not one.undone)
+    return next(done, ""), undone[-1] if undone else ""

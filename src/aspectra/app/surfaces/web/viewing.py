@@ -1,0 +1,318 @@
+"""What the pages of searches show: addresses, tags of what was read, hits with their criteria and quotes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlencode
+
+from msgspec.structs import replace
+
+from aspectra.app.output.criteria import Cell, Criterion, criteria_of, criteria_table
+from aspectra.app.output.pages import SORTS
+from aspectra.app.surfaces.service.question import Question
+from aspectra.base.checking import check_choice
+from aspectra.base.errors import UsageError
+from aspectra.papers.text.sentences import abstract_sentences
+from aspectra.search.planning.aspects import ASPECT_ROLES
+
+if TYPE_CHECKING:
+    from aspectra.app.library import Library
+    from aspectra.app.surfaces.service.answering import Answer
+    from aspectra.papers.library.marks.values import Decision
+    from aspectra.papers.paper import Paper
+    from aspectra.search.ranking import Evidence, Hit, Ranking
+
+__all__ = ["Asked", "Row", "ShownHit", "Wanted", "address", "asked_tags", "hits_of", "kind_of", "said_of"]
+__all__ += ["pieces_of", "place_of"]
+
+
+def address(question: Question, path: str = "/", more: Iterable[tuple[str, object]] = ()) -> str:
+    """The address of a question: what has its default is left out.
+
+    Args:
+        question: whose parameters it has.
+        path: of the page.
+        more: further parameters; those that are "" or None are left out.
+    """
+    given = question.parameters() + [(name, str(one)) for name, one in more if one not in ("", None)]
+    text = urlencode(given, encoding="utf-8", errors="replace")
+    return f"{path}?{text}" if text else path
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What an address of the page says.
+
+    Attributes:
+        question: that is asked.
+        page: which one is shown, from 1.
+        sort: its order, see :data:`aspectra.app.output.pages.SORTS`.
+        above: only papers with at least this score; None for a page of them.
+        edit: whether the form shows every field that is set.
+    """
+
+    question: Question = Question()
+    page: int = 1
+    sort: str = "score"
+    above: float | None = None
+    edit: bool = False
+
+    @classmethod
+    def of(cls, given: Mapping[str, Sequence[str]]) -> Self:
+        """From the parameters of an address.
+
+        Beside the fields of the question there may be, for forms without scripts: ``method=same`` for
+        ``same=method``, with the terms of a seed that are kept (``term-method``), how many there were
+        (``terms-method``) and others (``more-method``); and ``id`` for a further seed.
+
+        Raises:
+            UsageError: a value cannot be read.
+        """
+        fields = {name: list(values) for name, values in given.items()}
+        fields["seeds"] = [*fields.get("seeds", []), *fields.get("id", [])]
+        for aspect in ASPECT_ROLES:
+            relation = "".join(fields.get(aspect, [])[-1:])
+            if relation in ("same", "different"):
+                fields.setdefault(relation, []).append(_with_terms(aspect, fields))
+        for name in ("seeds", "same", "different", "same_sentences", "roles", "conditions"):
+            fields[name] = list(dict.fromkeys(one.strip() for one in fields.get(name, [])))
+        question = Question.from_parameters(fields)
+        page, above = ("".join(fields.get(name, [])[-1:]).strip() for name in ("page", "above"))
+        sort = check_choice("".join(fields.get("sort", [])[-1:]).strip() or "score", SORTS, "order")
+        try:
+            least = float(above) if above else None
+        except ValueError as error:
+            raise UsageError(f"{above[:40]!r} is no score", hint="leave it out") from error
+        if page and not (page.isascii() and page.isdigit() and len(page) < 9):
+            raise UsageError(f"{page[:40]!r} is no number of a page", hint="the first page is 1")
+        return cls(question, int(page or 1), sort, least, bool(fields.get("edit")))
+
+    @property
+    def asked(self) -> bool:
+        """Whether there is something to search for."""
+        return bool(self.question.text or self.question.seeds)
+
+    def address(self, path: str = "/", *, page: int = 1, sort: str | None = None) -> str:
+        """The address of another page, or of the first one in another order."""
+        order = self.sort if sort is None else sort
+        more = [("sort", order if order != "score" else ""), ("page", page if page > 1 else "")]
+        return address(self.question, path, more)
+
+
+def _with_terms(aspect: str, fields: Mapping[str, Sequence[str]]) -> str:
+    """The aspect as a question spells it: with terms, where others than the seed's are wanted."""
+    kept = [" ".join(one.split()) for one in fields.get(f"term-{aspect}", []) if one.strip()]
+    more = [" ".join(one.split()) for one in fields.get(f"more-{aspect}", []) if one.strip()]
+    offered = "".join(fields.get(f"terms-{aspect}", [])[-1:])
+    if not more and (not kept or str(len(kept)) == offered):
+        return aspect
+    return f"{aspect}: {', '.join((*kept, *more))}"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A tag: something that was read from the question, or given with it.
+
+    Attributes:
+        text: for people.
+        words: of the question that it was read from, or "".
+        kind: class of its colour, or "".
+        applied: whether it is applied.
+        why: the reason where it is not.
+        remove: address of the question without it, or "".
+    """
+
+    text: str
+    words: str = ""
+    kind: str = ""
+    applied: bool = True
+    why: str = ""
+    remove: str = ""
+
+
+_RELATIONS = {"require": "", "exclude": "not ", "prefer": "rather ", "avoid": "rather not "}
+
+
+def said_of(label: str) -> str:
+    """A condition's spelling for people.
+
+    >>> said_of("require year=>=2018"), said_of("avoid topic=vision"), said_of("same method")
+    ('year ≥ 2018', 'rather not about vision', 'same method')
+    """
+    relation, _, rest = label.partition(" ")
+    if relation not in _RELATIONS:
+        return label
+    attribute, _, value = rest.partition("=")
+    attribute = "about" if attribute == "topic" else attribute.replace("_", " ")
+    sign = {">=": "≥ ", "<=": "≤ "}.get(value[:2], "")
+    return f"{_RELATIONS[relation]}{attribute} {sign}{value[2:] if sign else value}"
+
+
+def kind_of(name: str) -> str:
+    """The class that colours an aspect; "" for free words and conditions."""
+    aspect = name.removeprefix("same ").removeprefix("different ").partition(":")[0]
+    return f"aspect-{aspect}" if aspect in ASPECT_ROLES else ""
+
+
+def asked_tags(question: Question, ranking: Ranking, more: Iterable[tuple[str, object]] = ()) -> list[Asked]:
+    """What was applied, then what was not, each with a link that drops it.
+
+    Args:
+        question: that was asked.
+        ranking: its answer.
+        more: parameters that the links keep, such as the order.
+    """
+    plan, requests, kept = ranking.plan, ranking.requests, list(more)
+    terms = {
+        f"{word} {one.partition(':')[0].strip()}": one.partition(":")[2].strip()
+        for word in ("same", "different")
+        for one in getattr(question, word)
+        if ":" in one
+    }
+    out = [
+        Asked(
+            f"{name}: {terms[name]}" if terms.get(name) else name,
+            kind=kind_of(name),
+            remove=address(question.edited(plan, name), more=kept),
+        )
+        for name in requests.aspects
+    ]
+    out += [
+        Asked(said_of(one.label), one.words, remove=address(question.edited(plan, one.spelling), more=kept))
+        for one in requests.applied
+    ]
+    if question.same_sentences:
+        numbers = ", ".join(map(str, question.same_sentences))
+        out.append(
+            Asked(
+                f"like sentence {numbers} of your paper",
+                remove=address(replace(question, same_sentences=()), more=kept),
+            )
+        )
+    if question.direction:
+        said = {
+            "builds-on": "what your paper builds on",
+            "built-on-by": "what builds on your paper",
+            "both": "what your paper builds on, or what builds on it",
+        }
+        out.append(
+            Asked(
+                said[question.direction],
+                remove=address(replace(question, direction="", any_year=False), more=kept),
+            )
+        )
+    return out + [Asked(one.words, applied=False, why=one.why) for one in requests.not_applied]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a hit is by one criterion.
+
+    Attributes:
+        criterion, cell: as in :mod:`aspectra.app.output.criteria`.
+        said: the criterion, for people.
+        kind: class of its colour, or "".
+        place: where its quote is, or "".
+    """
+
+    criterion: Criterion
+    cell: Cell
+    said: str
+    kind: str
+    place: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """The cell's, or of an aspect its likeness among the papers of the page in a word."""
+        if self.criterion.condition or self.cell.grade is None:
+            return self.cell.verdict
+        return ("low", "middle", "high")[min(2, int(self.cell.grade * 3))]
+
+
+@dataclass(frozen=True)
+class ShownHit:
+    """A hit as it is shown.
+
+    Attributes:
+        hit: of the ranking.
+        rows: a row for each criterion of the question.
+        quotes: quotes that no row shows: (evidence, where it is, class of its colour).
+        abstract: in pieces: (text, whether it is quoted).
+        decision: what was decided of it, or None.
+        tags: of it.
+        why_not: address of why it is not higher; "" for the first.
+        similar: address of papers like it.
+        above: address of it and all papers above it.
+    """
+
+    hit: Hit
+    rows: list[Row]
+    quotes: list[tuple[Evidence, str, str]]
+    abstract: list[tuple[str, bool]]
+    decision: Decision | None
+    tags: list[str]
+    why_not: str
+    similar: str
+    above: str
+
+
+def hits_of(library: Library, answer: Answer) -> list[ShownHit]:
+    """The hits of an answer, with marks and links."""
+    ranking, question = answer.ranking, answer.question
+    marks, ids = library.marks.read, ranking.ids
+    decisions, tags = marks.decisions(ids), marks.tags(ids)
+    columns, table = criteria_of(ranking), criteria_table(ranking)
+    out = []
+    for hit, cells in zip(ranking, table, strict=True):
+        rows = [_row(hit, column, cell) for column, cell in zip(columns, cells, strict=True)]
+        said = {row.cell.quote for row in rows}
+        alike = Question(seeds=(hit.id,), same=question.same, different=question.different)
+        out.append(
+            ShownHit(
+                hit,
+                rows,
+                [(e, place_of(hit.paper, e), kind_of(e.aspect)) for e in hit.evidence if e.quote not in said],
+                pieces_of(
+                    hit.paper.abstract, [(e.start, e.end) for e in hit.evidence if e.field == "abstract"]
+                ),
+                decisions.get(hit.id),
+                tags.get(hit.id, []),
+                address(question, "/why", [("paper", hit.id)]) if hit.rank > 1 else "",
+                address(alike),
+                address(question, more=[("above", repr(hit.score))]),
+            )
+        )
+    return out
+
+
+def _row(hit: Hit, column: Criterion, cell: Cell) -> Row:
+    found = next((e for e in hit.evidence if cell.quote and e.quote == cell.quote), None)
+    place = place_of(hit.paper, found) if found is not None else ""
+    return Row(column, cell, said_of(column.name), kind_of(column.key), place)
+
+
+def place_of(paper: Paper, evidence: Evidence) -> str:
+    """Where a quote is, for people: ``abstract, sentence 3``."""
+    if evidence.heading:
+        return evidence.heading
+    kind, _, number = evidence.field.partition(":")
+    if kind == "abstract":
+        spans = enumerate(abstract_sentences(paper), start=1)
+        held = next((n for n, span in spans if span.start <= evidence.start < span.end), None)
+        return f"abstract, sentence {held}" if held is not None else "abstract"
+    if kind == "section":
+        return f"section {int(number) + 1}" if number.isdigit() else "full text"
+    return "your note" if kind == "note" else kind
+
+
+def pieces_of(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[str, bool]]:
+    """A text cut at the ends of spans: (piece, whether a span covers it); empty pieces are left out."""
+    edges = sorted({0, len(text), *(min(max(0, at), len(text)) for span in spans for at in span)})
+    return [
+        (text[start:end], any(first <= start and end <= last for first, last in spans))
+        for start, end in itertools.pairwise(edges)
+        if text[start:end]
+    ]
