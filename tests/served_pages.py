@@ -120,9 +120,10 @@ def violations() -> Callable[[Any], list[str]]:
     held = pytest.importorskip("axe_playwright_python", reason="no accessibility tests: axe is missing")
     script = (Path(held.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
-    def found(page: Any) -> list[str]:
-        page.evaluate(script)
-        result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    def found(page: Any, options: str = "{}") -> list[str]:
+        if not page.evaluate("typeof window.axe === 'object'"):
+            page.evaluate(script)
+        result = page.evaluate(f"axe.run(document, {{...{options}, resultTypes: ['violations']}})")
         return [
             f"{one['id']}: {one['help']}: {[node['html'][:160] for node in one['nodes'][:3]]}"
             for one in result["violations"]
@@ -130,3 +131,28 @@ def violations() -> Callable[[Any], list[str]]:
         ]
 
     return found
+
+
+@pytest.fixture
+def accessible(violations: Callable[..., list[str]]) -> Callable[[Any], None]:
+    """Asserts that an open page is accessible and cut off nowhere: light, dark, and 320 pixels wide.
+
+    Of another colour scheme only contrast can differ; of another width everything else.
+    """
+    looks = (
+        ("light", 1280, "{}"),
+        ("dark", 1280, "{runOnly: ['color-contrast']}"),
+        ("light", 320, "{rules: {'color-contrast': {enabled: false}}}"),
+    )
+
+    def check(page: Any) -> None:
+        assert page.locator("h1").count() == 1
+        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        for scheme, width, options in looks:
+            page.emulate_media(color_scheme=scheme)
+            page.set_viewport_size({"width": width, "height": 900})
+            assert violations(page, options) == [], (scheme, width)
+            over = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert over <= 0, (scheme, width)
+
+    return check

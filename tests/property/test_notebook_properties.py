@@ -17,7 +17,7 @@ from aspectra.app.surfaces.notebook.papers import OpenedPaper
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.plan import Plan, Search
-from aspectra.search.query import Unread
+from aspectra.search.query import LONGEST_TEXT, Unread
 from aspectra.search.ranking import ConditionResult, Evidence, Fit, Hit, ProbeScore, Ranking
 from aspectra.views.view import Probe
 
@@ -156,7 +156,7 @@ plans = st.builds(
         unread=unread,
         text=text,
     ),
-    long_texts,
+    long_texts.map(lambda text: text[:LONGEST_TEXT]),
     st.lists(st.builds(Unread, texts, texts), max_size=30).map(tuple),
     st.lists(words, max_size=3).map(tuple),
     st.lists(texts, max_size=3).map(tuple),
