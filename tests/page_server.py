@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import threading
 import time
@@ -14,7 +15,10 @@ from pathlib import Path
 import aspectra
 from aspectra.app.library import Library
 
-__all__ = ["FLAGS", "Served", "chromium_path", "make_demo", "serving"]
+__all__ = ["FLAGS", "LONG", "Served", "chromium_path", "make_demo", "serving"]
+
+LONG = bool(os.environ.get("ASPECTRA_LONG"))
+"""Whether all of it is tried: ``make surfaces``; otherwise a part that changes from state to state."""
 
 # Where distributions put the browser.
 _CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")

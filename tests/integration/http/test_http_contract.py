@@ -15,6 +15,7 @@ import pytest
 
 from aspectra.app.surfaces.http.routes import document
 from loopback_server import serving_process
+from page_server import LONG
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMITTED = ROOT / "docs" / "openapi.json"
@@ -96,14 +97,15 @@ def test_schemathesis_finds_no_fault(demo_folder, tmp_path):
                     "--config-file",
                     str(HERE / "schemathesis.toml"),
                 ),
-                *("run", str(COMMITTED), "--url", address, "--checks", "all", "--max-examples", "8"),
+                *("run", str(COMMITTED), "--url", address, "--checks", "all"),
+                *("--max-examples", "8" if LONG else "3"),
                 *(
                     "--no-color",
                     "--seed",
                     "1",
                     "--continue-on-failure",
                     "--phases",
-                    "coverage,fuzzing",
+                    "coverage,fuzzing" if LONG else "fuzzing",
                     "-w",
                     "4",
                 ),
