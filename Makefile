@@ -60,8 +60,8 @@ demo: .venv/.installed
 	@echo "The same in the browser: $(BIN)/aspectra serve --library $(LIBRARY)"
 
 # In two processes of about the same length; those that start processes wait much.
-PROCESS_TESTS = tests/integration tests/real tests/property tests/golden src
-OTHER_TESTS = tests/unit
+PROCESS_TESTS = tests/integration tests/property tests/golden src
+OTHER_TESTS = tests/unit tests/real
 test: .venv/.installed-dev
 	@out=$$(mktemp); $(BIN)/python -m pytest $(PROCESS_TESTS) > $$out 2>&1 & waiting=$$!; \
 	echo "$(BIN)/python -m pytest $(OTHER_TESTS)"; $(BIN)/python -m pytest $(OTHER_TESTS); others=$$?; \
