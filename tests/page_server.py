@@ -63,7 +63,7 @@ def serving(path: Path, token: str = "") -> Iterator[Served]:
     import uvicorn
 
     from aspectra.app.surfaces.http.application import application
-    from aspectra.app.surfaces.http.guards import Access
+    from aspectra.app.surfaces.service.access import Access
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.app.surfaces.service.gate import Gate
     from aspectra.app.surfaces.service.jobs import Jobs

@@ -33,7 +33,8 @@ def served_empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield running
 
 
-@pytest.fixture(scope="session")
+# Not for the session: while Playwright drives, its event loop runs in this thread, and no other can.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """Chromium, driven by Playwright."""
     playwright = pytest.importorskip("playwright.sync_api", reason="no browser tests: pip install playwright")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import doctest
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -12,15 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from console_pages import follow, steps_of
 from loopback_server import serving_process
 
 PAGE = Path(__file__).parents[2] / "docs" / "http.md"
-_HOW = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-
-
-def _steps() -> list[tuple[str, str]]:
-    blocks = re.findall(r"```console\n(.*?)```", PAGE.read_text("utf-8"), re.S)
-    return [m for block in blocks for m in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M)]
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl: apt install curl")
@@ -31,20 +24,9 @@ def test_the_page_holds(tmp_path):
         [python, "-m", "aspectra", "init", "--demo", "--library", demo], check=True, capture_output=True
     )
     environment = {**os.environ, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
-    steps, checker = _steps(), doctest.OutputChecker()
+    steps = steps_of(PAGE)
     assert len(steps) >= 6
     with serving_process(demo, tmp_path) as address:
         for command, expected in steps:
-            done = subprocess.run(
-                command.replace("http://127.0.0.1:8765", address),
-                shell=True,
-                cwd=tmp_path,
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                encoding="utf-8",
-                check=False,
-            )
-            assert done.returncode == 0, f"{command}\n{done.stdout}"
-            assert checker.check_output(expected, done.stdout, _HOW), f"{command}\nprinted:\n{done.stdout}"
+            follow(command.replace("http://127.0.0.1:8765", address), expected, tmp_path, environment)
     assert (tmp_path / "picks.ris").read_text("utf-8").startswith("TY  - ")

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import csv
-import doctest
 import os
-import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +11,7 @@ import bibtexparser
 import pytest
 import rispy
 
+from console_pages import follow, steps_of
 from pdf_maker import make_pdf
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
@@ -28,15 +26,6 @@ PDF = [
         "Many have asked how owls hunt when there is no light at all.",
     ]
 ]
-_HOW = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-
-
-def _steps() -> list[tuple[str, str]]:
-    """(command, what it prints) in the order of the page."""
-    blocks = re.findall(r"```console\n(.*?)```", PAGE.read_text("utf-8"), re.S)
-    return [
-        (m[1], m[2]) for block in blocks for m in re.finditer(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M)
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -51,30 +40,15 @@ def folder(tmp_path_factory):
         "COLUMNS": "96",
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
     }
-    checker = doctest.OutputChecker()
-    for command, expected in _steps():
-        done = subprocess.run(
-            command,
-            shell=True,
-            cwd=place,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            check=False,
-        )
-        assert done.returncode == 0, f"{command}\n{done.stdout}"
-        # What "..." stands for may be nothing or many lines.
-        assert checker.check_output(expected, done.stdout, _HOW), (
-            f"{command}\nprinted:\n{done.stdout}\nexpected:\n{expected}"
-        )
+    for command, expected in steps_of(PAGE):
+        follow(command, expected, place, environment)
         if command == "mkdir review":
             (place / "review" / "owls.pdf").write_bytes(make_pdf(PDF))
     return place
 
 
 def test_the_page_has_its_steps(folder):
-    assert len(_steps()) >= 25
+    assert len(steps_of(PAGE)) >= 25
     assert "flowchart" in (folder / "flow.mmd").read_text("utf-8")
 
 

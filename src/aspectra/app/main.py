@@ -112,7 +112,9 @@ def _pipe_closed() -> int:
 def _report(error: Exception) -> int:
     """Three short lines for any failure; returns the exit code."""
     if isinstance(error, AspectraError):
-        if os.environ.get("ASPECTRA_PROGRAM"):  # see aspectra.app.surfaces.service.jobs
+        from aspectra.app.terminal.progress import PROGRAM_READS
+
+        if os.environ.get(PROGRAM_READS):
             sys.stderr.write(json.dumps({"error": error.to_dict()}) + "\n")
         else:
             _say(error.what, why=error.why, hint=error.hint)

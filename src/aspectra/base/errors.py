@@ -7,7 +7,11 @@ leaves with its exit code; HTTP, MCP and the page answer with :meth:`AspectraErr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = [
     "AspectraError",
@@ -27,6 +31,7 @@ __all__ = [
     "UsageError",
     "ViewMismatch",
     "catalogue",
+    "needs_extra",
 ]
 
 
@@ -182,6 +187,25 @@ class MissingExtra(AspectraError):
     code = "missing-extra"
     http_status = 501
     exit_code = 2
+
+
+@contextmanager
+def needs_extra(what: str, extra: str) -> Iterator[None]:
+    """Around imports of an optional part: where a package is missing, the error says how to get it.
+
+    Args:
+        what: is missing, as ``the page is not installed``.
+        extra: of the package, as ``serve``.
+
+    Raises:
+        MissingExtra: a package that is none of ours is missing.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "aspectra":
+            raise
+        raise MissingExtra(what, why=str(error), hint=f'pip install "aspectra[{extra}]"') from error
 
 
 class NoSuchThing(AspectraError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aspectra.app.surfaces.http.guards import Access
+from aspectra.app.surfaces.service.access import Access
 from aspectra.base.errors import UsageError
 
 FORGED_HOSTS = [

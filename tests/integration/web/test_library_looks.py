@@ -88,7 +88,7 @@ def furnished(demo_folder, tmp_path_factory):
         yield running, {name: one.format(**given) for name, one in STATES.items()}
 
 
-@pytest.mark.parametrize("state", reversed(STATES))  # the job that waits comes first
+@pytest.mark.parametrize("state", list(reversed(STATES)))  # the job that waits comes first
 def test_axe_finds_nothing_serious_and_nothing_is_cut_off(furnished, browse, accessible, state):
     served, addresses = furnished
     accessible(browse(served, addresses[state], axe=True).page)

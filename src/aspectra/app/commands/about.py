@@ -10,7 +10,7 @@ import typer
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import AsJson, OutputFile
 from aspectra.app.terminal.screen import columns
-from aspectra.base.errors import MissingExtra
+from aspectra.base.errors import needs_extra
 
 __all__ = ["licences", "schema"]
 
@@ -43,12 +43,8 @@ def schema(
 
 
 def _openapi() -> str:
-    try:
+    with needs_extra("HTTP is not installed", "serve"):
         from aspectra.app.surfaces.http.routes import document
-    except ModuleNotFoundError as error:
-        raise MissingExtra(
-            "HTTP is not installed", why=str(error), hint='pip install "aspectra[serve]"'
-        ) from error
     return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
 
 

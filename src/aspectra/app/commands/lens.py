@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -21,9 +21,6 @@ from aspectra.app.output.lenses import (
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import OUTPUT, AsJson, CommandGroup, option
 from aspectra.app.terminal.screen import columns, count
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["app"]
 

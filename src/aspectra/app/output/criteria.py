@@ -57,18 +57,9 @@ class Cell:
 
 def criteria_of(ranking: Ranking) -> list[Criterion]:
     """The columns: aspects first, then conditions that were applied, in the order of the plan."""
-    from aspectra.search.planning.aspects import aspects_asked
-
-    unapplied = {condition for condition, _ in ranking.not_applied}
-    probes = ranking.plan.search.probes
-    signs = (("same", 1), ("different", -1))
-    named = [f"{word} {name}" for word, sign in signs for name in aspects_asked(probes, sign)]
-    aspects = [Criterion(one, one) for one in named]
-    return aspects + [
-        Criterion(c.label, c.spelling, c.words, condition=True)
-        for c in ranking.plan.conditions
-        if c not in unapplied
-    ]
+    asked = ranking.requests
+    aspects = [Criterion(one, one) for one in asked.aspects]
+    return aspects + [Criterion(c.label, c.spelling, c.words, condition=True) for c in asked.applied]
 
 
 def criteria_table(ranking: Ranking) -> list[list[Cell]]:

@@ -8,7 +8,17 @@ if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.papers.paper import Paper
 
-__all__ = ["listed_rows", "paper_document", "sentence_rows"]
+__all__ = ["RESOLVERS", "listed_rows", "paper_document", "sentence_rows"]
+
+# Scheme of an identifier -> the address of its page.
+RESOLVERS = {
+    "doi": "https://doi.org/{}",
+    "arxiv": "https://arxiv.org/abs/{}",
+    "acl": "https://aclanthology.org/{}",
+    "pmcid": "https://pmc.ncbi.nlm.nih.gov/articles/{}/",
+    "pmid": "https://pubmed.ncbi.nlm.nih.gov/{}/",
+    "openalex": "https://openalex.org/{}",
+}
 
 
 def paper_document(library: Library, paper: Paper, *, sentences: bool = False) -> dict[str, Any]:

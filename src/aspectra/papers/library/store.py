@@ -280,10 +280,23 @@ class Store:
         seed = seed.strip()
         if not seed:
             raise UsageError("the seed is empty", hint="give an id, a DOI, an arXiv id or an exact title")
-        if seed in self:
-            return seed
-        key, sound = normalise_title(seed), self.checksums.sound("p")
-        if parsed := parse_identifier(seed):
+        found = self.called(seed)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise SeveralPapers(seed, found)
+        raise NoSuchPaper(
+            f"no paper in the library is called {seed!r}",
+            why="no id, DOI, arXiv or other identifier and no exact title is the same",
+            hint=self._suggest(seed, normalise_title(seed)),
+        )
+
+    def called(self, name: str) -> list[str]:
+        """Ids of the papers of this id, identifier or exact title; the first alone where all are one work."""
+        if name in self:
+            return [name]
+        sound = self.checksums.sound("p")
+        if parsed := parse_identifier(name):
             self.checksums.identifier(*parsed)
             found = self.fetch(
                 "SELECT p.id, p.version_group, p.pos FROM identifiers i JOIN papers p USING (pos) "
@@ -291,6 +304,7 @@ class Store:
                 parsed,
             )
         else:
+            key = normalise_title(name)
             self.checksums.title(key)
             found = self.fetch(
                 f"SELECT id, version_group, pos FROM papers p WHERE title_key = ? AND {sound} "
@@ -298,24 +312,14 @@ class Store:
                 (key,),
             )
         groups = {("group", row[1]) if row[1] is not None else ("paper", row[2]) for row in found}
-        if len(groups) == 1:
-            return str(found[0][0])
-        if found:
-            raise SeveralPapers(seed, [row[0] for row in found])
-        raise NoSuchPaper(
-            f"no paper in the library is called {seed!r}",
-            why="no id, DOI, arXiv or other identifier and no exact title is the same",
-            hint=self._suggest(seed, key),
-        )
+        return [str(row[0]) for row in (found[:1] if len(groups) == 1 else found)]
 
     def _suggest(self, seed: str, key: str) -> str:
         words = sorted(set(key.split()), key=len, reverse=True)[:3]
         if words and len(words[0]) > 3:
             where = " AND ".join("title_key LIKE ?" for _ in words)
-            rows = self.fetch(
-                f"SELECT id, title FROM papers WHERE {where} LIMIT 3",
-                [f"%{word}%" for word in words],
-            )
+            held = [f"%{word}%" for word in words]
+            rows = self.fetch(f"SELECT id, title FROM papers WHERE {where} LIMIT 3", held)
             if rows:
                 return "did you mean " + " or ".join(f"{i} ({t[:60]})" for i, t in rows) + "?"
         return f'aspectra search "{seed}"'

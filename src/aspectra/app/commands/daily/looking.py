@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 import typer
 
 from aspectra.app.commands.daily.marking import papers_named
-from aspectra.app.output.papers import listed_rows
+from aspectra.app.output.papers import RESOLVERS, listed_rows
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import FILTERS, OUTPUT, AsJson, option
 from aspectra.app.terminal.screen import count, safe
@@ -25,14 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["list_papers", "open_paper"]
 
 _MOST = 5  # pages opened at once
-_RESOLVERS = {
-    "doi": "https://doi.org/{}",
-    "arxiv": "https://arxiv.org/abs/{}",
-    "acl": "https://aclanthology.org/{}",
-    "pmcid": "https://pmc.ncbi.nlm.nih.gov/articles/{}/",
-    "pmid": "https://pubmed.ncbi.nlm.nih.gov/{}/",
-    "openalex": "https://openalex.org/{}",
-}
 
 
 @common
@@ -150,7 +142,7 @@ def _place(library: Library, paper: str, *, pdf: bool) -> str:
     if pdf:
         why = f"it was {files[0]}, which is gone" if files else "it was not added from a PDF"
         raise AspectraError(f"there is no PDF of {paper}", why=why, hint=f"aspectra open {paper}")
-    for scheme, resolver in _RESOLVERS.items():
+    for scheme, resolver in RESOLVERS.items():
         if scheme in held.identifiers:
             return resolver.format(quote(held.identifiers[scheme]))
     if urlsplit(held.url).scheme in ("http", "https"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import option
-from aspectra.base.errors import MissingExtra
+from aspectra.base.errors import needs_extra
 
 if TYPE_CHECKING:
     from aspectra.app.surfaces.mcp.libraries import Libraries
@@ -36,14 +36,8 @@ def mcp(
     if print_config:
         session.screen.data(json.dumps(_clients(session, folders), indent=2, ensure_ascii=False) + "\n")
         return
-    try:
+    with needs_extra("the parts for MCP are not installed", "mcp"):
         from aspectra.app.surfaces.mcp.server import serve_stdio
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("aspectra"):
-            raise
-        raise MissingExtra(
-            "the parts for MCP are not installed", why=str(error), hint='pip install "aspectra[mcp]"'
-        ) from error
     libraries = served_libraries(session)
     if len(folders) == 1:
         libraries.get(*folders)  # where it is missing or damaged, nothing is served

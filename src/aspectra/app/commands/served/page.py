@@ -15,7 +15,7 @@ from aspectra.app.commands.served.agents import served_libraries
 from aspectra.app.session import Session, common
 from aspectra.app.settings import data_folder
 from aspectra.app.terminal.panels import option
-from aspectra.base.errors import AspectraError, MissingExtra, UsageError
+from aspectra.base.errors import AspectraError, MissingExtra, UsageError, needs_extra
 
 if TYPE_CHECKING:
     from aspectra.app.surfaces.mcp.libraries import Libraries
@@ -56,18 +56,12 @@ def serve(
 
     Example:  aspectra serve
     """
-    try:
+    with needs_extra("the page is not installed", "serve"):
         import uvicorn
 
         from aspectra.app.surfaces.http.application import application
-        from aspectra.app.surfaces.http.guards import Access, is_loopback
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("aspectra"):
-            raise
-        raise MissingExtra(
-            "the page is not installed", why=str(error), hint='pip install "aspectra[serve]"'
-        ) from error
     from aspectra.app.options.model import language_model, model_settings
+    from aspectra.app.surfaces.service.access import Access, is_loopback
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.app.surfaces.service.gate import Gate
     from aspectra.app.surfaces.service.jobs import Jobs
@@ -119,10 +113,9 @@ def serve(
 def _mcp(libraries: Libraries, gate: Gate, access: Access) -> McpApplication | None:
     """What answers at ``/mcp``; None where its extra is not installed."""
     try:
-        from aspectra.app.surfaces.mcp.server import mcp_application
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("aspectra"):
-            raise
+        with needs_extra("the parts for MCP are not installed", "mcp"):
+            from aspectra.app.surfaces.mcp.server import mcp_application
+    except MissingExtra:
         return None
     return mcp_application(libraries, gate, access.hosts)
 

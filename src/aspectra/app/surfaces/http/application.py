@@ -14,12 +14,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from aspectra.app.surfaces.http.guards import Access, Application, Guards
-from aspectra.app.surfaces.http.problems import as_error, problem_response
+from aspectra.app.surfaces.http.guards import Guards
+from aspectra.app.surfaces.http.problems import problem_response
 from aspectra.app.surfaces.http.routes import document, routes
+from aspectra.app.surfaces.service.access import Access
 from aspectra.app.surfaces.service.answering import Service
+from aspectra.app.surfaces.service.failures import as_error
 from aspectra.app.surfaces.service.gate import Gate
 from aspectra.app.surfaces.service.jobs import Jobs
 from aspectra.app.surfaces.web.asking import asking
@@ -94,7 +96,7 @@ def api(service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: Mounted |
 
 def application(
     service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: Mounted | None = None
-) -> Application:
+) -> ASGIApp:
     """The application behind its guards, for a server."""
     return Guards(api(service, gate, jobs, access, mcp), access)
 

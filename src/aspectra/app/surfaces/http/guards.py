@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aspectra.app.surfaces.http.problems import problem_response
-from aspectra.app.surfaces.service.access import COOKIE, Access, NoToken, is_loopback
+from aspectra.app.surfaces.service.access import COOKIE, Access, NoToken
 from aspectra.base.errors import AspectraError, NotAllowed, TooLarge
 
-__all__ = ["COOKIE", "SAFE", "Access", "Guards", "NoToken", "is_loopback"]
+__all__ = ["Guards"]
 
 _NO_FORMS = ("/v1/", "/mcp", "/healthz", "/readyz")
-SAFE = ("GET", "HEAD", "OPTIONS")
+_SAFE = ("GET", "HEAD", "OPTIONS")
 _POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 _HEADERS = {
     b"content-security-policy": _POLICY.encode(),
@@ -27,11 +26,6 @@ _HEADERS = {
     b"cross-origin-opener-policy": b"same-origin",
     b"cross-origin-resource-policy": b"same-origin",
 }
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Guards:
@@ -42,7 +36,7 @@ class Guards:
         access: who may ask.
     """
 
-    def __init__(self, application: Application, access: Access) -> None:
+    def __init__(self, application: ASGIApp, access: Access) -> None:
         self._application, self._access = application, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -97,7 +91,7 @@ class Guards:
             if parts.scheme not in ("http", "https") or not access.knows(parts.netloc):
                 raise NotAllowed("requests from other sites are refused", hint="open the page itself")
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and (
-            request.method not in SAFE or headers.get("sec-fetch-mode") != "navigate"
+            request.method not in _SAFE or headers.get("sec-fetch-mode") != "navigate"
         ):
             raise NotAllowed("requests from other sites are refused", hint="open the page itself")
         kind = headers.get("content-type", "").partition(";")[0].strip().casefold()

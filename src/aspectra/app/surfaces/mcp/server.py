@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -24,6 +23,7 @@ from aspectra.app.surfaces.mcp.choices import Choice, NeedsChoice, read_state, w
 from aspectra.app.surfaces.mcp.fitting import ANSWER, clip, fitting, plain, size
 from aspectra.app.surfaces.mcp.listing import Told
 from aspectra.app.surfaces.mcp.tools import ANNOTATIONS, INSTRUCTIONS, TOOLS, Tool
+from aspectra.app.surfaces.service.failures import as_error
 from aspectra.app.surfaces.service.gate import Gate
 from aspectra.base.errors import AspectraError, UsageError
 from aspectra.base.version import __version__
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["LOOPBACK", "McpApplication", "mcp_application", "mcp_server", "serve_stdio"]
 
 LOOPBACK = ("127.0.0.1:*", "localhost:*", "[::1]:*")
-_LOG = logging.getLogger("aspectra.mcp")
 _LISTED = CacheHint(ttl_ms=3_600_000, scope="public")  # what is listed changes with the program alone
 _BODY = 1_048_576  # most bytes of a request
 _OPTIONS = 15_000  # most bytes of what can be chosen
@@ -72,12 +71,8 @@ def mcp_server(libraries: Libraries, gate: Gate) -> Server[Any]:
         except NeedsChoice as needed:
             asking = None if declined or not _can_ask(context) else _request(needed.choices, chosen)
             return asking or _failed(needed.error)
-        except AspectraError as error:
-            return _failed(error)
         except Exception as error:
-            _LOG.exception("%s failed", tool.name)
-            what = "there is not enough memory" if isinstance(error, MemoryError) else "internal error"
-            return _failed(AspectraError(what, hint="the log of the server tells more"))
+            return _failed(as_error(error))
         return _answered(told)
 
     return Server(

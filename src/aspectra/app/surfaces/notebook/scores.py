@@ -34,7 +34,6 @@ from aspectra.lab.figures.drawing import (
 )
 from aspectra.lab.figures.scales import padded, tick
 from aspectra.lab.reports.tables import Table, render
-from aspectra.search.planning.aspects import aspects_asked
 
 if TYPE_CHECKING:
     from aspectra.search.ranking import Ranking
@@ -60,13 +59,8 @@ def score_parts(ranking: Ranking) -> Table:
     Raises:
         UsageError: the search was fused by rank, and was run without ``explain=True``.
     """
-    search, staged = ranking.plan.search, any(hit.moves for hit in ranking)
-    fusion = search.fusion
-    names = {
-        name: f"{word} {name}"
-        for word, sign in (("same", 1), ("different", -1))
-        for name in aspects_asked(search.probes, sign)
-    }
+    fusion, staged = ranking.plan.search.fusion, any(hit.moves for hit in ranking)
+    names = {one.partition(" ")[2]: one for one in ranking.requests.aspects}
     rows = [
         (hit.rank, hit.id, names.get(name, name), share, hit.score)
         for hit in ranking

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from aspectra.app.output.pages import MOST_PAGES, check_page, page_of
@@ -34,6 +34,7 @@ class ModelOff(UsageError):
     http_status = 403
 
 
+@dataclass(frozen=True)
 class Answer:
     """A page of a ranking.
 
@@ -44,8 +45,10 @@ class Answer:
         next: cursor of the next page, or "".
     """
 
-    def __init__(self, question: Question, ranking: Ranking, page: Page | None, following: str) -> None:
-        self.question, self.ranking, self.page, self.next = question, ranking, page, following
+    question: Question
+    ranking: Ranking
+    page: Page | None = None
+    next: str = ""
 
     def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """The document ``search`` of ``--json``, with ``generation`` and ``next_cursor``."""

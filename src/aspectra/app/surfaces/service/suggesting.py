@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING
 
-from aspectra.base.errors import AspectraError
 from aspectra.papers.paper import normalise_title
 
 if TYPE_CHECKING:
@@ -44,6 +42,7 @@ def suggested_papers(library: Library, typed: str, limit: int = 8) -> list[Paper
             [*(f"%{word}%" for word in words), f"{key}%", limit],
         )
         found = [str(row[0]) for row in rows]
-    with contextlib.suppress(AspectraError):  # no paper is called so, or several are
-        found.insert(0, library.store.resolve(typed))
+    called = library.store.called(typed) if typed else []
+    if len(called) == 1:
+        found.insert(0, called[0])
     return list(library.store.get_many(list(dict.fromkeys(found))[:limit], full=False).values())

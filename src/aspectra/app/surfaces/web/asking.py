@@ -14,6 +14,7 @@ from aspectra.app.output.criteria import criteria_of, criteria_table, written_ta
 from aspectra.app.output.pages import MOST_PAGES, SORTS
 from aspectra.app.output.shares import why_not_higher
 from aspectra.app.surfaces.service.answering import Answer
+from aspectra.app.surfaces.service.failures import retry_headers
 from aspectra.app.surfaces.service.question import Question
 from aspectra.app.surfaces.service.suggesting import suggested_papers
 from aspectra.app.surfaces.web.exporting import FORMATS
@@ -152,8 +153,8 @@ def _rendered(pages: Pages, request: Request, values: dict[str, Any]) -> Respons
     headers = {}
     if values.get("here") and request.headers.get("hx-target", "").endswith("#main"):
         headers["hx-push-url"] = values["here"]  # without what the form sends and means nothing
-    if error is not None and error.retry_after is not None:
-        headers["retry-after"] = str(max(1, round(error.retry_after)))
+    if error is not None:
+        headers |= retry_headers(error)
     planners = [(name, PLANNERS.get(name).summary, PLANNERS.get(name).seeds) for name in PLANNERS]
     planners.sort(key=lambda one: one[0] != "guided")  # the default first
     empty: dict[str, Any] = {"answer": None, "seeds": [], "suggested": [], "state": "", "step": None}
@@ -185,7 +186,7 @@ def _answer(service: Service, wanted: Wanted) -> Answer:
     made = service.plan(wanted.question)
     ranking = service.run(made.with_limit(made.limit * MOST_PAGES))
     hits = tuple(hit for hit in ranking if hit.score >= wanted.above)
-    return Answer(wanted.question, replace(ranking, hits=hits), None, "")
+    return Answer(wanted.question, replace(ranking, hits=hits))
 
 
 def _results(service: Service, wanted: Wanted, answer: Answer) -> dict[str, Any]:
@@ -280,7 +281,8 @@ def _why(service: Service, wanted: Wanted, named: str) -> dict[str, Any]:
         links = [(one, address(wanted.question, "/why", [("paper", one.id)])) for one in papers]
         return {**out, "error": error, "suggested": links}
     made = service.plan(wanted.question)
-    ranking = service.run(with_fields(made, limit=made.limit * MOST_PAGES, evidence=0), explain=True)
+    by_rank = made.search.fusion.kind == "rrf"  # parts of other scores are known without the ranks
+    ranking = service.run(with_fields(made, limit=made.limit * MOST_PAGES, evidence=0), explain=by_rank)
     place = ranking.ids.index(paper) if paper in ranking.ids else None
     if place is None:
         return {**out, "reasons": service.library.searcher.why_not(made, paper)}

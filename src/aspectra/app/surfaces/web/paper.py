@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from aspectra.app.output.papers import listed_rows, sentence_rows
+from aspectra.app.output.papers import RESOLVERS, listed_rows, sentence_rows
 from aspectra.app.surfaces.web.forms import given_of
 from aspectra.app.surfaces.web.viewing import Wanted
 from aspectra.base.errors import NoSuchPaper
@@ -35,7 +35,7 @@ _SHOWN_TEXT = 4000  # characters of a section; its own page would be too long fo
 # Role -> the aspect that it belongs to.
 _ASPECT_OF = {role: name for name, roles in ASPECT_ROLES.items() for role in roles}
 
-_SITES = {"doi": "https://doi.org/", "arxiv": "https://arxiv.org/abs/", "acl": "https://aclanthology.org/"}
+_SITES = ("doi", "arxiv", "acl")  # whose pages are linked
 
 
 @dataclass
@@ -147,7 +147,7 @@ def _elsewhere(paper: Paper) -> list[tuple[str, str]]:
     """Where the record names the paper elsewhere; only addresses that a browser opens as pages."""
     held = paper.identifiers
     out = [
-        (f"{name} {held[name]}", start + quote(held[name])) for name, start in _SITES.items() if name in held
+        (f"{name} {held[name]}", RESOLVERS[name].format(quote(held[name]))) for name in _SITES if name in held
     ]
     if paper.url.casefold().startswith(("http://", "https://")):
         out.append(("web page", paper.url))

@@ -10,6 +10,7 @@ import jinja2
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from aspectra.app.surfaces.service.failures import retry_headers
 from aspectra.app.surfaces.service.trail import Trail
 from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import AspectraError
@@ -94,8 +95,9 @@ class Pages:
 
     def error(self, request: Request, error: AspectraError) -> Response:
         """An error as a page, or as a fragment: htmx swaps answers of every status."""
-        after = {} if error.retry_after is None else {"retry-after": str(max(1, round(error.retry_after)))}
-        return self.render(request, "error.html", status=error.http_status, headers=after, error=error)
+        return self.render(
+            request, "error.html", status=error.http_status, headers=retry_headers(error), error=error
+        )
 
     async def work(self, request: Request, work: Callable[[], T]) -> T:
         """Run blocking work in its turn; dropped where the browser has left meanwhile."""
