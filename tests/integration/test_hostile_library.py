@@ -108,7 +108,8 @@ def canary() -> Iterator[tuple[int, list[object]]]:
                 except OSError:
                     return
                 calls.append(caller)
-                connection.close()
+                with connection:  # whoever is refused so does not ask again
+                    connection.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
 
         threading.Thread(target=serve, daemon=True).start()
         yield server.getsockname()[1], calls

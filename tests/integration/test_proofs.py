@@ -15,6 +15,7 @@ from aspectra.search.searcher import Searcher
 from aspectra.testing import Fault, run_with_fault
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
+from long import LONG
 from proofs import crashes, mutants, soak
 from proofs.summary import Summary
 
@@ -27,23 +28,23 @@ def test_every_mutant_fits_the_code():
     assert len(mutants.mutants()) >= 60
 
 
-@pytest.mark.parametrize("name", ["marks-swapped", "ties-by-id-ascending"])
-def test_a_mutant_dies(name):
-    (chosen,) = [mutant for mutant in mutants.mutants() if mutant.name == name]
+def test_a_mutant_dies():
+    (chosen,) = [mutant for mutant in mutants.mutants() if mutant.name == "ties-by-id-ascending"]
     summary = mutants.prove([chosen], 0, jobs=1)
     assert summary.faults == []
 
 
 def test_a_few_crashes_lose_nothing():
-    summary = crashes.prove(12, seed=5)
+    count = 12 if LONG else 6
+    summary = crashes.prove(count, seed=5)
     assert summary.faults == []
-    assert sum(counts["equal"] for counts in summary.counts.values()) == 12
+    assert sum(counts["equal"] for counts in summary.counts.values()) == count
 
 
 def test_readers_and_a_writer_for_a_few_seconds():
-    summary = soak.prove(15, seed=3, readers=2)
+    summary = soak.prove(15 if LONG else 5, seed=3, readers=2)
     assert summary.faults == []
-    assert summary.counts["readers"]["equal"] > 20
+    assert summary.counts["readers"]["equal"] > 5
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def test_an_index_that_crashes_at_any_operation_is_the_old_one_or_the_new(indexe
         with Store(folder) as store:
             build_index(store, WORDS_ONLY)
 
-    for at in range(1000):
+    for at in range(0, 1000, 1 if LONG else 3):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(indexed, folder)
         outcome = run_with_fault(step, folder, Fault(at, "power", draw.randrange(1000)))

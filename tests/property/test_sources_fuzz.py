@@ -120,6 +120,7 @@ def test_whatever_is_written_reads_back(
     title, abstract, venue = (" ".join(clean(t).split()) for t in (title, abstract, venue))
     if name == "ris":  # RIS cannot tell a value from a keyword list or an empty line
         title, abstract, venue = (t.strip("-; ") for t in (title, abstract, venue))
+    abstract = abstract and "A " + abstract  # "NA" alone is none
     paper = Paper("k", "T " + title, abstract, tuple(authors), 2000, venue)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x"

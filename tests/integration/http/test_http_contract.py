@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from aspectra.app.surfaces.http.routes import document
+from long import LONG
 from loopback_server import serving_process
-from page_server import LONG
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMITTED = ROOT / "docs" / "openapi.json"

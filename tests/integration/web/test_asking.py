@@ -8,7 +8,6 @@ import io
 import re
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
 import pytest
 from starlette.testclient import TestClient
 
@@ -22,10 +21,6 @@ from aspectra.base.errors import Overloaded
 
 ANY = pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 WORDS = "dense retrieval of long documents since 2019"
-
-
-def _get(served, path, **given):
-    return httpx.get(served.address + path, params=given or None, headers={"accept": "text/html"}, timeout=30)
 
 
 def _titles(page):
@@ -102,7 +97,7 @@ def test_a_paper_that_one_knows_is_found_by_a_part_of_its_title(served, browse, 
 
 
 def test_a_seed_is_given_by_identifier_and_its_id_is_in_links(served, seed):
-    text = _get(served, "/", seeds=seed.title.upper()).text
+    text = served.get("/", seeds=seed.title.upper()).text
     assert f"seeds={seed.id}" in text
 
 
@@ -118,7 +113,7 @@ def test_a_tag_is_removed_and_the_others_stay(served, browse, scripts):
 
 
 def test_what_is_not_applied_is_said_with_the_reason(served):
-    text = _get(served, "/", text="language models not surveys about cats since 2019").text
+    text = served.get("/", text="language models not surveys about cats since 2019").text
     assert 'class="tag unapplied"' in text
     assert "a denial of several things at once" in text
     assert "<strong>not applied" not in text  # no warning repeats what the tag says
@@ -288,7 +283,7 @@ def test_why_a_paper_is_not_there(served, browse, seed):
 
 
 def test_why_suggests_papers_where_none_is_called_so(served, seed):
-    answer = _get(served, "/why", text="language models", paper=" ".join(seed.title.split()[:3]))
+    answer = served.get("/why", text="language models", paper=" ".join(seed.title.split()[:3]))
     assert answer.status_code == 404
     assert f"paper={seed.id}" in html.unescape(answer.text)
 
@@ -311,7 +306,7 @@ def test_the_criteria_table_and_its_file_are_of_the_same_papers(served, browse, 
     page = browse(served, "/criteria" + path, scripts=False).page
     heads = page.locator("thead th").all_inner_texts()
     assert heads == ["Paper", "same method", "year ≥ 2019"]
-    rows = list(csv.DictReader(io.StringIO(_get(served, "/criteria.csv" + path).text)))
+    rows = list(csv.DictReader(io.StringIO(served.get("/criteria.csv" + path).text)))
     titles = [one.strip() for one in page.locator("tbody th a").all_inner_texts()]
     assert [" ".join(row["title"].split()) for row in rows] == titles
     quotes = page.locator("tbody td.aspect-method mark").all_inner_texts()
@@ -321,14 +316,14 @@ def test_the_criteria_table_and_its_file_are_of_the_same_papers(served, browse, 
 
 
 def test_more_like_what_was_included_is_offered_after_a_decision(served):
-    assert "More like what I included" not in _get(served, "/", text="language models").text
+    assert "More like what I included" not in served.get("/", text="language models").text
     first = served.library.search("language models", limit=1).ids[0]
     served.library.marks.decide("include", first)
     try:
-        text = html.unescape(_get(served, "/", text="language models").text)
+        text = html.unescape(served.get("/", text="language models").text)
         (href,) = re.findall(r'href="([^"]*)">More like what I included', text)
         assert "feedback" in parse_qs(urlsplit(href).query)["recipe"][0]
-        assert httpx.get(served.address + href).status_code == 200
+        assert served.get(href).status_code == 200
     finally:
         served.library.marks.undo()
 
@@ -345,7 +340,7 @@ def test_more_like_what_was_included_is_offered_after_a_decision(served):
     ],
 )
 def test_errors_say_what_and_keep_the_form(served, given, status, said):
-    answer = _get(served, "/", **given)
+    answer = served.get("/", **given)
     assert answer.status_code == status
     assert said in html.unescape(answer.text)
     assert 'id="f-text"' in answer.text
@@ -370,12 +365,12 @@ def test_a_refusal_keeps_the_question_and_says_when_to_come_again(served):
 def test_an_empty_library_and_one_without_index_say_what_comes_next(served_empty, browse):
     page = browse(served_empty, scripts=False).page
     assert page.locator("h2", has_text="This library is empty").count() == 1
-    assert _get(served_empty, "/", text="owls").status_code >= 400
+    assert served_empty.get("/", text="owls").status_code >= 400
 
 
 def test_fragments_are_only_the_part_that_is_swapped(served):
-    whole = _get(served, "/", text="language models")
-    part = httpx.get(served.address + "/", params={"text": "language models"}, headers={"hx-request": "true"})
+    whole = served.get("/", text="language models")
+    part = served.client.get("/", params={"text": "language models"}, headers={"hx-request": "true"})
     assert '<header class="top">' in whole.text
     assert '<header class="top">' not in part.text
     assert part.text.startswith("<title>")

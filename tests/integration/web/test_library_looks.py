@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from urllib.parse import urlencode
 
-import httpx
 import pytest
 
 import aspectra
 from aspectra.papers.paper import Paper
 from hostile_strings import HOSTILE, MARK
+from long import LONG
 from page_server import serving
 
 WORDS = "rerank documents with language models"
@@ -59,15 +60,12 @@ def furnished(demo_folder, tmp_path_factory):
         library.saved.save("rankers", {"text": WORDS, "seeds": [], "given": {}})
         marks.undo()  # so that there is something to do again
         for given in ({"text": WORDS}, {"text": WORDS, "decided": "none", "same": "method"}):
-            httpx.get(running.address, params=given, timeout=60)
+            running.get("/", **given)
         marks.redo()
         marks.decide("exclude", ids[1])
 
         def job(name, body):
-            sent = {"origin": running.address}
-            files = {"files": (name, body)}
-            answer = httpx.post(running.address + "/library/add", files=files, headers=sent, timeout=60)
-            return answer.headers["location"]
+            return running.post("/library/add", files={"files": (name, body)}).headers["location"]
 
         bib = b"@article{a, title={One}}\n@article{b, title = {never closed"
         given = {
@@ -80,9 +78,8 @@ def furnished(demo_folder, tmp_path_factory):
         many = "".join(
             f"@article{{m{n}, title={{Paper {n}}}, abstract={{{'Words. ' * 50}}}}}\n" for n in range(9999)
         )
-        address = running.address + "/v1" + given["failed"]
-        while httpx.get(address).json()["state"] in ("waiting", "running"):
-            pass
+        while running.get("/v1" + given["failed"]).json()["state"] in ("waiting", "running"):
+            time.sleep(0.05)
         for number in range(3):
             given["waiting"] = job(f"many{number}.bib", many.encode())
         yield running, {name: one.format(**given) for name, one in STATES.items()}
@@ -129,19 +126,21 @@ def _addresses():
     yield from ("/library", "/library/saved", "/library/duplicates", "/jobs", "/triage?text=owls&pool=20")
     yield from (f"/triage?text=owls&at=p{n}" for n in range(20))
     for name in ("text", "pool", "skip", "at", "same", "tags"):
-        yield from (f"/triage?{urlencode({'text': 'owls', name: text})}" for text in HOSTILE[:50:4])
+        yield from (
+            f"/triage?{urlencode({'text': 'owls', name: text})}" for text in HOSTILE[: 50 : 4 if LONG else 12]
+        )
     for name in ("tag", "decision", "years", "order", "page"):
-        yield from (f"/library?{urlencode({name: text})}" for text in HOSTILE[:50:4])
-    yield from (f"/export?{urlencode({'id': text})}" for text in HOSTILE[:50:4])
+        yield from (f"/library?{urlencode({name: text})}" for text in HOSTILE[: 50 : 4 if LONG else 12])
+    yield from (f"/export?{urlencode({'id': text})}" for text in HOSTILE[: 50 : 4 if LONG else 12])
     yield from ("/trail/1/repeat", "/trail/compare?a=1&b=2", "/trail")
 
 
 def test_hostile_words_come_out_as_text_and_never_as_an_internal_error(hostile):
     for text in HOSTILE[:2]:
-        httpx.get(hostile.address, params={"text": f"owls {text}"}, timeout=60)
+        hostile.get("/", text=f"owls {text}")
     raw = re.compile(rf"<[^<>]*{re.escape(MARK)}|<script>{re.escape(MARK)}|[\x00-\x08\x1b\u202e\u2066]")
     for path in _addresses():
-        answer = httpx.get(hostile.address + path, headers={"accept": "text/html"}, timeout=60)
+        answer = hostile.get(path)
         assert answer.status_code < 500, path
         assert answer.headers["content-type"].startswith("text/html"), path
         values = re.sub(r"(?:value|href|action|data-say|aria-label|title|hx-get)=\"[^\"]*\"", "", answer.text)

@@ -7,9 +7,9 @@ import html
 import io
 import re
 import shutil
+import time
 from pathlib import Path
 
-import httpx
 import pytest
 
 from page_server import serving
@@ -18,15 +18,6 @@ ANY = pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scri
 BIB = """@article{{{key}, title = {{{title}}}, author = {{Lovelace, Ada}}, year = {{2024}},
   abstract = {{We describe {title}. It is measured with forty owls in a barn.}}}}
 """
-
-
-def get(served, path, **given):
-    return httpx.get(served.address + path, params=given or None, headers={"accept": "text/html"}, timeout=30)
-
-
-def post(served, path, data=None, files=None):
-    sent = {"origin": served.address, "accept": "text/html"}
-    return httpx.post(served.address + path, data=data or {}, files=files, headers=sent, timeout=30)
 
 
 @pytest.fixture(scope="module")
@@ -40,19 +31,18 @@ def written(demo_folder, tmp_path_factory):
 
 def _ended(served, job):
     """A job when it has ended."""
-    address = f"{served.address}/v1/jobs/{job}"
-    while (found := httpx.get(address).json())["state"] in ("waiting", "running"):
-        pass
+    while (found := served.get(f"/v1/jobs/{job}").json())["state"] in ("waiting", "running"):
+        time.sleep(0.05)
     return found
 
 
 def test_the_page_says_what_the_library_holds(served):
-    facts, text = served.library.status(), html.unescape(get(served, "/library").text)
+    facts, text = served.library.status(), html.unescape(served.get("/library").text)
     plain = re.sub(r"<[^>]*>", " ", text)
     for name in ("papers", "with abstract", "with full text", "citations"):
         assert re.search(rf"{name}\s+{facts[name.replace(' ', '_')]:,}\s", plain)
     assert f"The index is up to date: {facts['papers']} papers." in text
-    views = get(served, "/library/index").text
+    views = served.get("/library/index").text
     for name, view in facts["index"]["views"].items():
         assert name in views
         assert view["fingerprint"][:12] in views
@@ -137,22 +127,22 @@ def test_files_are_added_indexed_and_found(written, browse, tmp_path, scripts):
 )
 def test_a_name_leads_to_no_other_place(written, name, kept):
     body = BIB.format(key="again", title=f"a title for {kept}").encode()
-    answer = post(written, "/library/add", files={"files": (name, body)})
+    answer = written.post("/library/add", files={"files": (name, body)})
     assert answer.status_code == 303
     job = answer.headers["location"].rpartition("/")[2]
     (file,) = _ended(written, job)["result"]["files"]
     uploads = written.path.parent / "uploads"
     assert Path(file["file"]).parent.parent == uploads
     assert Path(file["file"]).name == kept
-    assert "<script>" not in get(written, f"/jobs/{job}").text
+    assert "<script>" not in written.get(f"/jobs/{job}").text
     assert {one.parent for one in written.path.parent.rglob("*.bib")} <= {*uploads.iterdir()}
 
 
 def test_a_file_that_cannot_be_read_is_a_failed_job_with_the_reason(written):
-    answer = post(written, "/library/add", files={"files": ("x.bib", b"\x00\xff" * 2000)})
+    answer = written.post("/library/add", files={"files": ("x.bib", b"\x00\xff" * 2000)})
     job = answer.headers["location"].rpartition("/")[2]
     assert _ended(written, job)["state"] == "failed"
-    text = html.unescape(get(written, f"/jobs/{job}").text)
+    text = html.unescape(written.get(f"/jobs/{job}").text)
     assert 'class="notice error"' in text
     assert "Traceback" not in text
     assert "x.bib" in text
@@ -169,17 +159,17 @@ def test_a_file_that_cannot_be_read_is_a_failed_job_with_the_reason(written):
     ],
 )
 def test_forms_without_files_or_with_too_many_start_nothing(written, data, files, said):
-    before = len(httpx.get(written.address + "/v1/jobs").json()["jobs"])
-    answer = post(written, "/library/add", data, files)
+    before = len(written.get("/v1/jobs").json()["jobs"])
+    answer = written.post("/library/add", data, files)
     assert answer.status_code == 422
     assert said in html.unescape(answer.text)
-    assert len(httpx.get(written.address + "/v1/jobs").json()["jobs"]) == before
+    assert len(written.get("/v1/jobs").json()["jobs"]) == before
 
 
 def test_a_field_that_was_left_empty_is_no_file(written):
     body = b'--x\r\ncontent-disposition: form-data; name="files"; filename=""\r\n\r\n\r\n--x--\r\n'
     sent = {"origin": written.address, "content-type": "multipart/form-data; boundary=x"}
-    answer = httpx.post(written.address + "/library/add", content=body, headers=sent)
+    answer = written.client.post("/library/add", content=body, headers=sent)
     assert answer.status_code == 422
     assert "no file was chosen" in answer.text
 
@@ -187,8 +177,8 @@ def test_a_field_that_was_left_empty_is_no_file(written):
 @ANY
 def test_a_job_is_watched_and_stopped(written, browse, scripts):
     many = "".join(BIB.format(key=f"stop{n}", title=f"paper number {n}") for n in range(2000))
-    started = post(written, "/library/add", files={"files": (f"{scripts}.bib", many.encode())})
-    waits = post(written, "/library/index").headers["location"]
+    started = written.post("/library/add", files={"files": (f"{scripts}.bib", many.encode())})
+    waits = written.post("/library/index").headers["location"]
     page = browse(written, waits, scripts=scripts).page
     assert "Waiting for its turn" in page.inner_text("#job-state")
     assert page.locator("progress").count() == 1
@@ -205,12 +195,10 @@ def test_a_job_is_watched_and_stopped(written, browse, scripts):
 
 
 def test_a_page_of_a_job_comes_again_without_scripts_only_while_it_runs(written):
-    answer = post(
-        written, "/library/add", files={"files": ("r.bib", BIB.format(key="r", title="r").encode())}
-    )
-    first = get(written, answer.headers["location"]).text
+    answer = written.post("/library/add", files={"files": ("r.bib", BIB.format(key="r", title="r").encode())})
+    first = written.get(answer.headers["location"]).text
     _ended(written, answer.headers["location"].rpartition("/")[2])
-    last = get(written, answer.headers["location"]).text
+    last = written.get(answer.headers["location"]).text
     refresh = '<noscript><meta http-equiv="refresh" content="2"></noscript>'
     assert refresh in first
     assert 'hx-trigger="every 1s"' in first
@@ -220,8 +208,8 @@ def test_a_page_of_a_job_comes_again_without_scripts_only_while_it_runs(written)
 
 @pytest.mark.parametrize("path", ["/jobs/none", "/library/no-such", "/jobs/../jobs/x"])
 def test_what_is_not_there_is_not_found(served, path):
-    assert get(served, path).status_code == 404
-    assert post(served, "/jobs/none/stop").status_code == 404
+    assert served.get(path).status_code == 404
+    assert served.post("/jobs/none/stop").status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -237,7 +225,7 @@ def test_what_is_not_there_is_not_found(served, path):
     ],
 )
 def test_filters_that_mean_nothing_say_so(served, given, said):
-    answer = get(served, "/library", **given)
+    answer = served.get("/library", **given)
     if given != {"decision": "perhaps"}:
         assert answer.status_code == 422
     assert said in html.unescape(answer.text)
@@ -249,22 +237,22 @@ def test_saved_searches_tell_what_is_new_until_it_is_seen(written, tmp_path):
     library.saved.save("bones & <b>more</b>", asked)
     library.saved.save("broken", {"text": "", "seeds": ["no such paper"], "given": {}})
     try:
-        text = html.unescape(get(written, "/library/saved").text)
-        assert "bones & <b>more</b>" not in get(written, "/library/saved").text
+        text = html.unescape(written.get("/library/saved").text)
+        assert "bones & <b>more</b>" not in written.get("/library/saved").text
         assert "Nothing new." in text
         assert "no such paper" in text
         (tmp_path / "b.bib").write_text(BIB.format(key="zyg", title="zygomatic bones of owls"), "utf-8")
         library.add(tmp_path / "b.bib")
         library.index()
-        get(written, "/library/saved")  # seen only once somebody says so
-        text = html.unescape(get(written, "/library/saved").text)
+        written.get("/library/saved")  # seen only once somebody says so
+        text = html.unescape(written.get("/library/saved").text)
         assert "1 new" in text
         assert "zygomatic bones of owls" in text
         (link,) = re.findall(r'href="(/\?text=zygomatic[^"]*)"', text)
-        assert get(written, link).status_code == 200
-        assert post(written, "/library/saved", {"seen": "bones & <b>more</b>"}).status_code == 303
-        assert "1 new" not in get(written, "/library/saved").text
-        assert post(written, "/library/saved", {"seen": "no such search"}).status_code == 422
+        assert written.get(link).status_code == 200
+        assert written.post("/library/saved", {"seen": "bones & <b>more</b>"}).status_code == 303
+        assert "1 new" not in written.get("/library/saved").text
+        assert written.post("/library/saved", {"seen": "no such search"}).status_code == 422
     finally:
         for one in library.saved.all():
             library.saved.delete(one.name)
@@ -272,20 +260,20 @@ def test_saved_searches_tell_what_is_new_until_it_is_seen(written, tmp_path):
 
 def test_the_flow_is_a_table_and_a_file(served):
     flow = served.library.works.flow()
-    text = html.unescape(get(served, "/library/flow").text)
+    text = html.unescape(served.get("/library/flow").text)
     rows = re.findall(r'<th scope="row">([^<]*)</th><td class="number"><strong>([\d,]+)', text)
     assert rows == [(label, f"{number:,}") for _, label, number, _ in flow.boxes()]
-    answer = get(served, "/library/flow.csv")
+    answer = served.get("/library/flow.csv")
     assert answer.headers["content-disposition"] == 'attachment; filename="aspectra-flow.csv"'
     assert list(csv.reader(io.StringIO(answer.text))) == list(csv.reader(io.StringIO(flow.to_csv())))
 
 
 def test_records_of_one_work_are_listed_with_the_reason(served):
-    assert "No duplicates" in get(served, "/library/duplicates").text
+    assert "No duplicates" in served.get("/library/duplicates").text
     ids = served.library.store.ids()[:2]
     served.library.works.merge(*ids)
     try:
-        text = html.unescape(get(served, "/library/duplicates").text)
+        text = html.unescape(served.get("/library/duplicates").text)
         assert "one work" in text
         for one in ids:
             assert served.library.show(one).title in text
@@ -298,8 +286,8 @@ def test_an_empty_library_says_what_comes_next(served_empty, browse):
     assert "The library is empty" in page.inner_text("main")
     assert "There is nothing to index yet." in page.inner_text("main")
     for path in ("/triage", "/trail", "/library/index", "/library/flow", "/library/skipped", "/jobs"):
-        assert get(served_empty, path).status_code == 200
-    assert "There is nothing to screen" in get(served_empty, "/triage").text
+        assert served_empty.get(path).status_code == 200
+    assert "There is nothing to screen" in served_empty.get("/triage").text
 
 
 TOKEN = "a-long-secret-of-the-service"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
 import jinja2
 import pytest
 
@@ -114,13 +113,13 @@ def test_every_id_has_an_address(served_strange, browse, name):
 
 
 def test_long_sections_are_cut_and_it_is_said(served_strange):
-    text = httpx.get(served_strange.address + "/paper/full").text
+    text = served_strange.get("/paper/full").text
     assert "more characters are not shown here" in text
     assert "The index does not know this paper" in text
 
 
 def test_a_paper_that_is_not_there(served):
-    answer = httpx.get(served.address + "/paper/no-such", headers={"accept": "text/html"})
+    answer = served.get("/paper/no-such")
     assert answer.status_code == 404
     assert "no paper in the library is called" in answer.text
-    assert httpx.get(served.address + "/paper", headers={"accept": "text/html"}).status_code == 404
+    assert served.get("/paper").status_code == 404

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
 import pytest
 
 from aspectra.app.surfaces.service.question import Question
@@ -16,12 +15,8 @@ FIRST = "/?text=rerank+documents+with+language+models"
 SECOND = FIRST + "&since=2023&same=method"
 
 
-def get(served, path, **given):
-    return httpx.get(served.address + path, params=given or None, headers={"accept": "text/html"}, timeout=30)
-
-
 def forget(served):
-    return httpx.post(served.address + "/trail/clear", headers={"origin": served.address}, data={})
+    return served.post("/trail/clear")
 
 
 @pytest.fixture
@@ -29,7 +24,7 @@ def steps(served):
     """Two steps: a question, and the same with limits."""
     forget(served)
     for path in (FIRST, SECOND):
-        assert get(served, path).status_code == 200
+        assert served.get(path).status_code == 200
     questions = [Question(text="rerank documents with language models", limit=10)]
     questions.append(Question(text=questions[0].text, since="2023", same=("method",)))
     yield [served.library.run(one.plan(served.library)) for one in questions]
@@ -60,8 +55,8 @@ def test_steps_are_newest_first_and_lead_back(served, browse, steps, scripts):
 
 
 def test_the_same_question_again_after_another_is_a_step(served, steps):
-    get(served, FIRST)
-    text = get(served, "/trail").text
+    served.get(FIRST)
+    text = served.get("/trail").text
     assert all(f'id="step-{number}"' in text for number in (1, 2, 3))
 
 
@@ -105,22 +100,22 @@ def _steps(served):
 
 
 def test_repeating_says_that_all_is_the_same_and_adds_no_step(served, steps):
-    text = get(served, "/trail/2/repeat").text
+    text = served.get("/trail/2/repeat").text
     assert "Everything is the same" in text
     assert text.count("✗") == 0
-    assert 'id="step-3"' not in get(served, "/trail").text
+    assert 'id="step-3"' not in served.get("/trail").text
 
 
 def test_repeating_says_what_differs_after_the_library_changed(served, steps):
-    get(served, FIRST + "&decided=none")
+    served.get(FIRST + "&decided=none")
     first = steps[0].ids[0]
     served.library.marks.decide("exclude", first)
     try:
-        text = html.unescape(get(served, "/trail/3/repeat").text)
+        text = html.unescape(served.get("/trail/3/repeat").text)
         assert "Not the same: papers, papers and scores" in text
         assert "gone" in text
         served.library.index(rebuild=True)
-        text = html.unescape(get(served, "/trail/1/repeat").text)
+        text = html.unescape(served.get("/trail/1/repeat").text)
         assert "Not the same: index" in text
         assert "indexed anew" in text
     finally:
@@ -156,7 +151,7 @@ def test_the_trail_is_forgotten_after_a_question(served, browse, steps, scripts)
     ],
 )
 def test_steps_that_are_not_there(served, steps, path, status):
-    assert get(served, path).status_code == status
+    assert served.get(path).status_code == status
 
 
 def test_a_step_whose_paper_or_question_is_gone_is_still_listed(served, steps):
@@ -170,11 +165,11 @@ def test_a_step_whose_paper_or_question_is_gone_is_still_listed(served, steps):
     assert broken != lines[-1]
     gone = lines[-1].replace(f'"{steps[1].ids[0]}"', '"no-such-paper"').replace('"number":2', '"number":8')
     trail.write_text("\n".join([*lines, broken, gone, ""]), "utf-8")
-    text = get(served, "/trail").text
+    text = served.get("/trail").text
     assert "no-such-paper" in text
     assert 'id="step-7"' in text
-    assert get(served, "/trail/7/repeat").status_code == 422
-    assert get(served, "/trail/compare?a=1&b=8").status_code == 200
+    assert served.get("/trail/7/repeat").status_code == 422
+    assert served.get("/trail/compare?a=1&b=8").status_code == 200
 
 
 def served_trail(served):
@@ -186,8 +181,8 @@ def served_trail(served):
 
 def test_hostile_words_are_text_in_the_trail(served, steps):
     words = "<script>document.title=1</script> \u202eowls {{7*7}}"
-    get(served, "/", text=words)
-    text = get(served, "/trail").text
+    served.get("/", text=words)
+    text = served.get("/trail").text
     assert "<script>document.title" not in text
     assert "\u202e" not in text
     assert "{{7*7}}" in html.unescape(text)

@@ -8,7 +8,6 @@ import io
 import json
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
 import pytest
 
 from aspectra.app.surfaces.service.question import Question
@@ -17,16 +16,6 @@ from aspectra.search.defaults import LIKE_DECIDED
 ANY = pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 WORDS = "rerank documents with language models"
 PATH = f"/triage?text={WORDS.replace(' ', '+')}"
-
-
-def get(served, path, **given):
-    return httpx.get(served.address + path, params=given or None, headers={"accept": "text/html"}, timeout=30)
-
-
-def post(served, path, data, **headers):
-    """Send a form, as a browser does; the answer is not followed."""
-    sent = {"origin": served.address, "accept": "text/html", **headers}
-    return httpx.post(served.address + path, data=data, headers=sent, timeout=30)
 
 
 def shown(page):
@@ -86,20 +75,20 @@ def test_all_records_of_a_work_share_a_decision_that_is_undone_at_once(served, i
     marks, works = served.library.marks, served.library.works
     works.merge(ids[0], ids[3], ids[5])
     try:
-        text = html.unescape(get(served, f"{PATH}&pool=10").text)
+        text = html.unescape(served.get(f"{PATH}&pool=10").text)
         assert "One decision for 3 records" in text
-        answer = post(served, "/decide", {"id": ids[3], "decision": "exclude", "reason": "old", "back": PATH})
+        answer = served.post("/decide", {"id": ids[3], "decision": "exclude", "reason": "old", "back": PATH})
         assert (answer.status_code, answer.headers["location"]) == (303, PATH)
         decided = marks.read.decisions()
         assert {one: (held.decision, held.reason) for one, held in decided.items()} == {
             ids[n]: ("exclude", "old") for n in (0, 3, 5)
         }
-        assert post(served, "/undo", {"back": PATH}).status_code == 303
+        assert served.post("/undo", {"back": PATH}).status_code == 303
         assert marks.read.decisions() == {}
-        assert post(served, "/redo", {"back": PATH}).status_code == 303
+        assert served.post("/redo", {"back": PATH}).status_code == 303
         assert marks.read.decisions().keys() == decided.keys()
     finally:
-        post(served, "/undo", {})
+        served.post("/undo", {})
         marks.undo()  # the merge
 
 
@@ -258,7 +247,7 @@ def test_the_whole_path_from_question_to_file_needs_no_mouse(served, browse, ids
     ],
 )
 def test_files_have_their_type_and_name_and_what_was_named(served, ids, form, suffix, kind, read):
-    answer = httpx.get(served.address + "/export", params={"id": ids[:3], "format": form})
+    answer = served.get("/export", id=ids[:3], format=form)
     assert answer.headers["content-type"] == kind
     assert answer.headers["content-disposition"] == f'attachment; filename="aspectra-papers.{suffix}"'
     assert answer.headers["x-content-type-options"] == "nosniff"
@@ -270,10 +259,10 @@ def test_files_hold_what_was_decided_with_reasons_and_no_formula(served, ids):
     served.library.marks.decide("exclude", *ids[:2], reason="=HYPERLINK(1)")
     served.library.marks.decide("include", ids[2])
     given = {"format": "csv", "decided": "exclude"}
-    rows = list(csv.DictReader(io.StringIO(get(served, "/export", **given).text)))
+    rows = list(csv.DictReader(io.StringIO(served.get("/export", **given).text)))
     assert {row["id"] for row in rows} == {*ids[:2]}
     assert {row["reason"] for row in rows} == {"'=HYPERLINK(1)"}
-    some = post(served, "/export", {"id": ids[1:5], "format": "csv", "decided": "any"}).text
+    some = served.post("/export", {"id": ids[1:5], "format": "csv", "decided": "any"}).text
     assert {row["id"] for row in csv.DictReader(io.StringIO(some))} == {ids[1], ids[2]}
 
 
@@ -293,7 +282,7 @@ def test_files_hold_what_was_decided_with_reasons_and_no_formula(served, ids):
     ],
 )
 def test_addresses_that_mean_nothing_say_so(served, ids, path, given, status, said):
-    answer = get(served, path, **given)
+    answer = served.get(path, **given)
     assert answer.status_code == status
     assert said in html.unescape(answer.text)
     assert "attachment" not in answer.headers.get("content-disposition", "")
@@ -317,16 +306,16 @@ def test_addresses_that_mean_nothing_say_so(served, ids, path, given, status, sa
 )
 def test_forms_that_mean_nothing_change_nothing(served, ids, path, data, status, said):
     before = served.library.marks.read.revision
-    answer = post(served, path, {k: v.replace("{id}", ids[0]) for k, v in data.items()})
+    answer = served.post(path, {k: v.replace("{id}", ids[0]) for k, v in data.items()})
     assert answer.status_code == status
     assert said in html.unescape(answer.text)
     assert served.library.marks.read.revision == before
 
 
 def test_a_form_that_is_no_form_is_refused(served):
-    answer = post(served, "/decide", None, **{"content-type": "multipart/form-data; boundary=x"})
+    answer = served.post("/decide", None, **{"content-type": "multipart/form-data; boundary=x"})
     assert answer.status_code == 422
-    many = post(served, "/decide", {"id": [str(n) for n in range(1001)], "decision": "include"})
+    many = served.post("/decide", {"id": [str(n) for n in range(1001)], "decision": "include"})
     assert many.status_code == 422
 
 
@@ -342,7 +331,7 @@ def test_a_form_that_is_no_form_is_refused(served):
     ],
 )
 def test_a_form_leads_to_this_site_alone(served, ids, back):
-    answer = post(served, "/tag", {"id": ids[0], "add": "x", "back": back})
+    answer = served.post("/tag", {"id": ids[0], "add": "x", "back": back})
     assert answer.headers["location"] == "/triage"
     assert "set-cookie" not in answer.headers
 
@@ -355,5 +344,5 @@ def test_forms_of_other_sites_change_nothing(served, ids):
         {"sec-fetch-site": "cross-site"},
         {"host": "evil.example"},
     ):
-        assert post(served, "/decide", data, **headers).status_code == 403
+        assert served.post("/decide", data, **headers).status_code == 403
     assert served.library.marks.read.revision == before
