@@ -4,6 +4,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LIBRARY ?= demo.lib
 export HF_HUB_OFFLINE := 1
+# Where it is set, each process that tests start compiles every module anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 # The long proofs: how much, and where a line with their counts is added (RECORD= for nowhere).
 MINUTES ?= 10
@@ -60,8 +62,8 @@ demo: .venv/.installed
 	@echo "The same in the browser: $(BIN)/aspectra serve --library $(LIBRARY)"
 
 # In two processes of about the same length; those that start processes wait much.
-PROCESS_TESTS = tests/integration tests/property tests/golden src
-OTHER_TESTS = tests/unit tests/real
+PROCESS_TESTS = tests/integration tests/property
+OTHER_TESTS = tests/unit tests/real tests/golden src
 test: .venv/.installed-dev
 	@out=$$(mktemp); $(BIN)/python -m pytest $(PROCESS_TESTS) > $$out 2>&1 & waiting=$$!; \
 	echo "$(BIN)/python -m pytest $(OTHER_TESTS)"; $(BIN)/python -m pytest $(OTHER_TESTS); others=$$?; \
@@ -71,7 +73,8 @@ test: .venv/.installed-dev
 
 # The page in every look, every hostile text in a browser, every text against every pattern, each crash.
 LONG_TESTS = tests/integration/http tests/integration/web tests/integration/test_bit_flips.py \
-  tests/integration/test_proofs.py tests/unit/base/test_regex_steps.py tests/unit/lab/test_benchmark_conformance.py
+  tests/integration/test_proofs.py tests/unit/base/test_regex_steps.py tests/unit/lab/test_benchmark_conformance.py \
+  tests/unit/testing/test_simulated_disk.py tests/real/test_csfcube.py
 test-long: .venv/.installed-dev
 	ASPECTRA_LONG=1 $(BIN)/python -m pytest $(LONG_TESTS)
 

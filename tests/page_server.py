@@ -17,7 +17,7 @@ import httpx
 import aspectra
 from aspectra.app.library import Library
 
-__all__ = ["FLAGS", "Served", "chromium_path", "make_demo", "serving"]
+__all__ = ["FLAGS", "Served", "chromium_path", "make_demo", "serving", "titles"]
 
 # Where distributions put the browser.
 _CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
@@ -27,6 +27,12 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 def chromium_path() -> str:
     """Where the browser is; "" where it is not installed."""
     return next((one for one in _CHROMIUM if Path(one).exists()), "")
+
+
+def titles(page: Any) -> list[str]:
+    """Titles of the papers found, once the page is there: a click waits for its first bytes only."""
+    page.wait_for_load_state()
+    return [one.strip() for one in page.locator(".hits .title").all_inner_texts()]
 
 
 def make_demo(folder: Path) -> None:

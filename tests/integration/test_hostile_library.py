@@ -163,9 +163,11 @@ def run(world: Path, *commands: list[str], **more: str) -> list[Ran]:
     report.unlink(missing_ok=True)
     names = {f"XDG_{n}_HOME": str(world / "home" / n.lower()) for n in ("DATA", "CONFIG", "STATE", "CACHE")}
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("ASPECTRA_", "OPENAI_"))}
+    # Compiled modules of the package itself are not what is looked for.
+    own = {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(world / "stubs"), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(world / "home"), str(report), json.dumps(commands)],
-        env={**kept, **names, "OPENAI_API_KEY": KEY, "PYTHONPATH": str(world / "stubs"), **more},
+        env={**kept, **names, **own, **more},
         cwd=world / "work",
         stdin=subprocess.DEVNULL,
         capture_output=True,

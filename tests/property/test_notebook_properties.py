@@ -151,7 +151,12 @@ hits = st.builds(
 )
 plans = st.builds(
     lambda text, unread, seeds, terms: Plan(
-        (Search(probes=(Probe("abstract@bm25", text=text or "owls", seeds=seeds),), terms=terms),),
+        (
+            Search(
+                probes=(Probe("abstract@bm25", text=text if text.strip() else "owls", seeds=seeds),),
+                terms=terms,
+            ),
+        ),
         conditions=tuple(CONDITIONS),
         unread=unread,
         text=text,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from aspectra.lab.studies.file import read_study_file
 from aspectra.lab.studies.page import run_study_file
+from long import LONG
 
 STUDY = Path(__file__).parents[2] / "studies" / "csfcube.toml"
 
@@ -16,6 +19,10 @@ STUDY = Path(__file__).parents[2] / "studies" / "csfcube.toml"
 def tables(shared, tmp_path_factory) -> dict[str, dict[str, float]]:
     folder = tmp_path_factory.mktemp("csfcube")
     file = read_study_file(STUDY, shared / "data")
+    if not LONG:  # neither sentence vectors nor lenses are searched
+        light = {"sentences": "late", "lenses": ()}
+        parts = {name: msgspec.structs.replace(part, index=light) for name, part in file.parts.items()}
+        file = replace(file, parts=parts)
     page = run_study_file(file, folder / "out", folder / "libraries")
     assert page.made == 2 * 3 * 24
     assert (folder / "out" / "page.md").read_text("utf-8").startswith("# csfcube\n")

@@ -18,13 +18,10 @@ from aspectra.app.surfaces.service.gate import Gate
 from aspectra.app.surfaces.service.jobs import Jobs
 from aspectra.app.surfaces.service.question import Question
 from aspectra.base.errors import Overloaded
+from page_server import titles
 
 ANY = pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 WORDS = "dense retrieval of long documents since 2019"
-
-
-def _titles(page):
-    return [one.strip() for one in page.locator(".hits .title").all_inner_texts()]
 
 
 def _found(served, question):
@@ -49,11 +46,11 @@ def test_a_question_finds_what_the_library_finds(served, browse, scripts):
     page.fill("#f-text", WORDS)
     page.click("text=Search >> nth=0")
     page.wait_for_selector(".hits")
-    assert _titles(page) == _found(served, Question(text=WORDS))[0]
+    assert titles(page) == _found(served, Question(text=WORDS))[0]
     assert _asked(page)["text"] == [WORDS]
     assert page.locator(".understood .tag").first.inner_text().startswith("year ≥ 2019")
     page.reload()
-    assert _titles(page) == _found(served, Question(text=WORDS))[0]
+    assert titles(page) == _found(served, Question(text=WORDS))[0]
 
 
 def test_addresses_are_short_and_the_focus_moves_to_the_papers(served, browse):
@@ -90,8 +87,8 @@ def test_a_paper_that_one_knows_is_found_by_a_part_of_its_title(served, browse, 
     page.get_by_role("group", name="method").get_by_role("radio", name="same").check()
     page.click("text=Search >> nth=0")
     page.wait_for_selector(".hits")
-    titles, ranking = _found(served, Question(seeds=(seed.id,), same=("method",)))
-    assert _titles(page) == titles
+    wanted, ranking = _found(served, Question(seeds=(seed.id,), same=("method",)))
+    assert titles(page) == wanted
     quoted = [e.quote for e in ranking[0].evidence if e.aspect == "method"]
     assert page.locator(".hits > li").first.locator(".aspect-method mark").first.inner_text() in quoted
 
@@ -134,7 +131,7 @@ def test_pages_and_orders(served, browse, scripts):
     page.click("text=Next →")
     page.wait_for_selector("h1:has-text('Papers 6 to 10')")
     both = _found(served, Question(text="language models", limit=10))[0]
-    assert _titles(page) == both[5:]
+    assert titles(page) == both[5:]
     page.click("nav[aria-label=Order] >> text=year")
     page.wait_for_selector("h1:has-text('newest first')")
     years = [int(re.search(r"· (\d{4})", one)[1]) for one in page.locator(".hits .byline").all_inner_texts()]
@@ -144,7 +141,7 @@ def test_pages_and_orders(served, browse, scripts):
 def test_everything_above_a_score(served, browse):
     page = browse(served, "/?text=language+models&limit=5&page=2", scripts=False).page
     page.locator(".hits > li").nth(2).get_by_text("Everything down to here").click()
-    assert _titles(page) == _found(served, Question(text="language models", limit=8))[0]
+    assert titles(page) == _found(served, Question(text="language models", limit=8))[0]
     assert all(box.is_checked() for box in page.locator("[data-choose]").all())
     page.select_option("#f-format", "ris")
     with page.expect_download() as got:
@@ -158,8 +155,9 @@ def test_chosen_papers_become_seeds(served, browse):
     for number in range(2):
         page.locator("[data-choose]").nth(number).check()
     page.click("#chosen >> text=More like these")
+    page.wait_for_load_state()
     assert [box.get_attribute("value") for box in page.locator("#seeds input").all()] == ids
-    assert _titles(page) == _found(served, Question(seeds=tuple(ids)))[0]
+    assert titles(page) == _found(served, Question(seeds=tuple(ids)))[0]
 
 
 @ANY
@@ -250,7 +248,7 @@ def test_the_whole_path_needs_no_mouse(served, browse):
     page.keyboard.press("i")
     page.wait_for_selector(".hits > li:first-child button[data-decide=include][aria-pressed=true]")
     assert page.locator("[data-choose]").first.is_checked()
-    title = _titles(page)[0]
+    title = titles(page)[0]
     _tab_to(page, "#f-format")
     page.keyboard.type("RIS")
     _tab_to(page, "#chosen button")
@@ -307,8 +305,8 @@ def test_the_criteria_table_and_its_file_are_of_the_same_papers(served, browse, 
     heads = page.locator("thead th").all_inner_texts()
     assert heads == ["Paper", "same method", "year ≥ 2019"]
     rows = list(csv.DictReader(io.StringIO(served.get("/criteria.csv" + path).text)))
-    titles = [one.strip() for one in page.locator("tbody th a").all_inner_texts()]
-    assert [" ".join(row["title"].split()) for row in rows] == titles
+    shown = [one.strip() for one in page.locator("tbody th a").all_inner_texts()]
+    assert [" ".join(row["title"].split()) for row in rows] == shown
     quotes = page.locator("tbody td.aspect-method mark").all_inner_texts()
     assert [
         " ".join(row["same method: quote"].split()) for row in rows if row["same method: quote"]

@@ -60,6 +60,7 @@ def test_papers_are_listed_by_tag_decision_year_order_and_page(served, browse):
         page.click("text=Show")
         wanted = marks.papers(tags=("to & read",), order="year").ids
         titles = [served.library.show(one).title for one in wanted]
+        page.wait_for_load_state()
         assert page.locator(".papers .title").all_inner_texts() == titles
         assert page.inner_text(".decided") == "Included: fits"
         page.select_option("#f-decision", "exclude")

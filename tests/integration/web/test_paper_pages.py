@@ -13,11 +13,7 @@ from aspectra.app.output.papers import sentence_rows
 from aspectra.app.surfaces.service.question import Question
 from aspectra.app.surfaces.web.rendering import FOLDER
 from aspectra.papers.paper import Paper, Section
-from page_server import serving
-
-
-def _titles(page):
-    return [one.strip() for one in page.locator(".hits .title").all_inner_texts()]
+from page_server import serving, titles
 
 
 def _found(served, question):
@@ -43,13 +39,13 @@ def test_a_paper_is_searched_by_sentence_role_and_term(served, browse, seed):
     page.click("text=Find similar papers")
     asked = _asked(page)
     assert (asked["seeds"], asked["same_sentences"]) == ([seed.id], ["2"])
-    assert _titles(page) == _found(served, Question(seeds=(seed.id,), same_sentences=(2,)))
+    assert titles(page) == _found(served, Question(seeds=(seed.id,), same_sentences=(2,)))
     page.goto(f"/paper/{seed.id}")
     sentences.nth(0).locator("select").select_option("1=result")
     page.get_by_role("group", name="result", exact=True).get_by_role("radio", name="same").check()
     page.click("text=Find similar papers")
     question = Question(seeds=(seed.id,), same=("result",), roles=("1=result",))
-    assert _titles(page) == _found(served, question)
+    assert titles(page) == _found(served, question)
     page.goto(f"/paper/{seed.id}")
     method = page.locator(".aspect.aspect-background")
     terms = [box.get_attribute("value") for box in method.locator("input[type=checkbox]").all()]
@@ -59,7 +55,7 @@ def test_a_paper_is_searched_by_sentence_role_and_term(served, browse, seed):
     method.locator(".add").fill("tournament")
     page.click("text=Find similar papers")
     wanted = f"background: {', '.join([*terms[1:], 'tournament'])}"
-    assert _titles(page) == _found(served, Question(seeds=(seed.id,), same=(wanted,)))
+    assert titles(page) == _found(served, Question(seeds=(seed.id,), same=(wanted,)))
 
 
 def test_tags_and_notes_are_written_on_the_page_of_a_paper(served, browse, seed):

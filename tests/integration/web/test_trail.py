@@ -9,6 +9,7 @@ import pytest
 
 from aspectra.app.surfaces.service.question import Question
 from aspectra.app.surfaces.service.trail import moves
+from page_server import titles
 
 ANY = pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 FIRST = "/?text=rerank+documents+with+language+models"
@@ -48,8 +49,7 @@ def test_steps_are_newest_first_and_lead_back(served, browse, steps, scripts):
     link = page.locator("#share-2").input_value()
     page.goto(link)
     page.wait_for_selector(".hits")
-    back = [one.strip() for one in page.locator(".hits .title").all_inner_texts()]
-    assert back == [" ".join(hit.title.split()) for hit in steps[1]]
+    assert titles(page) == [" ".join(hit.title.split()) for hit in steps[1]]
     page.goto("/trail")
     assert page.locator(".steps > li").count() == 2  # the same answer again is no new step
 
@@ -128,6 +128,7 @@ def test_the_trail_is_forgotten_after_a_question(served, browse, steps, scripts)
     page.click("text=forget them")
     assert "2 steps" in page.inner_text("main")
     page.click("text=Keep them")
+    page.wait_for_load_state()
     assert page.locator(".steps > li").count() == 2
     page.click("text=forget them")
     page.click("text=Forget 2 steps")

@@ -161,3 +161,17 @@ def test_what_comes_back_is_found_again(made):
     assert made("search", "predators", *ids)[1].count("\n") == 2
     assert made("search", "Strigidae", *ids)[1].count("\n") == 1
     assert made("doctor", "--verify")[0] == 0
+
+
+def test_a_decision_is_one_for_all_records_of_a_work(made, home):
+    twin = "@article{twin, title={Mice avoid predators}, author={Young, Cy}, year=2020, note={preprint}}"
+    (home / "work" / "twin.bib").write_text(twin)
+    assert made("add", "twin.bib")[0] == 0
+    assert made("merge", "mice", "twin")[0] == 0
+    code, out, err = made("decide", "exclude", "mice", "--reason", "no owls")
+    assert (code, "exclude: 2 papers." in out) == (0, True)
+    assert "with 1 other record of the same works" in err
+    assert made("list", "--decision", "exclude", "--ids")[1].split() == ["twin", "mice"]
+    assert "2 were decided so before" in made("decide", "exclude", "twin", "--reason", "no owls")[1]
+    assert made("undo")[0] == 0
+    assert made("list", "--decision", "exclude", "--ids")[1] == ""

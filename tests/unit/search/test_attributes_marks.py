@@ -73,3 +73,11 @@ def test_decisions_join_the_question(opened):
     assert "mice pushed away" in str(both.steps)
     scores = [{h.id: h.score for h in found.hits} for found in (liked, both)]
     assert scores[1].get("mice", -9.0) < scores[0].get("mice", 0.0)
+
+
+def test_a_work_that_was_decided_on_joins_the_question_once(opened):
+    opened.works.merge("owl", "rank")
+    opened.marks.decide("include", "owl")
+    recipe = "bm25 | feedback(papers=10,decided=yes)"
+    (joined,) = [one for one in opened.search("owls", recipe=recipe).steps if "feedback" in str(one)]
+    assert joined.notes in (("owl joined the question",), ("rank joined the question",))

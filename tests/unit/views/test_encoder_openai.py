@@ -57,7 +57,7 @@ def script() -> Iterator[_Script]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
         state.url = f"http://127.0.0.1:{running.server_port}/v1"
         yield state
         running.shutdown()

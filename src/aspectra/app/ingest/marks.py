@@ -110,7 +110,9 @@ class LibraryMarks:
             return writer.marks.drop_note(number)
 
     def decide(self, decision: str, *papers: str, reason: str = "", under: str = "") -> int:
-        """Include, exclude or postpone papers; returns for how many that is new.
+        """Include, exclude or postpone papers; returns for how many records that is new.
+
+        All records of a work share the decision, so that none of them is asked about again.
 
         Args:
             decision: ``include``, ``exclude``, ``maybe``; "" takes a decision back.
@@ -126,27 +128,11 @@ class LibraryMarks:
         >>> library.marks.undo()[0].what, library.marks.reasons()
         ('exclude (no mammals) for paper owl', [])
         """
-        found = self._resolved(papers)
+        found = self._records(papers)
         known = {one.casefold(): one for one in self.reasons()}
         reason = known.get(" ".join(reason.split()).casefold(), reason)
         with self._store.writing("decide") as writer:
             return writer.marks.decide(found, decision, reason, under=under)
-
-    def records(self, *papers: str) -> list[str]:
-        """Ids of papers and of the other records of their works: what shares one decision.
-
-        Args:
-            papers: ids, DOIs, arXiv ids or exact titles.
-
-        Raises:
-            NoSuchPaper: one is not in the library.
-
-        >>> library.marks.records("owl", "mice")
-        ['owl', 'mice']
-        """
-        found = self._resolved(papers)
-        others = self._store.versions(found)
-        return list(dict.fromkeys(one for paper in found for one in (paper, *others.get(paper, ()))))
 
     def reasons(self, decision: str = "") -> list[str]:
         """Reasons that were given, the most frequent first; of one decision where it is named."""
@@ -199,6 +185,12 @@ class LibraryMarks:
 
     def _resolved(self, papers: Iterable[str]) -> list[str]:
         return list(dict.fromkeys(self._store.resolve(one) for one in papers))
+
+    def _records(self, papers: Iterable[str]) -> list[str]:
+        """Papers, each with the other records of its work behind it."""
+        found = self._resolved(papers)
+        others = self._store.versions(found)
+        return list(dict.fromkeys(one for paper in found for one in (paper, *others.get(paper, ()))))
 
 
 def _filled(values: Mapping[str, Any]) -> dict[str, Any]:

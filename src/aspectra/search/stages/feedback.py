@@ -66,13 +66,18 @@ class Feedback:
         return draft.anew(search), self._said(liked, disliked if self.against else ())
 
     def _decided(self, context: Context) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Ids that were included, and excluded, last; the newest first."""
+        """Ids that were included, and excluded, last; the newest first, and one of each work."""
         index = context.engine.index
         known = index.library.marks.decisions().items()
         made = sorted(((d.at, i, d.decision) for i, d in known if i in index.positions), reverse=True)
-        liked, disliked = (
-            tuple(i for _, i, d in made if d == name)[: self.papers] for name in ("include", "exclude")
-        )
+        versions = index.library.versions(i for _, i, _ in made)
+        done = set[str]()
+        chosen: dict[str, list[str]] = {"include": [], "exclude": []}
+        for _, paper, decision in made:
+            if paper not in done and decision in chosen:
+                chosen[decision].append(paper)
+                done |= {paper, *versions.get(paper, ())}
+        liked, disliked = (tuple(chosen[name][: self.papers]) for name in ("include", "exclude"))
         return liked, disliked
 
     @staticmethod

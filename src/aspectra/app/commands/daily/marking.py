@@ -210,6 +210,8 @@ def decide(
 ) -> None:
     """Include or exclude papers.
 
+    All records of a work share the decision.
+
     Example:  aspectra decide exclude last 4-9 --reason "no experiment"
     """
     from aspectra.papers.library.marks.values import DECISIONS
@@ -226,12 +228,15 @@ def decide(
             reason = _reason(session, library)
         under = recent.recall().plan.text if papers and papers[0] == "last" else ""
         changed = library.marks.decide(wanted, *found, reason=reason or "", under=under)
+        records = {*found, *(one for some in library.store.versions(found).values() for one in some)}
         counts: dict[str, int] = {}
         for one in library.marks.read.decisions().values():
             counts[one.decision] = counts.get(one.decision, 0) + 1
         left = len(library) - sum(counts.values())
-    same = f" ({len(found) - changed:,} were decided so before)" if changed < len(found) else ""
+    same = f" ({len(records) - changed:,} were decided so before)" if changed < len(records) else ""
     session.screen.line(f"{decision}: {count(changed, 'paper')}{same}.")
+    if others := len(records) - len(found):
+        session.screen.note(f"with {count(others, 'other record')} of the same works")
     known = ", ".join(f"{counts[name]:,} {name}" for name in DECISIONS if name in counts)
     session.screen.note(f"all: {known + ', ' if known else ''}{left:,} undecided")
     session.screen.next(f"aspectra list --undecided{session.library_words()}")

@@ -244,13 +244,9 @@ def _marking(router: APIRouter, service: Service, gate: Gate) -> None:
     )
     async def decide(request: Request) -> Response:
         given = await read_body(request, DecideBody)
-        marks = service.library.marks
-
-        def work() -> int:
-            records = marks.records(*given.ids)
-            return marks.decide(given.decision, *records, reason=given.reason, under=given.under)
-
-        changed = await _turn(gate, request, work)
+        decide = service.library.marks.decide
+        more = {"reason": given.reason, "under": given.under}
+        changed = await _turn(gate, request, lambda: decide(given.decision, *given.ids, **more))
         return written({"changed": changed})
 
     @router.post(

@@ -31,18 +31,14 @@ def marking(pages: Pages) -> APIRouter:
 
     @router.post("/decide")
     async def decide(request: Request) -> Response:
-        """Decide on papers: all records of a work share the decision, so that it is never asked for twice."""
+        """Decide on papers."""
         form = await read_form(request)
         ids, decision = ids_of(form.getlist("id")), one_of(form, "decision")
         if not ids:
             raise UsageError("no paper is named", hint="choose one")
         reason = one_of(form, "reason", most=_LONGEST_REASON) if decision else ""
         under = one_of(form, "under", most=10_000)
-
-        def work() -> None:
-            marks.decide(decision, *marks.records(*ids), reason=reason, under=under)
-
-        await pages.work(request, work)
+        await pages.work(request, lambda: marks.decide(decision, *ids, reason=reason, under=under))
         return pages.back(one_of(form, "back", most=40_000), "/triage")
 
     @router.post("/tag")
