@@ -173,5 +173,9 @@ def test_a_decision_is_one_for_all_records_of_a_work(made, home):
     assert "with 1 other record of the same works" in err
     assert made("list", "--decision", "exclude", "--ids")[1].split() == ["twin", "mice"]
     assert "2 were decided so before" in made("decide", "exclude", "twin", "--reason", "no owls")[1]
-    assert made("undo")[0] == 0
+    (home / "work" / "late.bib").write_text(twin.replace("{twin,", "{late,"))
+    assert made("add", "late.bib")[0] == 0
+    assert made("merge", "mice", "late")[0] == 0
+    assert "late" not in made("list", "--undecided", "--ids")[1].split()
+    assert made("undo", "--steps", "2")[0] == 0
     assert made("list", "--decision", "exclude", "--ids")[1] == ""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from aspectra.app.ingest.works import one_each
 from aspectra.app.ingest.zotero.outgoing import Outgoing, Quote, import_file
 from aspectra.app.ingest.zotero.pushing import Pushed, Pushing
 from aspectra.app.library import Library, open_library
@@ -123,8 +124,12 @@ def _picked(
         library = session.open_library()
         decided = library.store.marks.decisions()
         included = [paper for paper, one in decided.items() if one.decision == "include"]
-        found = library.store.get_many(library.resolve(*words) if words else included, full=False)
-        return library, [Outgoing(paper) for paper in found.values()]
+        found = (
+            library.store.get_many(library.resolve(*words), full=False).values()
+            if words
+            else one_each(library.store, included)
+        )
+        return library, [Outgoing(paper) for paper in found]
     from aspectra.app.options.model import language_model
     from aspectra.search.stages.protocol import needs_model
 

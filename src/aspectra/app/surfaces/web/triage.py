@@ -228,12 +228,11 @@ def _of_question(
         question = replace(question, decided="")
     ranking = service.answer(replace(question, limit=pool)).ranking
     works = _works(service, ranking.ids)
-    if moving:  # a record may be newer than the decision on its work
-        works = [work for work in works if work.decision is None]
-        known = service.library.marks.read.decisions().values()
-        made = [one.decision for one in known if one.under == question.words]
-    else:
-        made = [work.decision.decision for work in works if work.decision]
+    judged = works
+    if moving:
+        known = service.library.marks.read.decisions().items()
+        judged = _works(service, [one for one, decision in known if decision.under == question.words])
+    made = [work.decision.decision for work in judged if work.decision]
     return Screening(
         question,
         works,
@@ -272,15 +271,14 @@ def _of_library(service: Service, question: Question, skipped: Sequence[str], at
 
 
 def _works(service: Service, ids: Sequence[str]) -> list[Work]:
-    """The works of papers, each once, with the newest decision on any of their records."""
+    """The works of papers, each once, with the decision on them."""
     others = service.library.store.versions(ids)
-    known = service.library.marks.read.decisions([*ids, *(one for held in others.values() for one in held)])
+    known = service.library.marks.read.decisions(ids)
     works, seen = [], set[str]()
     for one in ids:
         records = (one, *others.get(one, ()))
         if one not in seen:
-            made = [known[record] for record in records if record in known]
-            works.append(Work(one, records[1:], max(made, key=lambda d: d.at, default=None)))
+            works.append(Work(one, records[1:], known.get(one)))
         seen.update(records)
     return works
 

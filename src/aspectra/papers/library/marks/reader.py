@@ -31,6 +31,8 @@ class MarkedLibrary(Protocol):
 
     def snapshot(self) -> AbstractContextManager[None]: ...
 
+    def versions(self, ids: Iterable[str]) -> dict[str, list[str]]: ...
+
 
 class Marks:
     """What a searcher says about the papers of a library; all of it empty in libraries of older formats.
@@ -89,7 +91,28 @@ class Marks:
         return [note for _, note in self.notes([paper])]
 
     def decisions(self, papers: Iterable[str] | None = None) -> dict[str, Decision]:
-        """Id -> the decision that counts: the searcher's own, else the last that a file brought."""
+        """Id -> the decision that counts: the searcher's own, else the last that a file brought.
+
+        A record without one has the newest of the other records of its work.
+        """
+        if papers is None:
+            out = self._own_decisions(None)
+            works = self._store.versions(out) if out else {}
+            pairs = [(other, out[one]) for one, others in works.items() for other in others]
+        else:
+            wanted = list(papers)
+            works = self._store.versions(wanted)
+            own = self._own_decisions([*wanted, *(one for others in works.values() for one in others)])
+            pairs = [(one, own[other]) for one in works for other in works[one] if other in own]
+            out = {one: own[one] for one in wanted if one in own}
+        shared: dict[str, Decision] = {}
+        for one, decision in pairs:
+            if one not in out and (one not in shared or shared[one].at < decision.at):
+                shared[one] = decision
+        return out | shared
+
+    def _own_decisions(self, papers: Iterable[str] | None) -> dict[str, Decision]:
+        """Id -> the decision on this very record."""
         out: dict[str, Decision] = {}
         for paper, decision in self.all_decisions(papers):
             if not decision.source or paper not in out or out[paper].source:
