@@ -6,9 +6,11 @@ import pytest
 from aspectra.base.errors import MissingExtra
 from aspectra.papers.library.derived import Producer
 from aspectra.papers.library.store import Store
-from aspectra.papers.paper import Paper
+from aspectra.papers.paper import Paper, Section
 from aspectra.views.build.run import build_index
+from aspectra.views.lexical.collection import Statistics
 from aspectra.views.settings import IndexSettings
+from aspectra.views.storage.folder import StoredFolder
 from fake_encoder import FakeEncoder
 
 OTHER = Producer("other", "1", ("text",))
@@ -60,3 +62,13 @@ def test_an_encoder_that_is_not_installed_is_left_out_only_before_it_was_used(li
     assert build_index(library, load=lambda spec: FakeEncoder()).encoded == 1, "the settings kept it"
     with pytest.raises(MissingExtra):  # its views would be lost
         build_index(library, load=missing, lenient=True)
+
+
+def test_a_heading_without_end_is_not_repeated_with_each_chunk(tmp_path):
+    made = Store.create(tmp_path / "library")
+    section = Section("owls " * 20_000, "Owls hunt mice at night. " * 600)
+    with made.writing("add") as writer:
+        writer.add([Paper("owl", title="Owls", sections=(section,))])
+    build_index(made, IndexSettings(encoders=(), chunks=("60w",)))
+    (folder,) = made.generations.current().glob("chunks*bm25")
+    assert Statistics.of(StoredFolder(folder)).words < 20_000

@@ -21,6 +21,10 @@ from aspectra.views.storage.units import Units
 
 __all__ = ["write_full_texts", "write_readings"]
 
+# A chunk has the words of its heading, as far as this many characters: a longer one, which is no heading,
+# would be repeated with each of them.
+_LONGEST_HEADING = 500
+
 
 def write_full_texts(draft: Draft) -> None:
     """Views of whole papers and of chunks, where any paper has full text."""
@@ -68,7 +72,7 @@ def _write_chunk_words(draft: Draft, size: str) -> Units:
             offsets.append(len(spans) // 3)
             pieces = chunk_texts(paper, places, draft.settings.citations)
             for (section, _, _), piece in zip(places, pieces, strict=True):
-                yield f"{paper.sections[section].heading}\n{piece}"
+                yield f"{paper.sections[section].heading[:_LONGEST_HEADING]}\n{piece}"
 
     base = chunk_base(size)
     name = ViewFacts.words_of(base).name
