@@ -8,6 +8,7 @@ from aspectra.testing.library_machine import LibraryMachine
 from aspectra.views.build.segments import Segments
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
+from long import LONG
 
 
 class VectorMachine(LibraryMachine):
@@ -24,8 +25,8 @@ class SegmentMachine(LibraryMachine):
 
 # Each step writes or searches a library: a few long walks find more than many short ones.
 TestWords = LibraryMachine.TestCase
-TestWords.settings = settings(max_examples=12, stateful_step_count=20, deadline=None)
+TestWords.settings = settings(max_examples=12 if LONG else 6, stateful_step_count=20, deadline=None)
 TestVectors = VectorMachine.TestCase
 TestVectors.settings = settings(max_examples=4, stateful_step_count=15, deadline=None)
 TestSegments = SegmentMachine.TestCase
-TestSegments.settings = settings(max_examples=12, stateful_step_count=25, deadline=None)
+TestSegments.settings = settings(max_examples=12 if LONG else 6, stateful_step_count=25, deadline=None)
