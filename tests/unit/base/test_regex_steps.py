@@ -27,7 +27,7 @@ from regex_steps import Steps, TooManySteps, endless, hostile_texts
 
 SOURCE = Path(aspectra.__file__).parent
 LENGTH = 100_000 if LONG else 5_000  # characters
-MOST = 100_000 if LONG else 80  # texts against one pattern
+MOST = 100_000 if LONG else 150  # texts against one pattern
 A_CHARACTER = 100  # steps that any pattern may take for each
 AN_INSTRUCTION = 4  # more for each instruction (alternatives are tried in turn) and bounded repetition
 SHORT = 500  # characters on which every hostile text is tried, and then twice as many
