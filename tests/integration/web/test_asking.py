@@ -177,6 +177,8 @@ def test_a_decision_is_made_beside_a_hit_and_undone(served, browse, scripts):
     page.get_by_role("button", name=re.compile("^Undo: exclude")).click()
     page.wait_for_selector(".hits > li:first-child button[data-decide=exclude][aria-pressed=false]")
     assert "decision" not in served.library.marks.of(first)
+    again = page.get_by_role("button", name=re.compile("^Undo: exclude"))
+    assert again.count() == 0  # what is undone is not offered again
 
 
 def test_a_decision_leaves_what_was_opened_and_chosen(served, browse):

@@ -259,6 +259,47 @@ def test_saved_searches_tell_what_is_new_until_it_is_seen(written, tmp_path):
             library.saved.delete(one.name)
 
 
+@ANY
+def test_a_search_is_saved_and_deleted_where_it_is_seen(written, browse, scripts):
+    saved = written.library.saved
+    path = "/?text=owls+since+3y&recipe=bm25&since=3y&literal=true"
+    page = browse(written, path, scripts=scripts).page
+    page.get_by_label("Save this search as").fill("owls & more")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.wait_for_url("**/library/saved")
+    (found,) = saved
+    assert (found.name, found.asked["text"], found.asked["given"]["since"]) == (
+        "owls & more",
+        "owls since 3y",
+        "3y",  # as it was written: three years ago, whenever it is asked
+    )
+    assert page.get_by_text("Nothing new.").count() == 1
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_text("None is saved").wait_for()
+    assert saved.all() == []
+    page.get_by_role("button", name="Undo: deleted owls & more").click()
+    page.get_by_role("link", name="owls & more").wait_for()
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_text("None is saved").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"text": "owls", "save": " "}, "1 to 100 characters"),
+        ({"text": "owls", "save": "o" * 101}, "1 to 100 characters"),
+        ({"save": "nothing asked"}, "empty"),
+        ({"delete": "no such search"}, "no saved search"),
+        ({"text": "owls"}, "no saved search"),
+    ],
+)
+def test_what_cannot_be_saved_or_deleted_says_why(written, form, said):
+    answer = written.post("/library/saved", form)
+    assert answer.status_code == 422
+    assert said in html.unescape(answer.text)
+    assert written.library.saved.all() == []
+
+
 def test_the_flow_is_a_table_and_a_file(served):
     flow = served.library.works.flow()
     text = html.unescape(served.get("/library/flow").text)

@@ -223,7 +223,7 @@ def _results(service: Service, wanted: Wanted, answer: Answer) -> dict[str, Any]
         "plan": safe(ranking.plan.describe()),
         "here": here,
         "reasons": library.marks.reasons()[:_REASONS],
-        "undoable": next(iter(library.marks.read.actions(1)), None),
+        "undoable": library.marks.read.undoable,
     }
 
 

@@ -157,14 +157,28 @@ def library_pages(pages: Pages) -> APIRouter:
             ]
 
         rows = await pages.work(request, work)
-        return pages.render(request, "library_saved.html", rows=rows, most=_MOST_SAVED)
+        last = library.marks.read.undoable
+        undoable = last if last is not None and last.verb == "save" else None
+        return pages.render(request, "library_saved.html", rows=rows, most=_MOST_SAVED, undoable=undoable)
 
     @router.post("/library/saved")
-    async def seen(request: Request) -> Response:
-        """Remember what is new in a saved search, so that it is no news the next time."""
+    async def keep_saved(request: Request) -> Response:
+        """Save a search, delete one, or remember what is new in one, so that it is no news the next time."""
         form = await read_form(request)
-        name = one_of(form, "seen", most=100)
-        await pages.work(request, lambda: library.saved.news(name, pages.service.run))
+        save, delete, seen = (one_of(form, name) for name in ("save", "delete", "seen"))
+
+        def work() -> None:
+            if "save" in form:
+                given = {name: [str(one) for one in form.getlist(name)] for name in form}
+                question = Question.from_parameters(given)
+                found = pages.service.run(pages.service.plan(question))
+                library.saved.save(save, question.asked, tuple(found.ids))
+            elif delete:
+                library.saved.delete(delete)
+            else:
+                library.saved.news(seen, pages.service.run)
+
+        await pages.work(request, work)
         return pages.back("/library/saved")
 
     return router

@@ -26,7 +26,7 @@ from aspectra.search.defaults import LIKE_DECIDED
 if TYPE_CHECKING:
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.app.surfaces.web.rendering import Pages
-    from aspectra.papers.library.marks.values import Action, Decision, Note
+    from aspectra.papers.library.marks.values import Decision, Note
     from aspectra.papers.paper import Paper
     from aspectra.search.ranking import Evidence, Ranking
 
@@ -143,7 +143,8 @@ def triage(pages: Pages) -> APIRouter:
                 "listed": [(row, works[row["id"]].decision) for row in rows],
                 "tags": [*service.library.marks.read.tag_counts()][:_MOST_REASONS],
                 "reasons": service.library.marks.reasons()[:_MOST_REASONS],
-                "steps": _steps(service.library.marks.read.actions(50)),
+                "undoable": service.library.marks.read.undoable,
+                "redoable": service.library.marks.read.redoable,
             }
 
         values = await pages.work(request, work)
@@ -331,10 +332,3 @@ def _shown(service: Service, found: Screening) -> Shown:
         library.marks.read.tags([work.id]).get(work.id, []),
         library.marks.read.notes_of(work.id),
     )
-
-
-def _steps(actions: Sequence[Action]) -> tuple[str, str]:
-    """What would be undone, and what would be done again; "" where nothing. Undone steps are the newest."""
-    undone = [one.what for one in actions if one.undone]
-    done = (one.what for one in actions if not one.undone)
-    return next(done, ""), undone[-1] if undone else ""

@@ -16,13 +16,12 @@ from typing import Any
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.marks import edits
-from aspectra.papers.library.marks.values import Action
+from aspectra.papers.library.marks.values import KEPT_STEPS, Action
 from aspectra.papers.library.rows import bump, drop_paper, put_paper, stored_paper
 from aspectra.papers.paper import Paper
 
 __all__ = ["ActionWriter", "Step", "count_change"]
 
-_KEPT = 50  # steps that can be undone; the room of older ones is free again
 _BLOCK = 200  # papers in one part: what is in memory at once
 # Tables with rows of papers, as columns beside the position.
 _OF_PAPERS = {
@@ -130,7 +129,7 @@ class ActionWriter:
             db.execute("DELETE FROM actions WHERE undone")
             db.execute("UPDATE actions SET what = ? WHERE id = ?", (made.what, number))
             latest = "SELECT id FROM actions ORDER BY id DESC LIMIT ?"
-            db.execute(f"DELETE FROM actions WHERE id NOT IN ({latest})", (_KEPT,))
+            db.execute(f"DELETE FROM actions WHERE id NOT IN ({latest})", (KEPT_STEPS,))
 
     def undo(self) -> tuple[Action, list[str]]:
         """Undo the last step; returns it, and ids of papers that it concerned and that are gone.

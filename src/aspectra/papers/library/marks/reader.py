@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from aspectra.papers.library.marks.values import Action, Decision, Edit, Item, Note, Origin
+from aspectra.papers.library.marks.values import KEPT_STEPS, Action, Decision, Edit, Item, Note, Origin
 from aspectra.papers.library.row_sums import MARKED, RowSums, damaged
 
 __all__ = ["MarkedLibrary", "Marks"]
@@ -161,6 +161,16 @@ class Marks:
         rows = self._store.fetch(f"SELECT {columns} FROM actions ORDER BY id DESC LIMIT ?", (limit,))
         self._store.checksums.check("actions", [row[0] for row in rows])
         return [Action(row[0], row[1], row[2], row[3], bool(row[4])) for row in rows]
+
+    @property
+    def undoable(self) -> Action | None:
+        """The step that is undone next."""
+        return next((one for one in self.actions(KEPT_STEPS) if not one.undone), None)
+
+    @property
+    def redoable(self) -> Action | None:
+        """The step that is done again next: undone steps are the newest."""
+        return next((one for one in self.actions(KEPT_STEPS)[::-1] if one.undone), None)
 
     @property
     def _kept(self) -> bool:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["DECISIONS", "EDITABLE", "Action", "Decision", "Edit", "Item", "Note", "Origin"]
+__all__ = ["DECISIONS", "EDITABLE", "KEPT_STEPS", "Action", "Decision", "Edit", "Item", "Note", "Origin"]
 
 DECISIONS = ("include", "exclude", "maybe")
 # Fields of a paper that a searcher can write.
 EDITABLE = ("title", "abstract", "authors", "year", "venue", "identifiers", "url", "language")
+KEPT_STEPS = 50  # that can be undone; the room of older ones is free again
 
 
 @dataclass(frozen=True, slots=True)
