@@ -42,6 +42,8 @@ STATES = {
     "why-not-higher": f"/why?text=rank+with+a+language+model&paper={SEED}",
     "why-not-here": f"/why?text=language+models+until+2018&paper={SEED}",
     "criteria": f"/criteria?{SIMILAR}",
+    "map": "/map?text=language+models",
+    "map-aspect": f"/map?{SIMILAR}",
     "paper": f"/paper/{SEED}",
     "keys": "/keys",
     "triage": "/triage?text=language+models",

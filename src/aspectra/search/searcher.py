@@ -23,6 +23,7 @@ from aspectra.search.evidence.weak_match import fit_of, weak_match_warning
 from aspectra.search.evidence.why_not import WhyNot, unfiltered, why_not
 from aspectra.search.instructions.recognisers.names import library_venues
 from aspectra.search.plan import Plan
+from aspectra.search.planning.aspect_vectors import aspect_vectors
 from aspectra.search.planning.lens_views import lens_warnings
 from aspectra.search.planning.permitted import permission_warnings, with_permitted
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
@@ -38,6 +39,7 @@ from aspectra.search.stages.running import Move, Prefixes, run_steps
 from aspectra.search.step import Step
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.index.opened import Index
+from aspectra.views.view import Floats
 
 __all__ = ["Result", "Searcher", "open_library"]
 
@@ -355,6 +357,20 @@ class Searcher:
         with self._using() as engine:
             ids = self._result(engine, unfiltered(plan, paper_id, len(engine))).ids
             return why_not(engine, plan, paper_id, ids)
+
+    def aspect_vectors(self, ids: Sequence[str], aspect: str = "") -> Floats:
+        """(papers, dimensions) what papers say of an aspect, at unit length; zeros where one says nothing.
+
+        The mean of the sentences as a search weighs them that compares centroids; without an aspect the
+        vectors of whole abstracts.
+
+        Raises:
+            NoSuchPaper: one is not in the index.
+            ViewMismatch: the index has no such vectors.
+            UsageError: the aspect cannot be read.
+        """
+        with self._using() as engine:
+            return aspect_vectors(engine.index, self._view_names(engine.index), ids, aspect)
 
     def _warnings(self, engine: Engine, plan: Plan, ids: Sequence[str]) -> list[str]:
         """What the reader of a plan's ranking should know, each one sentence."""

@@ -315,6 +315,39 @@ def test_the_criteria_table_and_its_file_are_of_the_same_papers(served, browse, 
     ] == quotes
 
 
+@pytest.mark.parametrize(
+    "path", ["text=language+models", "seeds={seed}&same=method", "text=owls&aspect=evaluation+protocol"]
+)
+def test_the_map_has_the_papers_of_the_ranking_and_their_table(served, browse, seed, path):
+    path = path.format(seed=seed.id)
+    page = browse(served, "/?" + path.partition("&aspect")[0]).page
+    page.get_by_role("link", name="Map").click()
+    page.wait_for_url("**/map?*")
+    if "aspect" in path:
+        page.goto("/map?" + path)
+    question = Question.from_parameters(parse_qs(path))
+    found = served.library.run(question.plan(served.library).with_limit(50))
+    rows = page.locator(".map-table tbody tr")
+    shown = [[cell.strip() for cell in row.locator("td.number").all_inner_texts()] for row in rows.all()]
+    ranks = [*("S" for _ in question.seeds), *(str(hit.rank) for hit in found)]
+    assert [row[0] for row in shown] == ranks
+    aspect = {"seeds": "method", "text": "abstract"}[path.partition("=")[0]]
+    aspect = "evaluation protocol" if "aspect" in path else aspect
+    assert page.locator("[aria-label='What is compared'] [aria-current]").inner_text() == aspect
+    # The picture says the same, and leads to the rows.
+    drawn = page.locator("svg.map a")
+    assert sorted(one.strip() for one in drawn.locator("text").all_text_contents()) == sorted(ranks)
+    targets = drawn.evaluate_all("all => all.map(one => one.getAttribute('href').slice(1))")
+    assert sorted(targets) == sorted(rows.evaluate_all("all => all.map(one => one.id)"))
+
+
+def test_a_map_of_too_few_papers_says_so_and_a_wrong_aspect_is_refused(served):
+    few = served.get("/map", text="language models", venues="no such venue")
+    assert (few.status_code, "There is nothing to draw" in few.text) == (200, True)
+    wrong = served.get("/map", text="language models", aspect="metod")
+    assert (wrong.status_code, "method" in wrong.text) == (422, True)
+
+
 def test_more_like_what_was_included_is_offered_after_a_decision(served):
     assert "More like what I included" not in served.get("/", text="language models").text
     first = served.library.search("language models", limit=1).ids[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Any
 
 import httpx
@@ -24,8 +25,8 @@ _ELEMENTS = frozenset(
     "html head meta title link script body a header nav main footer div span p h1 h2 h3 h4 h5 ul ol li dl dt "
     "dd form fieldset legend label input textarea select option optgroup datalist button details summary "
     "table caption colgroup col thead tbody tr th td mark q cite blockquote strong em b i small code pre kbd "
-    "time meter progress svg rect path g circle line dialog noscript section article aside hr br output abbr "
-    "sup sub figure figcaption".split()
+    "time meter progress svg rect path g circle text line dialog noscript section article aside hr br output "
+    "abbr sup sub figure figcaption".split()
 )
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _ADDRESS = ("href", "src", "action", "formaction", "data", "hx-get", "hx-post", "poster", "background")
@@ -165,6 +166,18 @@ def test_names_reach_no_page_raw(hostile, address):
     from urllib.parse import quote
 
     _sound(hostile, [address + quote(text, safe="") for text in HOSTILE[::5]])
+
+
+def test_titles_reach_no_map_raw(tmp_path, browse):
+    with aspectra.create(tmp_path / "mapped.lib") as made:
+        with made.store.writing("add") as writer:
+            writer.add(islice(_papers(), 0, None, 10))
+        build_index(made.store, IndexSettings(chunks=()))
+    with serving(tmp_path / "mapped.lib") as running:
+        _sound(running, ["/map?text=owls&versions=all", "/map?seeds=p000&aspect=method"])
+        opened = browse(running, "/map?text=owls&versions=all")
+        assert opened.page.locator("svg.map a").count() == 50
+        assert opened.page.evaluate("window.taken") is None
 
 
 def test_a_browser_executes_none(hostile, browse):

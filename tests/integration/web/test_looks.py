@@ -21,6 +21,7 @@ STATES = {
     "why absent": f"/why?text=language+models&since=2100&paper={SEED}",
     "criteria": f"/criteria?seeds={SEED}&same=method&different=background&since=2018",
     "no criteria": "/criteria?text=language+models",
+    "map": f"/map?seeds={SEED}&same=method",
     "paper": f"/paper/{SEED}",
     "suggestions": "/suggest?q=language",
     "keys": "/keys",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aspectra.base.errors import UsageError, ViewMismatch
+from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
 from aspectra.papers.paper import Paper, Sentence, field_text
 from aspectra.search.defaults import CONTRAST_WEIGHT
 from aspectra.search.plan import Plan, Search
@@ -147,6 +147,28 @@ def test_probes_refuse_what_makes_no_sense():
         Probe("sentences@fake", text="x", roles=("methods",), matching="single")
     with pytest.raises(UsageError, match="unknown matching"):
         Probe("sentences@fake", text="x", matching="best")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("aspect", ["method", "background", "lists of birds"])
+def test_vectors_of_an_aspect_are_compared_as_a_search_by_centroids_does(searcher, aspect):
+    ids = ["seed", "same-method", "same-topic"]
+    vectors = searcher.aspect_vectors(ids, aspect)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1, 1], abs=1e-5)
+    read, index = Aspect.parse(aspect), searcher.index
+    probe = Probe("sentences@fake", seeds=("seed",), roles=read.roles, focus=read.focus, matching="centroid")
+    (scored,) = index.score(index.look_up([probe]), np.array([index.position(one) for one in ids]))
+    assert vectors @ vectors[0] == pytest.approx(scored.scores, abs=1e-4)
+
+
+def test_vectors_of_whole_abstracts_are_those_stored(searcher):
+    (vector,) = searcher.aspect_vectors(["seed"])
+    stored = searcher.index.vector_view("abstract@fake").vectors_of("seed")[0]
+    assert vector == pytest.approx(np.asarray(stored, np.float32), abs=1e-3)
+    assert not searcher.aspect_vectors(["bare"], "method").any()  # no sentence
+    with pytest.raises(NoSuchPaper):
+        searcher.aspect_vectors(["nobody"])
+    with pytest.raises(UsageError):
+        searcher.aspect_vectors(["seed"], "metod")
 
 
 def test_centroid_is_the_cosine_of_means():

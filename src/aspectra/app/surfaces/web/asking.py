@@ -1,4 +1,4 @@
-"""Ask: the question, what was read from it, and the papers; why one is not higher; the criteria table."""
+"""Ask: the question, what was read from it, and the papers; why one is not higher; criteria table and map."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from aspectra.app.output.criteria import criteria_of, criteria_table, written_table
+from aspectra.app.output.maps import LEAST_MAPPED, paper_map
 from aspectra.app.output.pages import MOST_PAGES, SORTS
 from aspectra.app.output.shares import why_not_higher
 from aspectra.app.surfaces.service.answering import Answer
@@ -25,6 +26,7 @@ from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import AspectraError
 from aspectra.base.values import replace as with_fields
 from aspectra.search.defaults import LIKE_DECIDED
+from aspectra.search.planning.aspects import ASPECT_ROLES
 from aspectra.search.planning.planners.protocol import PLANNERS
 from aspectra.search.planning.requests import NOT_APPLIED
 
@@ -36,10 +38,12 @@ if TYPE_CHECKING:
 __all__ = ["asking"]
 
 _REASONS = 50  # that were given before, and are offered
+_MAPPED = 50  # best papers on the map
+_WHOLE = "abstract"  # in place of an aspect, whole abstracts
 
 
 def asking(pages: Pages) -> APIRouter:
-    """``/``, ``/why``, ``/criteria``, ``/suggest``, ``/keys`` and the pages of papers.
+    """``/``, ``/why``, ``/criteria``, ``/map``, ``/suggest``, ``/keys`` and the pages of papers.
 
     Args:
         pages: the service and its templates.
@@ -126,6 +130,17 @@ def asking(pages: Pages) -> APIRouter:
             media_type="text/csv; charset=utf-8",
             headers={"content-disposition": 'attachment; filename="aspectra-criteria.csv"'},
         )
+
+    @router.get("/map")
+    async def papers_map(request: Request) -> Response:
+        """The best papers and the seeds in a plane, by what they say of an aspect."""
+        given = given_of(request)
+        wanted, aspect = Wanted.of(given), "".join(given.get("aspect", [])[-1:]).strip()
+
+        def work() -> Response:
+            return pages.render(request, "map.html", **_map(service, wanted, aspect))
+
+        return await pages.work(request, work)
 
     @router.get("/suggest")
     async def suggest(request: Request) -> Response:
@@ -218,6 +233,7 @@ def _results(service: Service, wanted: Wanted, answer: Answer) -> dict[str, Any]
         "literal": address(with_fields(question, literal=not question.literal), more=order),
         "decided_like": address(with_fields(question, recipe=recipe)) if decided else "",
         "criteria": wanted.address("/criteria"),
+        "map": address(question, "/map"),
         "unapplied": [one for one in ranking.warnings if one.startswith(NOT_APPLIED)],
         "triage": address(question, "/triage"),
         "plan": safe(ranking.plan.describe()),
@@ -268,6 +284,35 @@ def _examples(papers: Sequence[Paper]) -> list[tuple[str, str, str]]:
         question = make(paper)
         out.append((said, question.text or paper.title, address(question)))
     return out
+
+
+def _map(service: Service, wanted: Wanted, aspect: str) -> dict[str, Any]:
+    """Where the best papers and the seeds lie; by the first aspect that was asked for where none is named."""
+    library, question = service.library, wanted.question
+    made = service.plan(question)
+    ranking = service.run(with_fields(made, limit=_MAPPED, evidence=0))
+    asked = [one.partition(" ")[2] for one in ranking.requests.aspects]
+    aspect = aspect or (asked[0] if asked else _WHOLE)
+    known = library.store.get_many(dict.fromkeys(made.search.seeds), full=False)
+    seeds = [paper for paper in known.values() if paper.id not in ranking.ids]
+    papers = [*seeds, *(hit.paper for hit in ranking)]
+    ids = [paper.id for paper in papers]
+    vectors = library.searcher.aspect_vectors(ids, "" if aspect == _WHOLE else aspect)
+    ranks = dict(zip(ids, [*("S" for _ in seeds), *(str(hit.rank) for hit in ranking)], strict=True))
+    decisions = library.marks.read.decisions(ids)
+    names = dict.fromkeys([_WHOLE, *ASPECT_ROLES, *asked, aspect])
+    return {
+        "map": paper_map(papers, vectors),
+        "said": question.said({one: paper.title for one, paper in known.items()}),
+        "least": LEAST_MAPPED,
+        "ranks": ranks,
+        "decided": {one: held.decision for one, held in decisions.items()},
+        "aspect": aspect,
+        "whole": _WHOLE,
+        "kind": kind_of(aspect),
+        "aspects": [(name, address(question, "/map", [("aspect", name)])) for name in names],
+        "back": wanted.address(),
+    }
 
 
 def _why(service: Service, wanted: Wanted, named: str) -> dict[str, Any]:
