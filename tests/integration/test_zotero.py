@@ -260,11 +260,11 @@ def test_a_busy_server_is_waited_for(library, zotero):
     assert waits[2:] == [5]
 
 
-def test_a_server_that_is_always_busy_is_given_up(zotero):
+def test_a_server_that_is_always_busy_is_given_up(library, zotero):
     source = api(zotero)
     zotero.faults = [(429, {"Retry-After": "50"})] * 9
     with pytest.raises(ZoteroError, match="too many requests"):
-        source.item("OWLS2019")
+        follow(library, source)
     assert len(zotero.faults) == 6
 
 

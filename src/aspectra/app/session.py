@@ -163,6 +163,26 @@ class Session:
         opened.lists = UserLists(settings.venue_groups, settings.venue_ranks, settings.paper_lists)
         return opened
 
+    def confirm(self, question: str, what: str) -> None:
+        """Go on only where the user says yes.
+
+        Args:
+            question: on the terminal.
+            what: that needs it, as ``writing to Zotero``.
+
+        Raises:
+            UsageError: nobody can be asked.
+            typer.Abort: the user says no.
+        """
+        if not _somebody_there():
+            raise UsageError(f"{what} needs a yes", why="nobody can be asked here", hint="add --yes")
+        if not _confirm(question):
+            raise typer.Abort
+
+
+def _somebody_there() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
 
 def _let_permissions_be_asked(session: Session) -> None:
     """Let what needs a permission put its question, where somebody can answer it.
@@ -171,8 +191,7 @@ def _let_permissions_be_asked(session: Session) -> None:
     """
     from aspectra.base.trust import ASK
 
-    there = sys.stdin.isatty() and sys.stderr.isatty() and not session.options.quiet
-    ASK.set(_confirm if there else None)
+    ASK.set(_confirm if _somebody_there() and not session.options.quiet else None)
 
 
 def _confirm(question: str) -> bool:

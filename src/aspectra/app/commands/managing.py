@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -89,16 +88,10 @@ def remove(
         found = library.resolve(*ids)
         papers = library.store.get_many(found, full=False)
         if not yes:
-            if not (sys.stdin.isatty() and sys.stderr.isatty()):
-                raise UsageError(
-                    f"removing {count(len(found), 'paper')} needs a yes",
-                    why="nobody can be asked here",
-                    hint="add --yes",
-                )
             for one in found:
                 session.screen.note(f"{one}  {safe(papers[one].title, one_line=True)[:100]}")
-            if not typer.confirm(f"Remove {count(len(found), 'paper')}?", err=True):
-                raise typer.Abort
+            those = count(len(found), "paper")
+            session.confirm(f"Remove {those}?", f"removing {those}")
         removed = library.remove(*found)
     session.screen.line(f"Removed {count(removed, 'paper')}.")
     session.screen.note(session.spell_out("aspectra undo brings them back"))

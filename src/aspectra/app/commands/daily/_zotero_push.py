@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields
@@ -32,6 +31,7 @@ __all__ = ["push_papers", "undo_last"]
 
 _SHOWN = 10
 _KEPT = 20  # pushes that can be taken back
+_WRITING = "writing to Zotero"
 
 
 def push_papers(
@@ -79,7 +79,8 @@ def push_papers(
         _show(session, going, api.place, collection, tags)
         if not (collection or tags or any(one.quotes or not one.key for one in going)):
             raise UsageError("there is nothing to send", hint="add --collection NAME or --tag TAG")
-        _confirmed(f"Send this to {api.place}?", yes)
+        if not yes:
+            session.confirm(f"Send this to {api.place}?", _WRITING)
         done = Pushed(at=datetime.now(UTC).isoformat(timespec="seconds"))
         before = _sent(library.store, api.library)
         hashes = [note for one in before for note in one.notes]
@@ -108,7 +109,8 @@ def undo_last(session: Session, api: ZoteroApi, *, yes: bool) -> None:
             f"tags of {count(len(last.tags), 'item')}, {count(len(last.joined), 'item')} put into a "
             "collection"
         )
-        _confirmed("Take this back?", yes)
+        if not yes:
+            session.confirm("Take this back?", _WRITING)
         left = Pushing(api).undo(last)
         _remember(library.store, api.library, sent[:-1], forget=list(last.papers))
     session.screen.line(f"Taken back{' but for' if left.failed else ''}{':' if left.failed else '.'}")
@@ -184,15 +186,6 @@ def _show(
         note(f"  {one.paper.id}  {safe(one.paper.title, one_line=True)[:70]}{what}{quoted}")
     if len(going) > _SHOWN:
         note(f"  and {count(len(going) - _SHOWN, 'more paper')}")
-
-
-def _confirmed(question: str, yes: bool) -> None:
-    if yes:
-        return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("writing to Zotero needs a yes", why="nobody can be asked here", hint="add --yes")
-    if not typer.confirm(question, err=True):
-        raise typer.Abort
 
 
 def _write_file(

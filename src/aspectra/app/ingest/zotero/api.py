@@ -93,15 +93,6 @@ class ZoteroApi:
         none = same and not found and stamps.keys() >= known.stamps.keys() and paths == known.collections
         return Changes(none, found, stamps, reply.version, "", origin, paths)
 
-    def item(self, key: str) -> tuple[Mapping[str, Any], int]:
-        """An item's data and its version, as they are now.
-
-        Raises:
-            ZoteroError: there is none.
-        """
-        one = self.connection.get(f"{self.prefix}/items/{key}").json()
-        return one.get("data", {}), int(one.get("version", 0))
-
     def _compared(
         self, known: Remembered, origin: str, paths: dict[str, str], progress: Callable[[str, int, int], None]
     ) -> Changes:
