@@ -344,8 +344,9 @@ def test_the_map_has_the_papers_of_the_ranking_and_their_table(served, browse, s
 def test_a_map_of_too_few_papers_says_so_and_a_wrong_aspect_is_refused(served):
     few = served.get("/map", text="language models", venues="no such venue")
     assert (few.status_code, "There is nothing to draw" in few.text) == (200, True)
-    wrong = served.get("/map", text="language models", aspect="metod")
-    assert (wrong.status_code, "method" in wrong.text) == (422, True)
+    for aspect, said in (("metod", "method"), ("o" * 501, "shorten")):
+        wrong = served.get("/map", text="language models", aspect=aspect)
+        assert (wrong.status_code, said in wrong.text) == (422, True)
 
 
 def test_more_like_what_was_included_is_offered_after_a_decision(served):

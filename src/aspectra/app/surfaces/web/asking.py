@@ -23,6 +23,7 @@ from aspectra.app.surfaces.web.forms import given_of
 from aspectra.app.surfaces.web.paper import paper_pages
 from aspectra.app.surfaces.web.viewing import Wanted, address, asked_tags, hits_of, kind_of, said_of
 from aspectra.app.terminal.screen import safe
+from aspectra.base.checking import check_length
 from aspectra.base.errors import AspectraError
 from aspectra.base.values import replace as with_fields
 from aspectra.search.defaults import LIKE_DECIDED
@@ -39,6 +40,7 @@ __all__ = ["asking"]
 
 _REASONS = 50  # that were given before, and are offered
 _MAPPED = 50  # best papers on the map
+_LONGEST_ASPECT = 500
 _WHOLE = "abstract"  # in place of an aspect, whole abstracts
 
 
@@ -136,6 +138,7 @@ def asking(pages: Pages) -> APIRouter:
         """The best papers and the seeds in a plane, by what they say of an aspect."""
         given = given_of(request)
         wanted, aspect = Wanted.of(given), "".join(given.get("aspect", [])[-1:]).strip()
+        check_length("characters in aspect", aspect, _LONGEST_ASPECT, hint="shorten it")
 
         def work() -> Response:
             return pages.render(request, "map.html", **_map(service, wanted, aspect))
