@@ -7,7 +7,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -163,12 +163,13 @@ class Session:
         opened.lists = UserLists(settings.venue_groups, settings.venue_ranks, settings.paper_lists)
         return opened
 
-    def confirm(self, question: str, what: str) -> None:
+    def confirm(self, question: str, what: str, shown: Iterable[str] = ()) -> None:
         """Go on only where the user says yes.
 
         Args:
             question: on the terminal.
             what: that needs it, as ``writing to Zotero``.
+            shown: lines before the question.
 
         Raises:
             UsageError: nobody can be asked.
@@ -176,6 +177,8 @@ class Session:
         """
         if not _somebody_there():
             raise UsageError(f"{what} needs a yes", why="nobody can be asked here", hint="add --yes")
+        for line in shown:
+            self.screen.note(line)
         if not _confirm(question):
             raise typer.Abort
 

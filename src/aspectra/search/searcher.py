@@ -21,15 +21,15 @@ from aspectra.search.conditions.lists import UserLists
 from aspectra.search.evidence.hits import Explainer, quotes_of
 from aspectra.search.evidence.weak_match import fit_of, weak_match_warning
 from aspectra.search.evidence.why_not import WhyNot, unfiltered, why_not
-from aspectra.search.instructions.recognisers.names import library_venues
 from aspectra.search.plan import Plan
 from aspectra.search.planning.aspect_vectors import aspect_vectors
+from aspectra.search.planning.index_views import index_views
 from aspectra.search.planning.lens_views import lens_warnings
 from aspectra.search.planning.permitted import permission_warnings, with_permitted
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
 from aspectra.search.planning.publication_order import in_publication_order, year_warnings
 from aspectra.search.planning.requests import NOT_APPLIED
-from aspectra.search.planning.seeds import IndexSeeds, term_warnings
+from aspectra.search.planning.seeds import term_warnings
 from aspectra.search.query import Query, Unread
 from aspectra.search.ranking import Hit, Ranking
 from aspectra.search.recipe import Recipe
@@ -175,23 +175,7 @@ class Searcher:
     def view_names(self) -> ViewNames:
         """The views that planners may search."""
         with self._using() as engine:
-            return self._view_names(engine.index)
-
-    @staticmethod
-    def _view_names(index: Index) -> ViewNames:
-        readings = {
-            facts["lens"]: tuple(facts["cues"])
-            for facts in index.manifest["views"].values()
-            if "cues" in facts
-        }
-        return ViewNames(
-            tuple(index.view_names),
-            index.default_encoder(),
-            tuple(index.lens_names),
-            readings,
-            IndexSeeds(index),
-            library_venues(tuple(index.coded("venues")[1])),
-        )
+            return index_views(engine.index)
 
     def search(
         self,
@@ -241,7 +225,7 @@ class Searcher:
                     self.library.get(seed)  # raises where there is no such paper at all
                 engine.check_seed(seed)
             made = Recipe.parse(recipe, "read") if isinstance(recipe, str) else recipe
-            views = self._view_names(engine.index)
+            views = index_views(engine.index)
             plan = with_permitted(lambda views: made.plan(query, views), views, engine.index)
             bound = bound_conditions(plan.conditions, query.seeds, engine.index, self.lists)
             conditions, moved = ordering_conditions(bound, engine.index)
@@ -370,7 +354,7 @@ class Searcher:
             UsageError: the aspect cannot be read.
         """
         with self._using() as engine:
-            return aspect_vectors(engine.index, self._view_names(engine.index), ids, aspect)
+            return aspect_vectors(engine.index, ids, aspect)
 
     def _warnings(self, engine: Engine, plan: Plan, ids: Sequence[str]) -> list[str]:
         """What the reader of a plan's ranking should know, each one sentence."""

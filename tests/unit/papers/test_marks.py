@@ -328,11 +328,11 @@ def test_a_repair_names_the_marks_that_it_leaves_out(marked):
 
 
 def test_old_steps_are_forgotten(library):
-    from aspectra.papers.library.marks import actions
+    from aspectra.papers.library.marks.values import KEPT_STEPS
 
-    for number in range(actions._KEPT + 3):
+    for number in range(KEPT_STEPS + 3):
         write(library, "tag", ["owl"], [f"t{number}"])
-    assert len(library.marks.actions(1000)) == actions._KEPT
+    assert len(library.marks.actions(1000)) == KEPT_STEPS
 
 
 def test_papers_with_text_of_any_kind_can_be_brought_back(library):

@@ -88,10 +88,9 @@ def remove(
         found = library.resolve(*ids)
         papers = library.store.get_many(found, full=False)
         if not yes:
-            for one in found:
-                session.screen.note(f"{one}  {safe(papers[one].title, one_line=True)[:100]}")
             those = count(len(found), "paper")
-            session.confirm(f"Remove {those}?", f"removing {those}")
+            titles = (f"{one}  {safe(papers[one].title, one_line=True)[:100]}" for one in found)
+            session.confirm(f"Remove {those}?", f"removing {those}", titles)
         removed = library.remove(*found)
     session.screen.line(f"Removed {count(removed, 'paper')}.")
     session.screen.note(session.spell_out("aspectra undo brings them back"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from aspectra.search.planning.aspects import Aspect
-from aspectra.search.planning.planners.protocol import ViewNames
+from aspectra.search.planning.index_views import index_views
 from aspectra.views.dense.centroid import mean_query
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Probe
@@ -15,8 +15,9 @@ from aspectra.views.view import Floats, Probe
 __all__ = ["aspect_vectors"]
 
 
-def aspect_vectors(index: Index, views: ViewNames, ids: Sequence[str], aspect: str) -> Floats:
+def aspect_vectors(index: Index, ids: Sequence[str], aspect: str) -> Floats:
     """See :meth:`aspectra.search.searcher.Searcher.aspect_vectors`."""
+    views = index_views(index)
     if aspect:
         read, view = Aspect.parse(aspect), views.dense("sentences")
         probes = [

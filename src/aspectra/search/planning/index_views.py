@@ -1,0 +1,25 @@
+"""What planners may search of an index."""
+
+from __future__ import annotations
+
+from aspectra.search.instructions.recognisers.names import library_venues
+from aspectra.search.planning.planners.protocol import ViewNames
+from aspectra.search.planning.seeds import IndexSeeds
+from aspectra.views.index.opened import Index
+
+__all__ = ["index_views"]
+
+
+def index_views(index: Index) -> ViewNames:
+    """The views of an index, with what it knows of seeds and venues."""
+    readings = {
+        facts["lens"]: tuple(facts["cues"]) for facts in index.manifest["views"].values() if "cues" in facts
+    }
+    return ViewNames(
+        tuple(index.view_names),
+        index.default_encoder(),
+        tuple(index.lens_names),
+        readings,
+        IndexSeeds(index),
+        library_venues(tuple(index.coded("venues")[1])),
+    )
