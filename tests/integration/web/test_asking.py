@@ -167,6 +167,8 @@ def test_a_decision_is_made_beside_a_hit_and_undone(served, browse, scripts):
     page.locator(".hits > li").first.get_by_role("button", name="Exclude").click()
     pressed = ".hits > li:first-child button[data-decide=exclude][aria-pressed=true]"
     page.wait_for_selector(pressed)
+    if scripts:  # the page names the new step at once
+        page.get_by_role("button", name=re.compile("^Undo: exclude")).wait_for()
     assert served.library.marks.of(first)["decision"]["decision"] == "exclude"
     assert served.library.marks.of(first)["decision"]["under"] == "language models"
     if scripts:
@@ -179,6 +181,26 @@ def test_a_decision_is_made_beside_a_hit_and_undone(served, browse, scripts):
     assert "decision" not in served.library.marks.of(first)
     again = page.get_by_role("button", name=re.compile("^Undo: exclude"))
     assert again.count() == 0  # what is undone is not offered again
+
+
+def test_undo_takes_the_step_that_is_shown_and_no_other(served):
+    ids = served.library.search("language models", limit=2).ids
+    marks = served.library.marks
+    marks.decide("include", ids[0])
+    form = dict(re.findall(r'name="(step|back)" value="([^"]*)"', served.get("/", text="owls").text))
+    assert form["step"] == str(marks.read.undoable.number)
+    marks.decide("exclude", ids[1])  # in another window
+    refused = served.post("/undo", form)
+    assert (refused.status_code, "another step" in refused.text) == (422, True)
+    assert served.post("/redo", form).status_code == 422
+    assert marks.read.decisions().keys() == set(ids)
+    served.library.saved.save("owls", {"text": "owls", "seeds": [], "given": {}})
+    for path in ("/?text=owls", "/triage?text=owls"):  # what was saved is no decision
+        assert 'action="/undo"' not in served.get(path).text
+    for _ in range(3):
+        marks.undo()
+    assert 'action="/redo"' in served.get("/triage?text=owls").text
+    assert marks.read.decisions() == {}
 
 
 def test_a_decision_leaves_what_was_opened_and_chosen(served, browse):
@@ -331,7 +353,7 @@ def test_the_map_has_the_papers_of_the_ranking_and_their_table(served, browse, s
     shown = [[cell.strip() for cell in row.locator("td.number").all_inner_texts()] for row in rows.all()]
     ranks = [*("S" for _ in question.seeds), *(str(hit.rank) for hit in found)]
     assert [row[0] for row in shown] == ranks
-    aspect = {"seeds": "method", "text": "abstract"}[path.partition("=")[0]]
+    aspect = {"seeds": "method", "text": "title and abstract"}[path.partition("=")[0]]
     aspect = "evaluation protocol" if "aspect" in path else aspect
     assert page.locator("[aria-label='What is compared'] [aria-current]").inner_text() == aspect
     # The picture says the same, and leads to the rows.
@@ -339,6 +361,70 @@ def test_the_map_has_the_papers_of_the_ranking_and_their_table(served, browse, s
     assert sorted(one.strip() for one in drawn.locator("text").all_text_contents()) == sorted(ranks)
     targets = drawn.evaluate_all("all => all.map(one => one.getAttribute('href').slice(1))")
     assert sorted(targets) == sorted(rows.evaluate_all("all => all.map(one => one.id)"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "text=the+same+method+but+another+task,+not+vision,+since+2018&seeds={seed}",
+        "seeds={seed}&same=method&same_sentences=2&same_sentences=3&roles=1%3Dbackground",
+        "seeds={seed}&same=method&different=result&roles=1%3Dbackground&roles=2%3Dresult",
+        "text=language+models+since+2019,+not+surveys&conditions=avoid+venue%3DNature",
+    ],
+)
+def test_each_tag_is_dropped_by_its_own_link_and_the_others_stay(served, seed, path):
+    def tags(address):
+        answer = served.get(address)
+        assert answer.status_code == 200
+        found = re.findall(
+            r'<a class="remove" href="([^"]*)" aria-label="search without: ([^"]*)"', answer.text
+        )
+        return {html.unescape(text): html.unescape(link) for link, text in found}
+
+    shown = tags("/?" + path.format(seed=seed.id))
+    assert len(shown) > 1
+    for text, link in shown.items():
+        left = set(shown) - {text}
+        if text == "same method" and "different" not in path:  # a corrected role matters for an aspect alone
+            left = {one for one in left if "paper is" not in one}
+        assert set(tags(link)) == left, text
+
+
+def test_words_that_were_changed_after_a_tag_was_dropped_are_read_again(served, browse):
+    page = browse(served, "/?text=language+models+since+2019,+not+surveys").page
+    page.locator(".tags .remove").first.click()
+    page.wait_for_url("**literal=true**")
+    hint = page.locator("#f-text-hint")
+    assert "other words are read again" in hint.inner_text()
+    page.locator("#f-text").fill("query expansion since 2022")
+    page.get_by_role("button", name="Search", exact=True).click()
+    page.wait_for_url("**query+expansion**")
+    assert "literal" not in page.url
+    assert page.get_by_text("year ≥ 2022").count()
+    page.goto("/?text=language+models+since+2019&literal=true")  # as somebody wants it
+    page.locator("#f-text").fill("query expansion since 2022")
+    page.get_by_role("button", name="Search", exact=True).click()
+    page.wait_for_url("**query+expansion**")
+    assert "literal=true" in page.url
+    assert "Taken literally" in hint.inner_text()
+
+
+def test_behind_the_last_page_there_is_a_way_back(served):
+    text = html.unescape(served.get("/", text="language models", since="2022", page="10", limit="20").text)
+    assert "There are no further papers" in text
+    assert "Remove a limit" not in text
+
+
+def test_the_examples_of_the_start_page_are_read_right(served):
+    text = served.get("/").text
+    (links,) = re.findall(r'<ul class="examples.*?</ul>', text, re.S)
+    found = [html.unescape(one) for one in re.findall(r'href="([^"]*)"', links)]
+    assert len(found) == 3
+    for link in found:
+        answer = served.get(link)
+        assert answer.status_code == 200
+        assert "not applied" not in answer.text
+    assert "year ≥" in answer.text
 
 
 def test_a_map_of_too_few_papers_says_so_and_a_wrong_aspect_is_refused(served):

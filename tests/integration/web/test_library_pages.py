@@ -267,6 +267,8 @@ def test_a_search_is_saved_and_deleted_where_it_is_seen(written, browse, scripts
     page.get_by_label("Save this search as").fill("owls & more")
     page.get_by_role("button", name="Save", exact=True).click()
     page.wait_for_url("**/library/saved")
+    again = written.post("/library/saved", {"text": "mice", "save": " owls  & more"})
+    assert (again.status_code, "already" in again.text) == (422, True)
     (found,) = saved
     assert (found.name, found.asked["text"], found.asked["given"]["since"]) == (
         "owls & more",

@@ -107,7 +107,13 @@ def test_the_sentence_that_names_the_terms_is_quoted(tmp_path, encoder):
         ("method", "Volunteers walk along the shore."),
         ("result", "A convolutional network on spectrograms hears more."),
     )
-    searcher = opened(tmp_path / "library", encoder, [*PAPERS, elsewhere])
+    both = _paper(
+        "both",
+        "Toads",
+        ("background", "A convolutional network on spectrograms is often used."),
+        ("method", "We feed spectrograms to trees."),
+    )
+    searcher = opened(tmp_path / "library", encoder, [*PAPERS, elsewhere, both])
 
     def quoted(paper_id, same):
         hit = next(hit for hit in searcher.similar("seed", same=[same]) if hit.id == paper_id)
@@ -119,6 +125,9 @@ def test_the_sentence_that_names_the_terms_is_quoted(tmp_path, encoder):
     assert "convolutional network" in quote.seed_quote
     named = quoted("elsewhere", "method: spectrograms")
     assert (named.quote, named.seed, named.seed_quote) == (quote.quote, "", "")
+    assert (
+        quoted("both", "method").quote == "We feed spectrograms to trees."
+    )  # of the aspect, with fewer terms
     # This one has none of the seed's terms: its sentence of that role is quoted.
     assert quoted("same-topic", "method").quote == "Volunteers walk along the shore and write lists."
 

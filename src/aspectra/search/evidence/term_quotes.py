@@ -16,6 +16,7 @@ __all__ = ["TermQuoter"]
 # A sentence with less of the seed's terms, by count and rarity, names too few of them to be the reason.
 # Set by looking at hits, not tuned.
 _LEAST_SHARE = 0.1
+_Sentence = tuple[Unit, frozenset[int]]  # and the numbers of its words
 
 
 class TermQuoter:
@@ -33,6 +34,7 @@ class TermQuoter:
         self._index, self._view = index, view
         (asked,) = index.look_up([probe])
         self._aspect = probe.aspect
+        self._roles = index.role_weights(probe.roles) if "roles" in index.lens_names else None
         self._worth = view.worth(asked)
         seeds = [seed for seed in map(index.library.get, probe.seeds) if index.unchanged(seed)]
         self._seeds = [(seed, self._sentences(seed)) for seed in seeds]
@@ -45,15 +47,23 @@ class TermQuoter:
     def quote(self, paper: Paper) -> Evidence | None:
         """The sentence of an unchanged hit that names most of the terms; None where none names enough.
 
-        The title is not quoted: it is shown above.
+        It is one of the aspect's own, or any other where those name too few. The title is not quoted: it is
+        shown above.
         """
-        found = _best(self._sentences(paper), self._worth)
+        own, others = self._sentences(paper)
+        found = _best(own, self._worth)
+        if found is None or found[0] < _LEAST_SHARE:
+            found = _best(others, self._worth)
         if found is None or found[0] < _LEAST_SHARE:
             return None
         share, unit = found
         text = field_text(paper, unit.field)[unit.start : unit.end]
         here = {number: self._worth[number] for number in self._view.numbers(text) & self._worth.keys()}
-        said = [(*best, one) for one, held in self._seeds if (best := _best(held, here)) is not None]
+        said = [
+            (*best, one)
+            for one, (own, others) in self._seeds
+            if (best := _best(own, here) or _best(others, here)) is not None
+        ]
         _, answered, seed = max(said, key=lambda one: one[0], default=(0.0, None, None))
         quoted = ""
         if seed is not None and answered is not None:
@@ -69,16 +79,19 @@ class TermQuoter:
             seed_quote=quoted,
         )
 
-    def _sentences(self, paper: Paper) -> list[tuple[Unit, frozenset[int]]]:
-        """The sentences of an unchanged paper, each with the numbers of its words."""
+    def _sentences(self, paper: Paper) -> tuple[list[_Sentence], list[_Sentence]]:
+        """The sentences of an unchanged paper: those of the aspect, and the others."""
         table = self._index.units("sentences")
-        units = [table.unit(paper.id, int(n)) for n in table.sentence_rows(self._index.position(paper.id))]
-        return [(u, self._view.numbers(field_text(paper, u.field)[u.start : u.end])) for u in units]
+        rows = table.sentence_rows(self._index.position(paper.id))
+        found: tuple[list[_Sentence], list[_Sentence]] = ([], [])
+        for number in rows:
+            unit = table.unit(paper.id, int(number))
+            said = self._view.numbers(field_text(paper, unit.field)[unit.start : unit.end])
+            found[self._roles is not None and not self._roles[number]].append((unit, said))
+        return found
 
 
-def _best(
-    sentences: Sequence[tuple[Unit, frozenset[int]]], worth: Mapping[int, float]
-) -> tuple[float, Unit] | None:
+def _best(sentences: Sequence[_Sentence], worth: Mapping[int, float]) -> tuple[float, Unit] | None:
     """(share, sentence) of the sentence with most of what words are worth, the first of several."""
     total = sum(worth.values())
     shares = [sum(worth[number] for number in held & worth.keys()) for _, held in sentences]

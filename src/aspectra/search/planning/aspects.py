@@ -17,6 +17,7 @@ __all__ = [
     "aspect_probes",
     "aspects_asked",
     "corrected_roles",
+    "named_sentences",
     "other_roles",
 ]
 
@@ -116,6 +117,15 @@ def corrected_roles(given: Iterable[str]) -> dict[int, str]:
             raise unknown_name(f"there is no role {name!r}", plain, ROLES)
         out[int(number)] = role
     return out
+
+
+def named_sentences(numbers: Iterable[int]) -> Aspect:
+    """What likeness in certain sentences of the seed is called: it has no roles.
+
+    >>> named_sentences((2, 3)).name
+    'sentences 2, 3'
+    """
+    return Aspect(f"sentences {', '.join(map(str, numbers))}")
 
 
 def other_roles(aspects: tuple[Aspect, ...]) -> tuple[str, ...]:

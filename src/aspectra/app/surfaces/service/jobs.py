@@ -236,7 +236,11 @@ class Jobs:
         job.result = _document(text.decode("utf-8", "replace"))
         job.state = "failed" if code else "done"
         if code and not job.error:
-            told = job.notes[-1] if job.notes else f"the command ended with {code}"
+            told = f"the command ended with {code}"
+            if "lines" not in job.result:  # it did what it could, and says what that was
+                told = "not all of it could be done"
+            elif job.notes:
+                told = job.notes[-1]
             job.error = AspectraError(told, hint="the messages of the job tell more").to_dict()
 
 

@@ -155,13 +155,16 @@ class Question(Value, frozen=True):
             plan: made of this question.
             without: the spelling of a condition, or ``same NAME`` or ``different NAME``, that is dropped.
         """
-        from aspectra.search.planning.aspects import aspects_asked
+        from aspectra.search.planning.aspects import ASPECT_ROLES, aspects_asked, named_sentences
 
+        sentences = named_sentences(self.same_sentences).name
         kept = tuple(c.spelling for c in plan.conditions if c.spelling != without)
         texts = [text for text in plan.search.texts if text]
         named = {
             word: tuple(
-                name for name in aspects_asked(plan.search.probes, sign) if f"{word} {name}" != without
+                name
+                for name in aspects_asked(plan.search.probes, sign)
+                if name != sentences and f"{word} {name}" != without
             )
             for word, sign in (("same", 1), ("different", -1))
         }
@@ -171,6 +174,10 @@ class Question(Value, frozen=True):
             text=texts[0] if texts else "" if self.seeds else self.text,
             conditions=kept,
             literal=True,
+            # A role that was corrected needs an aspect that it could matter for.
+            roles=self.roles
+            if any(name in ASPECT_ROLES for names in named.values() for name in names)
+            else (),
             instruction="",
             since=None,
             until=None,

@@ -20,14 +20,25 @@ from aspectra.app.surfaces.service.question import Question
 from aspectra.app.surfaces.service.suggesting import suggested_papers
 from aspectra.app.surfaces.web.exporting import FORMATS
 from aspectra.app.surfaces.web.forms import given_of
+from aspectra.app.surfaces.web.marking import last_steps
 from aspectra.app.surfaces.web.paper import paper_pages
-from aspectra.app.surfaces.web.viewing import Wanted, address, asked_tags, hits_of, kind_of, said_of
+from aspectra.app.surfaces.web.viewing import (
+    Wanted,
+    address,
+    asked_tags,
+    edited_address,
+    hits_of,
+    kind_of,
+    plain_warning,
+    said_of,
+    words_of,
+)
 from aspectra.app.terminal.screen import safe
 from aspectra.base.checking import check_length
 from aspectra.base.errors import AspectraError
 from aspectra.base.values import replace as with_fields
 from aspectra.search.defaults import LIKE_DECIDED
-from aspectra.search.planning.aspects import ASPECT_ROLES
+from aspectra.search.planning.aspects import ASPECT_ROLES, named_sentences
 from aspectra.search.planning.planners.protocol import PLANNERS
 from aspectra.search.planning.requests import NOT_APPLIED
 
@@ -41,7 +52,7 @@ __all__ = ["asking"]
 _REASONS = 50  # that were given before, and are offered
 _MAPPED = 50  # best papers on the map
 _LONGEST_ASPECT = 500
-_WHOLE = "abstract"  # in place of an aspect, whole abstracts
+_WHOLE = "title and abstract"  # in place of an aspect
 
 
 def asking(pages: Pages) -> APIRouter:
@@ -112,13 +123,13 @@ def asking(pages: Pages) -> APIRouter:
             answer = _answer(service, wanted)
             columns = [(one, said_of(one.name), kind_of(one.key)) for one in criteria_of(answer.ranking)]
             values: dict[str, Any] = {
-                "answer": answer,
+                "said": words_of(service.library, wanted.question),
                 "columns": columns,
                 "rows": list(zip(answer.ranking, criteria_table(answer.ranking), strict=True)),
                 "csv": wanted.address("/criteria.csv"),
                 "back": wanted.address(),
             }
-            return pages.render(request, "criteria.html", wanted=wanted, **values)
+            return pages.render(request, "criteria.html", **values)
 
         return await pages.work(request, work)
 
@@ -232,17 +243,21 @@ def _results(service: Service, wanted: Wanted, answer: Answer) -> dict[str, Any]
         "tags": asked_tags(question, ranking, order),
         "links": links if last > 1 and wanted.above is None else [],
         "orders": [(name, said, wanted.address(sort=name)) for name, said in SORTS.items()],
-        "edit": address(question.edited(ranking.plan), more=[*order, ("edit", 1)]),
+        "edit": edited_address(question, ranking.plan, more=[*order, ("edit", 1)]),
         "literal": address(with_fields(question, literal=not question.literal), more=order),
         "decided_like": address(with_fields(question, recipe=recipe)) if decided else "",
         "criteria": wanted.address("/criteria"),
         "map": address(question, "/map"),
-        "unapplied": [one for one in ranking.warnings if one.startswith(NOT_APPLIED)],
+        "caveats": [
+            plain_warning(one)
+            for one in ranking.warnings[bool(ranking.fit and ranking.fit.weak) :]  # the first is a notice
+            if not one.startswith(NOT_APPLIED)  # which is a tag
+        ],
         "triage": address(question, "/triage"),
         "plan": safe(ranking.plan.describe()),
         "here": here,
         "reasons": library.marks.reasons()[:_REASONS],
-        "undoable": library.marks.read.undoable,
+        "undoable": last_steps(library.marks.read)["undoable"],
     }
 
 
@@ -262,15 +277,20 @@ def _home(service: Service) -> dict[str, Any]:
     index = service.library.searcher.index
     total = len(index)
     # Papers from the beginning, the middle and the end: no two examples are about the same.
-    places = [int(total * share) for share in (0.15, 0.5, 0.85)]
+    places = [int(total * share) for share in (0.15, 0.5, 0.85, 0.75, 0.65, 0.55)]
     ids = list(index.positions)
-    found = service.library.store.get_many([ids[place] for place in places], full=False)
+    found = service.library.store.get_many([ids[place] for place in dict.fromkeys(places)], full=False)
     papers = [one for one in found.values() if one.title and one.abstract]
-    return {"held": len(service.library), "indexed": total, "examples": _examples(papers)}
+    return {"held": len(service.library), "indexed": total, "examples": _examples(service, papers)}
 
 
-def _examples(papers: Sequence[Paper]) -> list[tuple[str, str, str]]:
-    """(what it shows, the words, the address) for questions that any library can answer."""
+def _examples(service: Service, papers: Sequence[Paper]) -> list[tuple[str, str, str]]:
+    """(what it shows, the words, the address) for questions that any library can answer.
+
+    Args:
+        service: that answers them.
+        papers: one for each question, and more in place of those whose title reads as a request.
+    """
     kinds: tuple[tuple[str, Callable[[Paper], Question]], ...] = (
         ("papers like one that you know", lambda paper: Question(seeds=(paper.id,))),
         (
@@ -282,10 +302,14 @@ def _examples(papers: Sequence[Paper]) -> list[tuple[str, str, str]]:
             lambda paper: Question(text=f"{paper.title} since {(paper.year or 2010) - 3}"[:300]),
         ),
     )
-    out = []
-    for (said, make), paper in zip(kinds, papers, strict=False):
-        question = make(paper)
-        out.append((said, question.text or paper.title, address(question)))
+    out, left = [], iter(papers)
+    for said, make in kinds:
+        for paper in left:
+            question = make(paper)
+            made = question.plan(service.library) if question.text else None
+            if made is None or (len(made.conditions) == 1 and not made.unread):
+                out.append((said, question.text or paper.title, address(question)))
+                break
     return out
 
 
@@ -294,7 +318,8 @@ def _map(service: Service, wanted: Wanted, aspect: str) -> dict[str, Any]:
     library, question = service.library, wanted.question
     made = service.plan(question)
     ranking = service.run(with_fields(made, limit=_MAPPED, evidence=0))
-    asked = [one.partition(" ")[2] for one in ranking.requests.aspects]
+    sentences = named_sentences(question.same_sentences).name
+    asked = [name for one in ranking.requests.aspects if (name := one.partition(" ")[2]) != sentences]
     aspect = aspect or (asked[0] if asked else _WHOLE)
     known = library.store.get_many(dict.fromkeys(made.search.seeds), full=False)
     seeds = [paper for paper in known.values() if paper.id not in ranking.ids]
@@ -306,7 +331,7 @@ def _map(service: Service, wanted: Wanted, aspect: str) -> dict[str, Any]:
     names = dict.fromkeys([_WHOLE, *ASPECT_ROLES, *asked, aspect])
     return {
         "map": paper_map(papers, vectors),
-        "said": question.said({one: paper.title for one, paper in known.items()}),
+        "said": words_of(library, question),
         "least": LEAST_MAPPED,
         "ranks": ranks,
         "decided": {one: held.decision for one, held in decisions.items()},

@@ -15,7 +15,7 @@ from aspectra.app.surfaces.service.question import Question
 from aspectra.app.surfaces.web.forms import given_of, one_of, read_form
 from aspectra.app.surfaces.web.jobs import job_pages
 from aspectra.app.surfaces.web.signing_in import signing_in
-from aspectra.app.surfaces.web.viewing import address
+from aspectra.app.surfaces.web.viewing import address, words_of
 from aspectra.base.errors import AspectraError, UsageError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def library_pages(pages: Pages) -> APIRouter:
                 "found": found,
                 "listed": listed_rows(library, found.ids),
                 "tags": library.marks.read.tag_counts(),
-                "saved": [(one, _link(one)) for one in library.saved.all()],
+                "saved": [(one, _said(library, one)["link"]) for one in library.saved.all()],
             }
 
         values = await pages.work(request, work)
@@ -152,7 +152,8 @@ def library_pages(pages: Pages) -> APIRouter:
 
         def work() -> list[dict[str, Any]]:
             return [
-                {"search": one, "link": _link(one)} | (_news(pages, library, one) if n < _MOST_SAVED else {})
+                {"search": one, **_said(library, one)}
+                | (_news(pages, library, one) if n < _MOST_SAVED else {})
                 for n, one in enumerate(library.saved.all())
             ]
 
@@ -172,6 +173,11 @@ def library_pages(pages: Pages) -> APIRouter:
                 given = {name: [str(one) for one in form.getlist(name)] for name in form}
                 question = Question.from_parameters(given)
                 found = pages.service.run(pages.service.plan(question))
+                if any(one.name == " ".join(save.split()) for one in library.saved):
+                    raise UsageError(
+                        f"a search is saved as {save!r} already",
+                        hint="choose another name, or delete that one",
+                    )
                 library.saved.save(save, question.asked, tuple(found.ids))
             elif delete:
                 library.saved.delete(delete)
@@ -215,10 +221,17 @@ def _kept(wanted: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _link(search: SavedSearch) -> str:
-    """The address of a saved search; "" where the page has no fields for it."""
+def _said(library: Library, search: SavedSearch) -> dict[str, str]:
+    """A saved search in ``words``, and the ``link`` to it; "" where the page has no fields for it."""
+    question = _question(search)
+    if question is None:
+        return {"words": search.words, "link": ""}
+    return {"words": words_of(library, question), "link": address(question)}
+
+
+def _question(search: SavedSearch) -> Question | None:
     if "plan" in search.asked:
-        return ""
+        return None
     given = {"text": search.asked["text"], "seeds": search.asked["seeds"], **search.asked["given"]}
     texts = {
         name: [_text(one) for one in (value if isinstance(value, list | tuple) else [value])]
@@ -226,9 +239,9 @@ def _link(search: SavedSearch) -> str:
         if value not in (None, "", False)
     }
     try:
-        return address(Question.from_parameters(texts))
+        return Question.from_parameters(texts)
     except UsageError:
-        return ""
+        return None
 
 
 def _text(value: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -13,11 +13,24 @@ from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
     from aspectra.app.surfaces.web.rendering import Pages
+    from aspectra.papers.library.marks.reader import Marks
+    from aspectra.papers.library.marks.values import Action
 
-__all__ = ["marking"]
+__all__ = ["last_steps", "marking"]
+
+_OFFERED = ("decide", "tag", "note")
 
 _LONGEST_NOTE = 20_000
 _LONGEST_REASON = 500
+
+
+def last_steps(read: Marks) -> dict[str, Action | None]:
+    """``undoable`` and ``redoable`` of pages of papers: the last step if it is a decision, a tag or a note.
+
+    What was done elsewhere, such as saving a search, is undone there: a key pressed here must not take it.
+    """
+    found = {"undoable": read.undoable, "redoable": read.redoable}
+    return {name: step if step and step.verb in _OFFERED else None for name, step in found.items()}
 
 
 def marking(pages: Pages) -> APIRouter:
@@ -70,18 +83,28 @@ def marking(pages: Pages) -> APIRouter:
         await pages.work(request, lambda: marks.note(ids[0], text, quote=quote))
         return pages.back(back, "/triage")
 
+    async def turn(request: Request, verb: Literal["undo", "redo"]) -> Response:
+        """Refused where the page showed another step than would be taken."""
+        form = await read_form(request)
+        shown = one_of(form, "step")
+
+        def work() -> None:
+            step = marks.read.undoable if verb == "undo" else marks.read.redoable
+            if shown and shown != str(step and step.number):
+                raise UsageError(f"another step came after the one to {verb}", hint="open the page again")
+            (marks.undo if verb == "undo" else marks.redo)()
+
+        await pages.work(request, work)
+        return pages.back(one_of(form, "back", most=40_000), "/triage")
+
     @router.post("/undo")
     async def undo(request: Request) -> Response:
         """Take the last step back."""
-        form = await read_form(request)
-        await pages.work(request, marks.undo)
-        return pages.back(one_of(form, "back", most=40_000), "/triage")
+        return await turn(request, "undo")
 
     @router.post("/redo")
     async def redo(request: Request) -> Response:
         """Do again what was undone last."""
-        form = await read_form(request)
-        await pages.work(request, marks.redo)
-        return pages.back(one_of(form, "back", most=40_000), "/triage")
+        return await turn(request, "redo")
 
     return router

@@ -17,8 +17,8 @@ from aspectra.app.output.papers import listed_rows
 from aspectra.app.surfaces.service.question import MOST_SHOWN, Question
 from aspectra.app.surfaces.web.exporting import FORMATS, exporting
 from aspectra.app.surfaces.web.forms import given_of, ids_of
-from aspectra.app.surfaces.web.marking import marking
-from aspectra.app.surfaces.web.viewing import address, kind_of, pieces_of, place_of, said_of
+from aspectra.app.surfaces.web.marking import last_steps, marking
+from aspectra.app.surfaces.web.viewing import address, kind_of, pieces_of, place_of, said_of, words_of
 from aspectra.base.errors import UsageError
 from aspectra.papers.text.sentences import lead_field
 from aspectra.search.defaults import LIKE_DECIDED
@@ -138,13 +138,12 @@ def triage(pages: Pages) -> APIRouter:
             rows = listed_rows(service.library, [*works])
             return {
                 "screening": found,
-                "said": question.said(_titles(service, question)),
+                "said": words_of(service.library, question),
                 "shown": _shown(service, found) if found.shown else None,
                 "listed": [(row, works[row["id"]].decision) for row in rows],
                 "tags": [*service.library.marks.read.tag_counts()][:_MOST_REASONS],
                 "reasons": service.library.marks.reasons()[:_MOST_REASONS],
-                "undoable": service.library.marks.read.undoable,
-                "redoable": service.library.marks.read.redoable,
+                **last_steps(service.library.marks.read),
             }
 
         values = await pages.work(request, work)
@@ -293,12 +292,6 @@ def _next(works: Sequence[Work], skipped: Sequence[str], at: str) -> Work | None
 
 def _named(service: Service, at: str) -> Work | None:
     return _works(service, [service.resolve(at)])[0] if at else None
-
-
-def _titles(service: Service, question: Question) -> dict[str, str]:
-    """Id -> title of its seeds."""
-    held = service.library.store.get_many(question.seeds, full=False)
-    return {one: paper.title for one, paper in held.items() if paper.title}
 
 
 def _shown(service: Service, found: Screening) -> Shown:

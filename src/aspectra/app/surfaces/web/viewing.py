@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlencode
+from zlib import crc32
 
 from msgspec.structs import replace
 
@@ -16,17 +18,32 @@ from aspectra.app.surfaces.service.question import Question
 from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 from aspectra.papers.text.sentences import abstract_sentences
-from aspectra.search.planning.aspects import ASPECT_ROLES
+from aspectra.search.planning.aspects import ASPECT_ROLES, named_sentences
 
 if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.app.surfaces.service.answering import Answer
     from aspectra.papers.library.marks.values import Decision
     from aspectra.papers.paper import Paper
+    from aspectra.search.plan import Plan
     from aspectra.search.ranking import Evidence, Hit, Ranking
 
-__all__ = ["Asked", "Row", "ShownHit", "Wanted", "address", "asked_tags", "hits_of", "kind_of", "said_of"]
-__all__ += ["pieces_of", "place_of"]
+__all__ = [
+    "Asked",
+    "Row",
+    "ShownHit",
+    "Wanted",
+    "address",
+    "asked_tags",
+    "edited_address",
+    "hits_of",
+    "kind_of",
+    "pieces_of",
+    "place_of",
+    "plain_warning",
+    "said_of",
+    "words_of",
+]
 
 
 def address(question: Question, path: str = "/", more: Iterable[tuple[str, object]] = ()) -> str:
@@ -52,6 +69,8 @@ class Wanted:
         sort: its order, see :data:`aspectra.app.output.pages.SORTS`.
         above: only papers with at least this score; None for a page of them.
         edit: whether the form shows every field that is set.
+        read: mark of the words that were read before and are taken literally for that; "" where somebody
+            wants whatever words there are taken literally.
     """
 
     question: Question = Question()
@@ -59,6 +78,7 @@ class Wanted:
     sort: str = "score"
     above: float | None = None
     edit: bool = False
+    read: str = ""
 
     @classmethod
     def of(cls, given: Mapping[str, Sequence[str]]) -> Self:
@@ -79,6 +99,9 @@ class Wanted:
                 fields.setdefault(relation, []).append(_with_terms(aspect, fields))
         for name in ("seeds", "same", "different", "same_sentences", "roles", "conditions"):
             fields[name] = list(dict.fromkeys(one.strip() for one in fields.get(name, [])))
+        read = "".join(fields.get("read", [])[-1:])
+        if read and read != _mark("".join(fields.get("text", [])[-1:])):
+            fields["literal"], read = [], ""  # other words are read anew
         question = Question.from_parameters(fields)
         page, above = ("".join(fields.get(name, [])[-1:]).strip() for name in ("page", "above"))
         sort = check_choice("".join(fields.get("sort", [])[-1:]).strip() or "score", SORTS, "order")
@@ -88,7 +111,7 @@ class Wanted:
             raise UsageError(f"{above[:40]!r} is no score", hint="leave it out") from error
         if page and not (page.isascii() and page.isdigit() and len(page) < 9):
             raise UsageError(f"{page[:40]!r} is no number of a page", hint="the first page is 1")
-        return cls(question, int(page or 1), sort, least, bool(fields.get("edit")))
+        return cls(question, int(page or 1), sort, least, bool(fields.get("edit")), read)
 
     @property
     def asked(self) -> bool:
@@ -99,7 +122,24 @@ class Wanted:
         """The address of another page, or of the first one in another order."""
         order = self.sort if sort is None else sort
         more = [("sort", order if order != "score" else ""), ("page", page if page > 1 else "")]
+        more.append(("read", self.read))
         return address(self.question, path, more)
+
+
+def edited_address(
+    question: Question, plan: Plan, without: str = "", more: Iterable[tuple[str, object]] = ()
+) -> str:
+    """The address of a question with all that was read from its words written out, less one request.
+
+    The words that are left are taken literally; as soon as they are others, they are read again.
+    """
+    made = question.edited(plan, without)
+    return address(made, more=[*more, ("read", _mark(made.text))])
+
+
+def _mark(text: str) -> str:
+    """A few signs that stand for words; never empty."""
+    return f"{crc32(' '.join(text.split()).encode('utf-8', 'replace')):08x}"
 
 
 def _with_terms(aspect: str, fields: Mapping[str, Sequence[str]]) -> str:
@@ -151,6 +191,21 @@ def said_of(label: str) -> str:
     return f"{_RELATIONS[relation]}{attribute} {sign}{value[2:] if sign else value}"
 
 
+def plain_warning(text: str) -> str:
+    """A warning without the spellings of conditions.
+
+    >>> plain_warning("3 papers of unknown year were left out by [require year=>=2020]")
+    '3 papers of unknown year were left out by: year ≥ 2020'
+    """
+    return re.sub(r" \[([^\[\]]{1,500})\]", lambda found: f": {said_of(found[1])}", text)
+
+
+def words_of(library: Library, question: Question) -> str:
+    """The question in one line, with the titles of its seeds."""
+    held = library.store.get_many(question.seeds, full=False)
+    return question.said({one: paper.title for one, paper in held.items() if paper.title})
+
+
 def kind_of(name: str) -> str:
     """The class that colours an aspect; "" for free words and conditions."""
     aspect = name.removeprefix("same ").removeprefix("different ").partition(":")[0]
@@ -176,12 +231,13 @@ def asked_tags(question: Question, ranking: Ranking, more: Iterable[tuple[str, o
         Asked(
             f"{name}: {terms[name]}" if terms.get(name) else name,
             kind=kind_of(name),
-            remove=address(question.edited(plan, name), more=kept),
+            remove=edited_address(question, plan, name, kept),
         )
         for name in requests.aspects
+        if name != f"same {named_sentences(question.same_sentences).name}"
     ]
     out += [
-        Asked(said_of(one.label), one.words, remove=address(question.edited(plan, one.spelling), more=kept))
+        Asked(said_of(one.label), one.words, remove=edited_address(question, plan, one.spelling, kept))
         for one in requests.applied
     ]
     if question.same_sentences:
@@ -190,6 +246,15 @@ def asked_tags(question: Question, ranking: Ranking, more: Iterable[tuple[str, o
             Asked(
                 f"like sentence {numbers} of your paper",
                 remove=address(replace(question, same_sentences=()), more=kept),
+            )
+        )
+    for role in question.roles:
+        number, _, name = role.partition("=")
+        others = tuple(one for one in question.roles if one != role)
+        out.append(
+            Asked(
+                f"sentence {number} of your paper is {name}",
+                remove=address(replace(question, roles=others), more=kept),
             )
         )
     if question.direction:

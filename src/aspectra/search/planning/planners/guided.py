@@ -17,7 +17,7 @@ from aspectra.search.defaults import (
     DIFFERENT_WEIGHT,
 )
 from aspectra.search.plan import Search
-from aspectra.search.planning.aspects import REST, Aspect, other_roles
+from aspectra.search.planning.aspects import REST, Aspect, named_sentences, other_roles
 from aspectra.search.planning.planners._likeness import Likeness
 from aspectra.search.planning.planners.directional import directional
 from aspectra.search.planning.planners.hybrid import hybrid
@@ -82,7 +82,7 @@ def guided(query: Query, views: ViewNames, options: Guidance = Guidance()) -> Se
             why="it was built without the lens roles",
             hint="aspectra index",
         )
-    named = Aspect(f"sentences {', '.join(map(str, query.same_sentences))}")
+    named = named_sentences(query.same_sentences)
     probes = list(plain.probes)
     wanted = len(same) + bool(query.same_sentences)
     for aspect in same:
