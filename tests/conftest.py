@@ -20,6 +20,7 @@ from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.pop("COLUMNS", None)  # output that is not for a terminal is wrapped where it is set
 # What the person who runs the tests permits is not looked at, nor added to.
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="aspectra-tests-")
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="aspectra-tests-")  # trails, the last search

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -43,7 +44,11 @@ def cells(tmp_path_factory):
         manager = AsyncKernelManager(kernel_name="python3")
         assert manager.ip == "127.0.0.1"
         notebook = nbformat.read(PAGE, as_version=4)
-        nbclient.NotebookClient(notebook, km=manager, timeout=300).execute(cwd=str(place), env=environment)
+        client = nbclient.NotebookClient(notebook, km=manager, timeout=300)
+        try:
+            client.execute(cwd=str(place), env=environment)
+        finally:  # a manager that is handed in is not ended by the client
+            asyncio.run(manager.shutdown_kernel(now=True))
     nbformat.validate(notebook)
     assert list((place / "made").iterdir()) == []  # the last cell tidies up
     return {cell.source: cell.outputs for cell in notebook.cells if cell.cell_type == "code"}

@@ -101,7 +101,7 @@ def problems() -> list[str]:
 def run_tests(tests: tuple[str, ...], source: Path) -> tuple[int, str]:
     """Exit status of pytest with the package in ``source``, and the last of what it printed."""
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
         "PYTHONPATH": str(source),
         "PYTHONDONTWRITEBYTECODE": "1",
         "CI": "1",
