@@ -110,11 +110,10 @@ def _read(store: Store) -> Iterator[Compared]:
     named: dict[int, set[tuple[str, str]]] = defaultdict(set)
     for pos, scheme, value in store.rows("SELECT pos, scheme, value FROM identifiers"):
         named[pos].add((scheme, value))
-    statement = (
-        f"SELECT pos, id, title_key, year, venue, record FROM papers p WHERE {store.checksums.sound('p')}"
-    )
-    for pos, *row in store.rows(f"{statement} ORDER BY pos"):
-        fields = (str(row[0]), str(row[1]), row[2], str(row[3]), str(row[4]))
+    columns = "pos, id, title_key, year, venue, record, title"
+    statement = f"SELECT {columns} FROM papers p WHERE {store.checksums.sound('p')} ORDER BY pos"
+    for pos, *row in store.rows(statement):
+        fields = (str(row[0]), str(row[1]), row[2], str(row[3]), str(row[4]), str(row[5]))
         yield compared(pos, fields, frozenset(families.get(pos, ())), frozenset(named.get(pos, ())))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import unicodedata
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
@@ -30,6 +31,9 @@ _SPELLED_ALIKE = 0.94  # share of the letters of two titles that are the same: o
 _VERSION = re.compile(r"[./]v?\d{1,2}+$")  # of a preprint: 10.12688/f1000research.1234.2
 _LONGEST_VENUE = 500  # characters that are compared
 _PAGE = re.compile(r"[a-z]{0,4}+\d++", re.I)
+_SIGN = re.compile(r"[-+#<>=≤≥±\u2010-\u2015\u2212]")
+_DASHES = re.compile(r"[-\u2010-\u2015\u2212]+")
+_WORD = re.compile(r"[^\W_]+")
 
 
 class Compared(NamedTuple):
@@ -43,6 +47,7 @@ class Compared(NamedTuple):
         named: (scheme, value) of its identifiers.
         venue: normalised.
         page: the first one, or "".
+        signs: such as + around the words of the title, one string for each place.
     """
 
     pos: int
@@ -53,6 +58,7 @@ class Compared(NamedTuple):
     named: frozenset[tuple[str, str]]
     venue: str
     page: str
+    signs: tuple[str, ...] = ()
 
     @property
     def words(self) -> int:
@@ -74,7 +80,7 @@ class Verdict(NamedTuple):
 def compared_at(db: sqlite3.Connection, positions: Iterable[int]) -> dict[int, Compared]:
     """Position -> what is compared, for papers that exist."""
     out = {}
-    statement = "SELECT id, title_key, year, venue, record FROM papers WHERE pos = ?"
+    statement = "SELECT id, title_key, year, venue, record, title FROM papers WHERE pos = ?"
     for pos in positions:
         row = db.execute(statement, (pos,)).fetchone()
         if row is None:
@@ -87,19 +93,18 @@ def compared_at(db: sqlite3.Connection, positions: Iterable[int]) -> dict[int, C
 
 def compared(
     pos: int,
-    row: tuple[str, str, int | None, str, str],
+    row: tuple[str, str, int | None, str, str, str],
     families: frozenset[str],
     named: frozenset[tuple[str, str]],
 ) -> Compared:
-    """What is compared of a row (id, title_key, year, venue, record) with its authors and identifiers."""
-    paper_id, title, year, venue, record = row
+    """What is compared of a row (id, title_key, year, venue, record, title), its authors and identifiers."""
+    paper_id, title, year, venue, record, printed = row
     page = ""
     if '"pages"' in record:
         found = _PAGE.match(shared_text(json.loads(record).get("metadata", {}), "pages").strip())
         page = found[0].lower().lstrip("0") if found else ""
-    return Compared(
-        pos, paper_id, title, year, families, named, normalise_title(venue[:_LONGEST_VENUE]), page
-    )
+    venue = normalise_title(venue[:_LONGEST_VENUE])
+    return Compared(pos, paper_id, title, year, families, named, venue, page, _signs(printed))
 
 
 def compare(one: Compared, other: Compared) -> Verdict | None:
@@ -128,6 +133,8 @@ def _same_title(one: Compared, other: Compared) -> Verdict | None:
     people, apart, words = _people(one, other), _apart(one, other), one.words
     if people == "other":
         return None
+    if _other_signs(one, other):
+        return Verdict("look", "titles that differ in a sign only")
     elsewhere = bool(one.page and other.page and one.page != other.page)
     if words < _SHORT:
         if people != "same" or apart != 0 or one.families != other.families:
@@ -151,7 +158,7 @@ def _same_title(one: Compared, other: Compared) -> Verdict | None:
 
 def contradict(one: Compared, other: Compared) -> bool:
     """Whether two records cannot be one work, though a third one may be a version of both."""
-    if _people(one, other) == "other":
+    if _people(one, other) == "other" or (one.title == other.title and _other_signs(one, other)):
         verdict = compare(one, other)
         return verdict is None or verdict.kind != "one"
     return _apart_by_doi(one, other)
@@ -209,6 +216,22 @@ def _apart_by_doi(one: Compared, other: Compared) -> bool:
     if not mine or not theirs or mine & theirs or any(map(is_preprint_doi, mine | theirs)):
         return False
     return not {_VERSION.sub("", doi) for doi in mine} & {_VERSION.sub("", doi) for doi in theirs}
+
+
+def _signs(printed: str) -> tuple[str, ...]:
+    """Signs before, between and behind the words of a title: as many for all titles of the same words."""
+    between = _WORD.split(unicodedata.normalize("NFKC", printed))
+    return tuple(_DASHES.sub("-", "".join(_SIGN.findall(one))) for one in between)
+
+
+def _other_signs(one: Compared, other: Compared) -> bool:
+    """Whether titles of the same words have other signs at one place: C++ and C#, (+)- and (-)-.
+
+    A sign that only one of them has was perhaps lost on the way.
+    """
+    if len(one.signs) != len(other.signs):
+        return False
+    return any(a and b and a != b for a, b in zip(one.signs, other.signs, strict=True))
 
 
 def _numbers(title: str) -> set[str]:
