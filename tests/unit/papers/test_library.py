@@ -80,6 +80,45 @@ def test_a_different_paper_with_a_taken_id_is_kept_beside(library):
     assert add(library, stranger).unchanged == 1
 
 
+_HEPATITIS = Paper("1", "Hepatitis A vaccination in adults", "Of A.", ("Ada Holm",), 2010)
+
+
+@pytest.mark.parametrize(
+    ("held", "record", "apart"),
+    [
+        (
+            _HEPATITIS,
+            replace(_HEPATITIS, title="Hepatitis B vaccination in adults", authors=("Bo Lie",)),
+            True,
+        ),
+        (_HEPATITIS, replace(_HEPATITIS, title="Hepatitis A vaccination of adults", year=2011), False),
+        (Paper("k", "Owls and mice, part 1"), Paper("k", "Owls and mice, part 2"), True),
+        # one DOI for the abstracts of a congress, or left in a template
+        (_HEPATITIS, Paper("1", "Buttons for thumbs", authors=("Bo Lie",), year=2010), True),
+        (_HEPATITIS, Paper("1", "A vaccine for hepatitis", authors=("A. Holm",)), False),
+        (
+            Paper("k", "Teaching C++ to all", "Pointers."),
+            Paper("k", "Teaching C# to all", "Delegates."),
+            True,
+        ),
+        (Paper("k", "", "A passage."), Paper("k", "", "Another passage."), True),
+        (Paper("k", "A title"), Paper("k", "", "Its abstract."), False),
+    ],
+)
+def test_a_record_of_another_file_never_replaces_a_paper_that_it_contradicts(library, held, record, apart):
+    doi = {} if held is not _HEPATITIS or "Hepatitis B" in record.title else {"doi": "10.1000/a"}
+    with library.writing("add") as writer:
+        writer.add([replace(held, identifiers=doi)], path="a.ris")
+        writer.marks.decide([held.id], "include", "right")
+        report = writer.add([replace(record, identifiers=doi)], path="b.ris")
+        again = writer.add([replace(record, identifiers=doi)], path="b.ris")
+    assert (report.added, report.updated, again.unchanged) == (apart, not apart, 1)
+    if apart:
+        assert library.get(held.id).title == held.title
+        assert library.get(f"{held.id}~2").abstract == record.abstract
+        assert f"{held.id}~2" not in library.marks.decisions()
+
+
 def test_duplicate_ids_in_one_file_are_both_kept(library):
     add(library, Paper("k", "One title here"), Paper("k", "One title here", "with an abstract"))
     assert library.get("k").abstract == ""

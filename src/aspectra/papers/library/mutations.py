@@ -13,15 +13,15 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from aspectra.base.errors import NoSuchPaper
-from aspectra.papers.identifiers import normalise
 from aspectra.papers.ids import numbered
 from aspectra.papers.library.links import citations
 from aspectra.papers.library.links.completing import same_named
+from aspectra.papers.library.links.likeness import compare, contradict
 from aspectra.papers.library.links.versions import regroup_all, regroup_ids
 from aspectra.papers.library.marks.edits import edited, edits_by_position, put_edit, values_of
 from aspectra.papers.library.marks.origins import OriginWriter, stated_database
 from aspectra.papers.library.marks.values import Edit
-from aspectra.papers.library.rows import bump, drop_paper, put_paper, stored_paper
+from aspectra.papers.library.rows import bump, compared_record, drop_paper, put_paper, stored_paper
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.remark import Remark
 
@@ -309,17 +309,37 @@ class Writer:
         return paper.with_id(candidate), Remark(f"id {own}", why, skipped=False)
 
     def _same_paper(self, paper: Paper, title_key: str, pos: int) -> bool:
-        """Whether a record that shares an id with a stored paper is that paper with other content."""
-        key = normalise_title(paper.title)
-        stored = dict(self._db.execute("SELECT scheme, value FROM identifiers WHERE pos = ?", (pos,)))
+        """Whether a record that shares an id with a stored paper is that paper with other content.
+
+        A file may correct what it said. A record of another file is the same paper where it has its title or
+        one of its identifiers, and nothing contradicts it.
+        """
+        of_others = self._of_another_file(pos)
+        if not of_others and normalise_title(paper.title) == title_key:
+            return True
+        stored = stored_paper(self._db, pos)
         if edit := self._edits.get(pos):  # compared with the record as its file has it
-            title_key = normalise_title(edit.file.get("title", "")) or title_key
-            stored |= {s: normalise(s, v) for s, v in edit.file.get("identifiers", {}).items()}
-        if key == title_key or not key or not title_key:
+            stored = edited(stored, edit.file)
+        one, other = compared_record(paper), compared_record(stored)
+        if of_others and contradict(one, other):
+            return False
+        shared = one.named & other.named
+        if one.title == other.title != "":
             return True
-        if any(stored.get(s) == normalise(s, v) for s, v in paper.identifiers.items()):
-            return True
-        return difflib.SequenceMatcher(None, key, title_key).ratio() >= 0.7
+        if not one.title or not other.title:
+            texts = [normalise_title(each.abstract) for each in (paper, stored)]
+            return not of_others or bool(shared) or not all(texts) or texts[0] == texts[1]
+        if not of_others:
+            return bool(shared) or difflib.SequenceMatcher(None, one.title, other.title).ratio() >= 0.7
+        verdict = compare(one, other)
+        return bool(shared and one.families & other.families) or (
+            verdict is not None and verdict.kind == "one"
+        )
+
+    def _of_another_file(self, pos: int) -> bool:
+        """Whether the paper was read from another file than the one under way."""
+        files = {row[0] for row in self._db.execute("SELECT file FROM origins WHERE pos = ?", (pos,))}
+        return files != ({self._path} if self._path else set())
 
     def remove(self, ids: Sequence[str]) -> int:
         """Remove papers and what was derived from them, which can be undone; returns how many there were.

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from aspectra.base.hashing import canonical_json, digest_texts
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.library.links import citations, versions
+from aspectra.papers.library.links.likeness import Compared, compared
 from aspectra.papers.library.row_sums import PAPER_ROW, damaged, row_hash
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.text.sentences import SPLITTER_VERSION, lead_field
@@ -22,6 +23,7 @@ __all__ = [
     "Parts",
     "author_keys",
     "bump",
+    "compared_record",
     "drop_paper",
     "full_hash",
     "paper_columns",
@@ -144,6 +146,15 @@ def paper_row(paper: Paper) -> tuple[dict[str, Any], list[str]]:
         "record": _json(rest),
     }
     return row, cited
+
+
+def compared_record(paper: Paper) -> Compared:
+    """What decides on the versions of a record that is not stored."""
+    row, _ = paper_row(paper)
+    fields = (row["id"], row["title_key"], row["year"], row["venue"], row["record"], row["title"])
+    families = frozenset(author_keys(name)[1] for name in paper.authors)
+    named = frozenset((s, value) for s, v in paper.identifiers.items() if (value := normalise(s, v)))
+    return compared(0, fields, families, named)
 
 
 def _json(value: Any) -> str:

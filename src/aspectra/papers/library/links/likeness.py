@@ -20,7 +20,7 @@ from aspectra.papers.bibliography import shared_text
 from aspectra.papers.paper import normalise_title
 from aspectra.papers.record_facts import is_preprint_doi
 
-__all__ = ["Compared", "Verdict", "compare", "compared_at", "contradict", "near"]
+__all__ = ["Compared", "Verdict", "compare", "compared", "compared_at", "contradict", "near"]
 
 _SURE_SCHEMES = ("arxiv", "pmid", "pmcid")  # never those of a whole volume
 _YEARS_APART = 3  # a journal version follows its preprint within this
