@@ -35,6 +35,13 @@ def test_a_record_of_another_file_takes_nothing_away(library, tmp_path):
     )
 
 
+def test_a_record_without_a_title_keeps_the_title(library, tmp_path):
+    _add(library, tmp_path / "a.jsonl", '{"id": "owl", "title": "How owls hunt"}\n')
+    assert _add(library, tmp_path / "b.jsonl", '{"id": "owl", "abstract": "They listen."}\n') == (0, 1, 0)
+    paper = library.show("owl")
+    assert (paper.title, paper.abstract) == ("How owls hunt", "They listen.")
+
+
 def test_a_file_known_before_changes_nothing_though_others_did(library, tmp_path):
     _add(library, tmp_path / "a.bib", BIB)
     _add(library, tmp_path / "a.ris", RIS)

@@ -33,7 +33,14 @@ __all__ = ["AddReport", "Writer"]
 
 _BATCH = 1000  # papers per transaction: what a kill can undo
 _LONGEST_ID = 500
-_FIELDS = ("authors", "year", "venue", "url", "language")  # kept where another file's record has none
+_FIELDS = (
+    "title",
+    "authors",
+    "year",
+    "venue",
+    "url",
+    "language",
+)  # kept where another file's record has none
 
 
 @dataclass
