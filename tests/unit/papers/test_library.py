@@ -416,3 +416,20 @@ def test_a_poorer_record_takes_no_text_away(library):
     add(library, bare)
     assert library.get("full").sections == PAPERS[3].sections
     assert library.get("full").abstract == "An abstract at last."
+
+
+@pytest.mark.parametrize("pages_first", [False, True])
+def test_what_is_read_off_pages_only_fills_what_a_record_lacks(library, pages_first):
+    doi = {"doi": "10.1000/lupus"}
+    filed = Paper("k", "Lupus nephritis in a woman", authors=("Ada Holm",), year=2017, identifiers=doi)
+    body = (Section("Case", "She came."),)
+    read = Paper("k", "Lupus nephritis in a woman (c) SAGE", "Ill.", ("Holm",), 2020, "", doi, sections=body)
+    files = [(filed, "a.ris", "ris"), (read, "a.pdf", "pdf")]
+    with library.writing("add") as writer:
+        for paper, path, source in (files[::-1] if pages_first else files) * 2:
+            writer.add([paper], path=path, source=source)
+            if path == "a.ris":
+                writer.marks.edit("k", year=1999)
+        writer.marks.edit("k", year=filed.year)
+    assert library.get("k") == replace(filed, abstract="Ill.", sections=body)
+    assert library.marks.edit("k").file.get("year", filed.year) == filed.year

@@ -33,14 +33,10 @@ __all__ = ["AddReport", "Writer"]
 
 _BATCH = 1000  # papers per transaction: what a kill can undo
 _LONGEST_ID = 500
-_FIELDS = (
-    "title",
-    "authors",
-    "year",
-    "venue",
-    "url",
-    "language",
-)  # kept where another file's record has none
+# Kept where another file's record has none.
+_FIELDS = ("title", "authors", "year", "venue", "url", "language")
+# Sources that read a record off the pages of a document: it only fills what a record from elsewhere lacks.
+_PAGES = ("pdf", "docx", "epub", "html", "markdown")
 
 
 @dataclass
@@ -133,7 +129,7 @@ class Writer:
             same: ids whose records are the same papers whatever their titles are now.
         """
         report = AddReport() if report is None else report
-        self._same, self._path = same, path
+        self._same, self._path, self._source = same, path, source
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction():
             cursor = self._db.execute(
@@ -269,18 +265,23 @@ class Writer:
         """The paper with what only the stored record has, and the names of the texts that were kept.
 
         A poorer record of the same paper (a bibliography entry after its PDF) must not take its texts away,
-        nor one of another file any other field; a file that was corrected may empty fields of its own.
+        nor one of another file any other field; a file that was corrected may empty fields of its own. What
+        was read off a document's pages replaces nothing that came from elsewhere but texts.
         """
-        stored = stored_paper(self._db, pos)
+        stored = self._filed(pos)
         kept = []
-        others = "SELECT 1 FROM origins WHERE pos = ? AND file != ? LIMIT 1"
-        if self._path and self._db.execute(others, (pos, self._path)).fetchone():
+        origins = self._db.execute("SELECT file, source FROM origins WHERE pos = ?", (pos,)).fetchall()
+        read_off = self._source in _PAGES and not (origins and all(source in _PAGES for _, source in origins))
+        if read_off or (self._path and any(file != self._path for file, _ in origins)):
+            first, then = (stored, paper) if read_off else (paper, stored)
             paper = replace(
                 paper,
-                **{name: getattr(paper, name) or getattr(stored, name) for name in _FIELDS},
-                identifiers={**stored.identifiers, **paper.identifiers},
-                metadata={**stored.metadata, **paper.metadata},
+                **{name: getattr(first, name) or getattr(then, name) for name in _FIELDS},
+                identifiers={**then.identifiers, **first.identifiers},
+                metadata={**then.metadata, **first.metadata},
             )
+        if read_off and stored.abstract.strip():
+            paper = replace(paper, abstract=stored.abstract, sentences=stored.sentences)
         if stored.abstract.strip() and not paper.abstract.strip():
             paper = replace(paper, abstract=stored.abstract, sentences=stored.sentences)
             kept.append("abstract")
@@ -324,9 +325,7 @@ class Writer:
         of_others = self._of_another_file(pos)
         if not of_others and normalise_title(paper.title) == title_key:
             return True
-        stored = stored_paper(self._db, pos)
-        if edit := self._edits.get(pos):  # compared with the record as its file has it
-            stored = edited(stored, edit.file)
+        stored = self._filed(pos)
         one, other = compared_record(paper), compared_record(stored)
         if of_others and contradict(one, other):
             return False
@@ -342,6 +341,11 @@ class Writer:
         return bool(shared and one.families & other.families) or (
             verdict is not None and verdict.kind == "one"
         )
+
+    def _filed(self, pos: int) -> Paper:
+        """The stored paper as its file has it, without the searcher's edits."""
+        edit = self._edits.get(pos)
+        return edited(stored_paper(self._db, pos), edit.file if edit else {})
 
     def _of_another_file(self, pos: int) -> bool:
         """Whether the paper was read from another file than the one under way."""
