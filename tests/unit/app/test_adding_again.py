@@ -74,3 +74,23 @@ def test_a_fault_of_a_reader_costs_its_file_alone(library, tmp_path, monkeypatch
     first, second = library.add(folder)
     assert (first.error.why, first.skipped) == ("its reader failed: IndexError: out of range", 1)
     assert second.added == 1
+
+
+ENDNOTE = "<xml><records>" + "".join(
+    f"<record><ref-type name='Journal Article'>17</ref-type><titles><title>Owls {n}</title></titles></record>"
+    for n in range(3)
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "text", "then"), [("a.bib", "bibtex", BIB, ""), ("a.xml", "endnote-xml", "", ENDNOTE)]
+)
+def test_papers_keep_their_file_when_it_cannot_be_read_to_its_end(
+    library, tmp_path, name, source, text, then
+):
+    if text:
+        _add(library, tmp_path / name, text)
+    (tmp_path / name).write_text(then)
+    (report,) = library.add(tmp_path / name)
+    assert report.error is not None
+    assert [one.name for one in library.works.flow().origins] == [f"{source} files"]

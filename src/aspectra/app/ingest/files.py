@@ -156,7 +156,8 @@ class Adding:
         report.remarks.append(remark)
         report.skipped += 1
         if os.path.lexists(report.path):  # nothing is stored of a mistyped name
-            self._writer.add([remark], path=_absolute(report.path), source=report.source)
+            # Not the whole file: its papers keep that they came from it.
+            self._writer.add([remark], path=_absolute(report.path), source=report.source, whole=False)
 
     def _read(self, path: Path, report: FileReport) -> None:
         if not path.exists():
