@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from aspectra.app.ingest.library_facts import summary
@@ -44,3 +45,17 @@ def test_texts_and_books_are_left_alone(tmp_path: Path) -> None:
     other = Paper("d", title="Another version", identifiers={"doi": "10.1000/a"})
     chapter = Paper("e", title="A chapter", identifiers={"isbn": "9780000000002"})
     assert add(store, other, chapter) == (2, 0, 0)
+
+
+def test_a_completed_paper_keeps_what_the_searcher_did(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "library")
+    add(store, BARE)
+    with store.writing("test") as writer:
+        writer.marks.edit(BARE.id, year=1999)
+        writer.marks.tag([BARE.id], ["read"])
+    assert add(store, replace(FULL, year=2001)) == (0, 1, 0)
+    assert (store.get(FULL.id).year, store.marks.edit(FULL.id).given) == (1999, {"year": 1999})
+    with store.writing("test") as writer:
+        assert [writer.marks.undo()[1] for _ in range(2)] == [[], []]
+    assert (store.get(FULL.id).year, store.marks.tags([FULL.id])) == (2001, {})
+    assert add(store, replace(FULL, year=2001)) == (0, 0, 1)

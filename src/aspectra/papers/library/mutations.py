@@ -18,6 +18,7 @@ from aspectra.papers.library.links import citations
 from aspectra.papers.library.links.completing import same_named
 from aspectra.papers.library.links.likeness import compare, contradict
 from aspectra.papers.library.links.versions import regroup_all, regroup_ids
+from aspectra.papers.library.marks.actions import rename_in_steps
 from aspectra.papers.library.marks.edits import edited, edits_by_position, put_edit, values_of
 from aspectra.papers.library.marks.origins import OriginWriter, stated_database
 from aspectra.papers.library.marks.values import Edit
@@ -81,6 +82,7 @@ class Writer:
                 regroup_all(self._db)
         self._same: Collection[str] = ()
         self._edits: dict[int, Edit] = {}
+        self._renamed: dict[str, str] = {}
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -148,6 +150,7 @@ class Writer:
 
         readable = until_failure()
         taken: set[str] = set()
+        self._renamed.clear()
         self._edits = edits_by_position(self._db)
         origins = OriginWriter(self._db, path, source, whole=whole)
         stored = len(report.remarks)
@@ -162,6 +165,7 @@ class Writer:
                         pos = self._add_one(record, report, taken)
                         origins.read(record.id, stated_database(record), pos)
                         report.decisions += self._screened(record, pos, path or source)
+                rename_in_steps(self._db, self._renamed)
                 origins.store()
                 self._db.executemany(
                     "INSERT INTO remarks VALUES (?, ?, ?, ?)",
@@ -212,13 +216,14 @@ class Writer:
         taken.add(paper.id)
         report.with_abstract += bool(paper.abstract)
         report.with_full_text += paper.has_full_text
-        old = self._db.execute("SELECT pos, content_hash FROM papers WHERE id = ?", (paper.id,)).fetchone()
+        which = "SELECT pos, content_hash, id FROM papers WHERE"
+        old = self._db.execute(f"{which} id = ?", (paper.id,)).fetchone()
         if old is None and (found := same_named(self._db, paper)) is not None:
             if not paper.has_text:
                 report.unchanged += 1
                 return found
-            report.updated += 1
-            return put_paper(self._db, paper, found)
+            old = self._db.execute(f"{which} pos = ?", (found,)).fetchone()
+            self._renamed[old[2]] = paper.id
         if old is None:
             report.added += 1
             return put_paper(self._db, paper)

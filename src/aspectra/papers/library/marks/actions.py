@@ -10,7 +10,7 @@ import contextlib
 import json
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,7 +20,7 @@ from aspectra.papers.library.marks.values import KEPT_STEPS, Action
 from aspectra.papers.library.rows import bump, drop_paper, put_paper, stored_paper
 from aspectra.papers.paper import Paper
 
-__all__ = ["ActionWriter", "Step", "count_change"]
+__all__ = ["ActionWriter", "Step", "count_change", "rename_in_steps"]
 
 _BLOCK = 200  # papers in one part: what is in memory at once
 # Tables with rows of papers, as columns beside the position.
@@ -43,6 +43,30 @@ def count_change(db: sqlite3.Connection, *names: str) -> None:
             "SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)",
             (f"{name}_revision",),
         )
+
+
+def rename_in_steps(db: sqlite3.Connection, names: MutableMapping[str, str]) -> None:
+    """Use new ids of papers in the steps that can be undone; empties ``names``: old id -> new id."""
+    if not names:
+        return
+    for action, number, data in db.execute("SELECT action, number, data FROM action_parts").fetchall():
+        part = _opened(data)
+        if part["table"] in (*_OF_PAPERS, "edits") and not names.keys().isdisjoint(
+            k for k, _ in part["rows"]
+        ):
+            part["rows"] = [(names.get(paper, paper), rows) for paper, rows in part["rows"]]
+            put = "UPDATE action_parts SET data = ? WHERE action = ? AND number = ?"
+            db.execute(put, (_packed(part), action, number))
+    names.clear()
+
+
+def _packed(part: Mapping[str, Any]) -> bytes:
+    return zlib.compress(json.dumps(part, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+
+
+def _opened(data: bytes) -> dict[str, Any]:
+    part: dict[str, Any] = json.loads(zlib.decompress(data).decode("utf-8", "surrogatepass"))
+    return part
 
 
 class Step:
@@ -72,9 +96,9 @@ class Step:
 
     def put(self, part: Mapping[str, Any]) -> None:
         """Store one part."""
-        data = zlib.compress(json.dumps(part, ensure_ascii=False).encode("utf-8", "surrogatepass"))
         self._parts += 1
-        self._db.execute("INSERT INTO action_parts VALUES (?, ?, ?)", (self._number, self._parts, data))
+        row = (self._number, self._parts, _packed(part))
+        self._db.execute("INSERT INTO action_parts VALUES (?, ?, ?)", row)
 
     def forget(self) -> None:
         """Drop what was kept: nothing was changed."""
@@ -164,8 +188,7 @@ class ActionWriter:
             missing: dict[str, None] = {}
             for number in numbers:
                 (data,) = db.execute(f"SELECT data {of_step} AND number = ?", (row[0], number)).fetchone()
-                part = json.loads(zlib.decompress(data).decode("utf-8", "surrogatepass"))
-                inverse = self._restore(part, missing)
+                inverse = self._restore(_opened(data), missing)
                 db.execute("DELETE FROM action_parts WHERE action = ? AND number = ?", (row[0], number))
                 made.put(inverse)
             db.execute("UPDATE actions SET undone = ? WHERE id = ?", (int(undone), row[0]))
