@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from aspectra.app.ingest.library_facts import summary
+from aspectra.papers.library.copies.salvage import salvage
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 
@@ -59,3 +60,14 @@ def test_a_completed_paper_keeps_what_the_searcher_did(tmp_path: Path) -> None:
         assert [writer.marks.undo()[1] for _ in range(2)] == [[], []]
     assert (store.get(FULL.id).year, store.marks.tags([FULL.id])) == (2001, {})
     assert add(store, replace(FULL, year=2001)) == (0, 0, 1)
+
+
+def test_a_repair_keeps_each_paper_known_by_an_identifier_alone(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "library")
+    add(store, BARE, Paper("pmid:5", identifiers={"pmid": "5"}))
+    add(store, replace(FULL, identifiers={"doi": "10.1000/a", "pmid": "5"}))
+    with store.writing("test") as writer:
+        writer.marks.tag(["pmid:5"], ["read"])
+    assert salvage(store)[1:] == (0, [])
+    with Store(store.folder) as again:
+        assert (again.ids(), again.marks.tags()) == ([FULL.id, "pmid:5"], {"pmid:5": ["read"]})

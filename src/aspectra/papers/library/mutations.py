@@ -184,6 +184,15 @@ class Writer:
             origins.finish()
         return report
 
+    def copy(self, papers: Iterable[Paper]) -> None:
+        """Store the papers of another library as they are; the library must be empty."""
+        left = iter(papers)
+        while batch := list(islice(left, _BATCH)):
+            with self._transaction():
+                for paper in batch:
+                    put_paper(self._db, paper)
+                bump(self._db)
+
     def link(self) -> None:
         """Link the citations of papers that were added or changed, and those that now find a paper.
 

@@ -51,7 +51,7 @@ def salvage(library: Store) -> tuple[Path | None, int, list[str]]:
 def _copy(library: Store, folder: Path) -> tuple[int, list[str]]:
     lost: list[str] = []
     with Store.create(folder) as new, new.writing("repair") as writer:
-        writer.add(_papers(library, lost))
+        writer.copy(_papers(library, lost))
         if lost:
             named = ", ".join(lost[:5]) + (" and others" if len(lost) > 5 else "")
             raise LibraryCorrupt(
