@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 import benchmark_fixtures as made_up
 from aspectra.app.main import main
+from aspectra.lab.studies import paper_tables
 from aspectra.lab.studies.file import read_study_file
 from aspectra.lab.studies.needs import Need, lacking
-from aspectra.lab.studies.paper_tables import _mean
+from aspectra.lab.studies.paper_tables import _mean, _Notes, _ran
+from aspectra.search.step import Tally
 
 OTHERS = ("Human", "SPECTER2", "oTASPIRE", "gpt-3.5-turbo [pw]", "Mistral-7B [prp]", "Llama-3-8B [prp]")
 OTHERS = (*OTHERS, "Llama-3-70B [prp]", "gpt-3.5-turbo [prp]", "gpt-4o [prp]")
@@ -139,6 +142,15 @@ def test_a_model_is_made_by_the_name_that_the_part_gives(tiny):
     assert wanted == ["gpt-4o"]
     need = lacking(file.parts["gpt-4o"], load=pytest.fail, answering=None)
     assert need == Need("model", "language model gpt-4o (no endpoint for gpt-4o is named)")
+
+
+def test_a_row_says_what_its_model_was_shown_only_in_part(monkeypatch):
+    monkeypatch.setattr(paper_tables, "paper_rows", lambda *_: [])
+    outcome = SimpleNamespace(cell=SimpleNamespace(benchmark="owls"), tally=Tally(cut=7))
+    notes = _Notes()
+    row = SimpleNamespace(paper="000", table="1")
+    assert _ran([outcome], {(): row}, notes) == "run here; texts cut [1]"
+    assert notes.lines[-1] == "the model was shown 7 texts only in part"
 
 
 def test_a_study_of_no_paper_whose_data_are_absent_is_an_error(tiny, capsys):

@@ -28,7 +28,7 @@ from aspectra.llm.chat import ChatModel, Reply, Request
 from aspectra.llm.client.capabilities import Capabilities, probe
 from aspectra.llm.client.endpoint import offline
 from aspectra.llm.client.openai_compatible import OpenAICompatible, journal_name
-from aspectra.llm.failures import Offline
+from aspectra.llm.failures import ModelError, Offline
 from aspectra.llm.journal import Journal
 from aspectra.llm.journal_file import JournalFile
 from aspectra.llm.prices import Price, Prices, default_prices
@@ -153,6 +153,20 @@ class Model:
             self.journal.file.keep_note(name, found)
             self.journal.file.keep_note(f"capabilities/{self.name}", found)
         return Capabilities(**found)
+
+    async def context(self) -> int | None:
+        """Tokens that the model reads, as the endpoint says: asked once and recorded; None if it does not."""
+        where = self._client.base_url if isinstance(self._client, OpenAICompatible) else ""
+        name = f"context/{self.name}/{where}"
+        found = self.journal.file.note(name)
+        if found is None and isinstance(self._client, OpenAICompatible):
+            try:
+                found = {"tokens": await self._client.context()}
+            except ModelError:
+                return None  # the first question meets the same failure, and says it
+            self.journal.file.keep_note(name, found)
+            self.journal.file.keep_note(f"context/{self.name}/", found)
+        return found["tokens"] if found else None
 
     def estimate(self, requests: Iterable[Request]) -> Cost:
         """What requests will cost at most, recorded answers left out; ``recorded`` counts those."""

@@ -24,6 +24,7 @@ class Tally:
         simulated: whether any answer came from no language model.
         cost: calls, tokens and money, paid and recorded apart.
         defects: kind -> count, see ``docs/reranking.md``.
+        cut: texts that the model was shown only in part: papers, and the query.
     """
 
     questions: int = 0
@@ -33,6 +34,7 @@ class Tally:
     simulated: bool = False
     cost: Cost = Cost()
     defects: Mapping[str, int] = field(default_factory=dict)
+    cut: int = 0
 
     def __add__(self, other: Tally) -> Tally:
         kinds = sorted({*self.defects, *other.defects})
@@ -44,6 +46,7 @@ class Tally:
             self.simulated or other.simulated,
             self.cost + other.cost,
             {kind: self.defects.get(kind, 0) + other.defects.get(kind, 0) for kind in kinds},
+            self.cut + other.cut,
         )
 
 
@@ -78,7 +81,7 @@ class Step:
         out: dict[str, Any] = {"step": self.step, "seconds": round(self.seconds, 4)}
         counts = {"questions": tally.questions, "repairs": tally.repairs, "calls": cost.calls}
         counts |= {"prompt_tokens": cost.prompt_tokens, "completion_tokens": cost.completion_tokens}
-        counts |= {"recorded": cost.recorded, "recorded_tokens": cost.recorded_tokens}
+        counts |= {"recorded": cost.recorded, "recorded_tokens": cost.recorded_tokens, "cut": tally.cut}
         out |= {name: value for name, value in counts.items() if value}
         if cost.calls:
             out["money"] = None if cost.unpriced else round(cost.money, 6)

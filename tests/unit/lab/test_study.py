@@ -15,6 +15,7 @@ from aspectra.lab.experiments import experiment
 from aspectra.lab.experiments.directory import open_study
 from aspectra.lab.experiments.execute import recorded_run, run_study, score_study
 from aspectra.lab.experiments.recipe_tables import main_tables
+from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.study import Source, Study, protocols_of
 from aspectra.lab.reports.comparison import comparison_tables, published_table, systems_of
 from aspectra.papers.library.folder.lock import WriterLock
@@ -289,6 +290,19 @@ def test_the_manifest_repeats_the_run_elsewhere(folder, tmp_path):
     assert simulated["model"] == "oracle(error=0.1,bias=0,malformed=0,seed=0)"
     assert simulated["made_by"] == [__version__]
     assert simulated["cost"]["calls"] == 2 * 5, "one for each of the first 5 papers of 2 queries"
+
+
+def test_what_a_model_was_shown_only_in_part_is_in_records_tables_and_manifest(folder, tmp_path):
+    recipes = [Recipe.parse(f"bm25 | top(5) | rerank(method=yes-no{cut})") for cut in ("", ",text_tokens=1")]
+    done = run(study_of(folder, *recipes, encoders=(), oracle="error=0"), tmp_path / "exp")
+    held = Records(tmp_path / "exp" / "records.jsonl", write=False)
+    cut = [r.tally.cut for o in done.outcomes for r in held.of(o.cell.key)]
+    assert cut == [0, 0, 2, 0]
+    (table,) = main_tables(done.outcomes).values()
+    assert [note for note in table.notes if "in part" in note] == [
+        f"{recipes[1].name}: the model was shown 2 texts only in part"
+    ]
+    assert [cell["cut"] for cell in open_study(tmp_path / "exp").facts()["cells"]] == [0, 2]
 
 
 def test_recorded_rankings_are_scored_after_prompts_have_changed(folder, tmp_path, monkeypatch):

@@ -108,12 +108,14 @@ def test_capabilities_are_asked_once(tmp_path):
                 found = run(model.capabilities())
                 assert found.logprobs
                 assert found.context == 2048
+                assert run(model.context()) == 2048
         assert server.calls == 4
         with build_model(settings(tmp_path, url)) as model:
             run(model.capabilities(again=True))
         assert server.calls == 8
     with build_model(settings(tmp_path, offline=True)) as model:
         assert run(model.capabilities()) == found
+        assert run(model.context()) == 2048
     with build_model(settings(tmp_path, offline=True, model="unknown")) as model, pytest.raises(Offline):
         run(model.capabilities())
 

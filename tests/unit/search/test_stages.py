@@ -77,7 +77,8 @@ def test_every_stage_spells_itself():
 @pytest.mark.parametrize(
     "stage",
     ["reranks", "rerank(depth=0)", "rerank(method=listwise+heap)", "agent(kind=style)", "citations(most=x)",
-     "rewrite(kind=owls)", "feedback(papers=0)", "agent(hops=0)"],
+     "rewrite(kind=owls)", "rerank(text_tokens=-1)", "agent(request_tokens=-1)", "write(text_tokens=-2)",
+     "feedback(papers=0)", "agent(hops=0)"],
 )  # fmt: skip
 def test_stages_that_cannot_be_are_refused_when_they_are_named(stage):
     with pytest.raises(UsageError):
@@ -124,6 +125,46 @@ def test_judges_are_told_the_question_as_it_was_asked(barn):
     assert "only papers after 2003, not a survey" in shown
     assert [condition.spelling for condition in plan.conditions]
     assert all(condition.spelling in shown for condition in plan.conditions)
+
+
+class Stating(Scripted):
+    """A model whose endpoint states its context."""
+
+    tokens: int | None = None
+
+    async def context(self):
+        return self.tokens
+
+
+@pytest.mark.parametrize(
+    "stage", ["rerank(method='listwise(width=40)'{})", "agent(hops=1{})", "rewrite(keep=yes{})"]
+)
+@pytest.mark.parametrize(
+    ("options", "stated", "cut"),
+    [
+        ("", None, (40, 1)),
+        ("text_tokens=0,request_tokens=0", None, (0, 0)),
+        ("text_tokens=0", None, (40, 0)),
+        ("text_tokens=0,request_tokens=0", 8000, (40, 0)),
+        ("text_tokens=1100,request_tokens=60000", 10**6, (0, 1)),
+    ],
+)  # fmt: skip
+def test_texts_are_as_long_as_is_asked_for_and_cuts_are_counted(tmp_path, stage, options, stated, cut):
+    story = "The owl hunts at night and rests by day. " * 100
+    papers = [Paper(f"p{n}", f"Owl {n}", story) for n in range(25 if "agent" in stage else 40)]
+    model = Stating(lambda _: '{"query": "owls", "order": ["2"], "picked": [], "notes": ""}')
+    model.tokens = stated
+    with searcher_over(tmp_path / "owls", papers) as searcher:
+        before = "," if options else ""
+        plan = _plan(searcher, stage.format(before + options), text=story * 2 + "owl", limit=40)
+        (step,) = _asking(searcher, model).run(plan).steps
+    papers_cut = 0 if "rewrite" in stage else min(len(papers), cut[0])
+    assert step.tally.cut == papers_cut + cut[1]
+    assert step.to_dict().get("cut", 0) == step.tally.cut
+    assert ("the query was shown only in part" in step.notes) == bool(cut[1])
+    assert any("shown only in part" in note and str(papers_cut) in note for note in step.notes) == bool(
+        papers_cut
+    )
 
 
 def test_citations_follow_each_paper_in_the_published_order(barn):

@@ -190,6 +190,12 @@ def test_a_paper_too_long_for_the_model_is_cut_between_sections_and_that_is_said
     assert "Part 1" not in shown
     note = "long is too long to be shown whole: without Part 1, Part 2, Part 3"
     assert note in ranking.steps[0].notes
+    assert ranking.steps[0].tally.cut == 1
+    for options, whole in (("(text_tokens=0)", True), ("(text_tokens=500)", False)):
+        ranking, model = _run(library, f"prism(aspects=method) | write{options}", seeds=("long",))
+        assert ("Part 3" in model.asked[-1].messages[-1].content) == whole
+        assert len(model.asked[-1].messages[-1].content) < (200_000 if whole else 6_000)
+        assert ranking.steps[0].tally.cut == (not whole)
 
 
 def _settings(folder, **given):

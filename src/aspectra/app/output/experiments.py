@@ -277,6 +277,7 @@ def show_facts(screen: Screen, facts: Mapping[str, Any]) -> None:
         screen.line()
         screen.line(f"{cell['recipe']['name']} on {cell['benchmark']}, {cell['protocol']}", style="bold")
         cost = ", ".join(f"{name} {value:g}" for name, value in cell.get("cost", {}).items())
+        cut = cell.get("cut", 0)
         screen.pairs(
             [
                 ("  recipe", cell["recipe_hash"]),
@@ -287,6 +288,7 @@ def show_facts(screen: Screen, facts: Mapping[str, Any]) -> None:
                 ("  appended", f"{cell['appended_to_pools']:,} pool documents that were not ranked"),
                 ("  time", duration(float(cell["seconds"]))),
                 ("  cost", cost or "nothing was paid for"),
+                *([("  cut", f"{cut:,} texts shown to the model only in part")] if cut else []),
             ]
         )
     for failure in facts.get("failures", ()):

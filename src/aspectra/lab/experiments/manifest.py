@@ -80,6 +80,7 @@ def _counted(outcome: Outcome, records: Records) -> dict[str, Any]:
         "cost": dict(outcome.cost),
         "model": cell.model,
         "simulated": outcome.tally.simulated,
+        "cut": outcome.tally.cut,
     }
 
 

@@ -150,7 +150,7 @@ def score_cell(
         appended=sum(r.missing for r in held),
         tally=sum((r.tally for r in held), Tally()),
         deviations=deviations,
-        notes=(*notes, *_degraded(held), *_versions(held)),
+        notes=(*notes, *_degraded(held), *_cut(cell, held), *_versions(held)),
     )
 
 
@@ -161,6 +161,11 @@ def _degraded(held: Sequence[Record]) -> list[str]:
     total = sum((r.tally for r in held), Tally())
     why = f"{total.repairs:,} of {total.questions:,} answers were missing or repaired"
     return [f"{bad:,} of {len(held):,} rankings are degraded: {why}"]
+
+
+def _cut(cell: Cell, held: Sequence[Record]) -> list[str]:
+    cut = sum(r.tally.cut for r in held)
+    return [f"{cell.recipe.name}: the model was shown {cut:,} texts only in part"] if cut else []
 
 
 def _versions(held: Sequence[Record]) -> list[str]:

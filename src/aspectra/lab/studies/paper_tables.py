@@ -194,7 +194,11 @@ def _ran(outcomes: Sequence[Outcome], own: Mapping[_Column, Published], notes: _
     ]
     reasons = list(dict.fromkeys(row.why_not for row in held if not row.comparable and not row.doubt))
     words = "run here, simulated" if any(o.tally.simulated for o in outcomes) else "run here"
-    return f"{words}; not comparable {notes.mark(reasons[0])}" if reasons else words
+    if reasons:
+        words += f"; not comparable {notes.mark(reasons[0])}"
+    if cut := sum(o.tally.cut for o in outcomes):
+        words += f"; texts cut {notes.mark(f'the model was shown {cut:,} texts only in part')}"
+    return words
 
 
 def _printed(row: Published | None) -> Number | None:

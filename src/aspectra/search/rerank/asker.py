@@ -81,6 +81,7 @@ class Asker:
             self.simulated,
             self.cost,
             {kind: count for kind, count in sorted(self.defects.items()) if count},
+            len(self.shown.cut) + self.shown.query_cut,
         )
 
     @property

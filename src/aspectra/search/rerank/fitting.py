@@ -12,13 +12,18 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from aspectra.base.checking import check_number
 from aspectra.base.errors import UsageError
+from aspectra.llm import loops
 from aspectra.llm.budget import estimate_tokens
+from aspectra.llm.chat import ChatModel
 from aspectra.papers.text.sentences import split_sentences
 
-__all__ = ["Fit", "Fitted", "fit_text", "share_out", "shared_words"]
+__all__ = ["Fit", "Fitted", "check_tokens", "fit_for", "fit_text", "share_out", "shared_words"]
 
 _GAP = " … "
+_WHOLE = 2**31  # tokens; no text has so many
+_FOR_TEXTS = 0.75  # of the context that an endpoint states; the rest is for the prompt and the reply
 _WORD = re.compile(r"\w+")
 # Scripts written without spaces: two neighbouring characters stand for a word.
 _DENSE = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -41,6 +46,42 @@ class Fit:
     def __post_init__(self) -> None:
         if min(self.each, self.total, self.query) < 1:
             raise UsageError("texts need a budget of at least one token")
+
+    @property
+    def shown(self) -> int:
+        """Tokens of a single paper."""
+        return min(self.each, self.total)
+
+
+def check_tokens(text_tokens: int, request_tokens: int = 0) -> None:
+    """Refuse a budget of a stage that is no number of tokens.
+
+    Raises:
+        UsageError: a number is negative, or too large.
+    """
+    for name, value in (("text_tokens", text_tokens), ("request_tokens", request_tokens)):
+        check_number(name, value, 0, _WHOLE)
+
+
+def fit_for(model: ChatModel | None, text_tokens: int, request_tokens: int) -> Fit:
+    """How much text a stage shows a model in one question.
+
+    A budget other than the usual one stays below the context that the endpoint states, where it states one.
+
+    Args:
+        model: is asked.
+        text_tokens: of a paper, and of the query where that is more than usual; 0 for whole texts.
+        request_tokens: of all papers together; 0 for what the model reads.
+    """
+    usual = Fit()
+    if (text_tokens, request_tokens) == (usual.each, usual.total):
+        return usual
+    said = getattr(model, "context", None)
+    stated = loops.run(said()) if said is not None else None
+    room = int(stated * _FOR_TEXTS) if stated else _WHOLE
+    each = text_tokens or _WHOLE
+    query = min(max(usual.query, each), room)
+    return Fit(each, max(1, min(request_tokens or _WHOLE, room)), query)
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,4 +129,8 @@ def reworded(search: Search, text: str, *, keep: bool = False) -> Search:
 
 def step_of(spelling: str, asker: Asker, *notes: str, degraded: bool = False) -> Step:
     """What a stage did whose asker counted its questions."""
+    if asker.shown.query_cut:
+        notes += ("the query was shown only in part",)
+    if asker.shown.cut:
+        notes += (f"papers shown only in part: {len(asker.shown.cut)}",)
     return Step(spelling, notes, asker.tally(degraded=degraded), asker.stopped, asker.last_error)

@@ -11,6 +11,7 @@ from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request
 from aspectra.llm.prompts.data import as_data
 from aspectra.search.rerank.asker import Asker
+from aspectra.search.rerank.fitting import check_tokens, fit_for
 from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_labels
 from aspectra.search.rerank.shown_texts import ShownTexts
@@ -44,6 +45,7 @@ class Agent:
         hops: searches.
         each: papers read in each hop; those read before are not read again.
         hop_prompt, read_prompt: other prompts than ours, or "".
+        text_tokens, request_tokens: as for :class:`~aspectra.search.stages.rerank.Reranking`.
     """
 
     name: ClassVar[str] = "agent"
@@ -53,9 +55,12 @@ class Agent:
     each: int = 25
     hop_prompt: str = ""
     read_prompt: str = ""
+    text_tokens: int = 600
+    request_tokens: int = 16_000
 
     def __post_init__(self) -> None:
         kind_texts(self.kind)
+        check_tokens(self.text_tokens, self.request_tokens)
         if not (1 <= self.hops <= 50 and 1 <= self.each <= 200):
             raise UsageError("an agent makes 1 to 50 hops and reads 1 to 200 papers in each")
 
@@ -65,8 +70,10 @@ class Agent:
 
     def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
-        shown = ShownTexts(context.question(criterion_of(self.kind)), salt=context.salt)
-        asker = Asker(context.require(self.name), shown, concurrency=context.lanes)
+        model = context.require(self.name)
+        fit = fit_for(model, self.text_tokens, self.request_tokens)
+        shown = ShownTexts(context.question(criterion_of(self.kind)), fit, context.salt)
+        asker = Asker(model, shown, concurrency=context.lanes)
         picked: list[str] = []
         seen: list[str] = []
         asked: list[str] = []

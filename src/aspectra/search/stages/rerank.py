@@ -9,6 +9,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.spelling import spell
 from aspectra.base.trust import Permission
 from aspectra.llm import loops
+from aspectra.search.rerank.fitting import check_tokens, fit_for
 from aspectra.search.rerank.method import Method
 from aspectra.search.rerank.rerank import rerank
 from aspectra.search.stages.protocol import STAGES, Context, Draft
@@ -28,6 +29,8 @@ class Reranking:
         criterion: what makes a paper fit, see :class:`~aspectra.search.rerank.question.Question`; "" for the
             aspect that is asked for, else relevance.
         full: whether judges see full texts too, fitted to the budget.
+        text_tokens, request_tokens: of one text, and of all texts in one question, at most, see
+            :func:`~aspectra.search.rerank.fitting.fit_for`; 0 for whole texts, and for what the model reads.
     """
 
     name: ClassVar[str] = "rerank"
@@ -35,10 +38,13 @@ class Reranking:
     depth: int = 100
     criterion: str = ""
     full: bool = False
+    text_tokens: int = 600
+    request_tokens: int = 16_000
 
     def __post_init__(self) -> None:
         if self.depth < 1:
             raise UsageError(f"cannot rerank the first {self.depth} papers")
+        check_tokens(self.text_tokens, self.request_tokens)
         Method.parse(self.method)
 
     @property
@@ -71,12 +77,15 @@ class Reranking:
                 Method.parse(self.method),
                 context.model,
                 concurrency=context.lanes,
+                fit=fit_for(context.model, self.text_tokens, self.request_tokens),
                 salt=context.salt,
             )
         )
         notes = [f"the first {len(head)} papers, by {result.method}"]
         if result.cut:
             notes.append(f"{len(result.cut)} of them were shown only in part")
+        if result.query_cut:
+            notes.append("the query was shown only in part")
         if result.hidden:
             notes.append(f"hidden characters were taken out of {len(result.hidden)}")
         step = Step(spell(self), tuple(notes), result.tally, result.stopped, result.error)

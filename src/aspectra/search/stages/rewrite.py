@@ -8,6 +8,7 @@ from typing import ClassVar
 from aspectra.base.spelling import spell
 from aspectra.llm import loops
 from aspectra.search.rerank.asker import Asker
+from aspectra.search.rerank.fitting import check_tokens, fit_for
 from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.search.stages._rewording import ask_wording, criterion_of, kind_texts, prompt, reworded, step_of
 from aspectra.search.stages.protocol import STAGES, Context, Draft
@@ -26,6 +27,7 @@ class Rewrite:
             ``recollection``.
         keep: whether the first wording is searched too.
         prompt_file: another prompt than ours, or "".
+        text_tokens, request_tokens: as for :class:`~aspectra.search.stages.rerank.Reranking`.
     """
 
     name: ClassVar[str] = "rewrite"
@@ -33,9 +35,12 @@ class Rewrite:
     kind: str = "general"
     keep: bool = False
     prompt_file: str = ""
+    text_tokens: int = 600
+    request_tokens: int = 16_000
 
     def __post_init__(self) -> None:
         kind_texts(self.kind)
+        check_tokens(self.text_tokens, self.request_tokens)
 
     def papers_read(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
@@ -43,8 +48,10 @@ class Rewrite:
 
     def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
-        shown = ShownTexts(context.question(criterion_of(self.kind)), salt=context.salt)
-        asker = Asker(context.require(self.name), shown, concurrency=context.lanes)
+        model = context.require(self.name)
+        fit = fit_for(model, self.text_tokens, self.request_tokens)
+        shown = ShownTexts(context.question(criterion_of(self.kind)), fit, context.salt)
+        asker = Asker(model, shown, concurrency=context.lanes)
         text = loops.run(ask_wording(asker, prompt("rewrite", self.prompt_file), self.kind))
         if not text:
             note = "no new wording came; the question was asked as it was"

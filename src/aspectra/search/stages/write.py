@@ -17,6 +17,7 @@ from aspectra.papers.paper import Paper
 from aspectra.search.plan import Search
 from aspectra.search.planning.planners.prism import WRITERS
 from aspectra.search.rerank.asker import Asker, in_parallel
+from aspectra.search.rerank.fitting import fit_for
 from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.search.rerank.templates import rules
 from aspectra.search.stages._rewording import field_of, prompt, step_of
@@ -102,16 +103,19 @@ class Write:
     Attributes:
         agents: ``each``: a question for each aspect; ``one``: one question for all aspects of a paper.
         thinking: tokens that a reasoning model may spend before it answers.
+        text_tokens: of a seed that are shown, at most; 0 for the whole paper, -1 for what the prompt says.
     """
 
     name: ClassVar[str] = "write"
     needs_model: ClassVar[bool] = True
     agents: str = "each"
     thinking: int = 0
+    text_tokens: int = -1
 
     def __post_init__(self) -> None:
         check_choice(self.agents, ("each", "one"), "kind of agents")
         check_number("the room for thinking", self.thinking, 0, 1_000_000)
+        check_number("text_tokens", self.text_tokens, -1, 1_000_000_000)
 
     def papers_read(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
@@ -151,7 +155,8 @@ class Write:
         written = {key: text for key, (text, _) in texts.items()}
         for task, answer in zip(tasks, found, strict=True):
             written |= {(task.paper.id, aspect): text for aspect, text in answer.items()}
-        notes += _cuts(tasks, shares)
+        cuts = _cuts(tasks, shares)
+        notes += cuts
         lacking = [key for key in _wanted(draft.search) if not written.get(key)]
         notes += [
             f"nothing was written about the {a} of {seed}: its reading is searched" for seed, a in lacking
@@ -159,12 +164,13 @@ class Write:
         search = changed(draft.search, probes=_with_texts(draft.search.probes, written))
         asked = {(task.paper.id, aspect) for task in tasks for aspect in task.aspects}
         lost = any(key in asked and key not in written for key in lacking)
-        return draft.anew(search), step_of(spell(self), asker, *notes, degraded=lost)
+        step = step_of(spell(self), asker, *notes, degraded=lost)
+        return draft.anew(search), replace(step, tally=replace(step.tally, cut=len(cuts)))
 
     def _known(self, search: Search, context: Context) -> dict[tuple[str, str], tuple[str, bool]]:
         """(seed, aspect) -> what a lens holds of it by this model, and whether that is simulated."""
         wanted = _wanted(search)
-        if context.model is None or context.salt or self.agents == "one":
+        if context.model is None or context.salt or self.agents == "one" or self.text_tokens >= 0:
             return {}
         out = {}
         held = definitions(context.engine.library)
@@ -184,10 +190,13 @@ class Write:
         wanted = [key for key in _wanted(search) if key not in known]
         papers = {p.id: p for p in context.papers([seed for seed, _ in wanted], full=True)}
 
+        room = fit_for(context.model, self.text_tokens, 0).shown if self.text_tokens >= 0 else 0
+
         def words(aspect: str) -> LensPrompt:
             lens = held.get(WRITERS[aspect]) or PromptedLens(WRITERS[aspect], builtin_text(WRITERS[aspect]))
             thinking = max(lens.thinking, self.thinking)
-            return replace(lens.prompt, thinking=thinking)
+            most = 4 * room if room else lens.prompt.most_characters
+            return replace(lens.prompt, thinking=thinking, most_characters=most)
 
         if self.agents == "one":
             if {aspect for _, aspect in wanted} - set(ASPECT_READERS):
