@@ -128,10 +128,11 @@ def test_a_prompt_file_counts_with_its_content(tmp_path):
     recipes = [
         Recipe.parse(f'bm25 | top(9) | rewrite(prompt_file="{file}")'),
         Recipe.parse(f"""bm25 | top(9) | rerank(method="listwise(prompt_file='{file}')+window")"""),
+        Recipe.parse(f'prism | write(prompts="{tmp_path}")'),
     ]
     before = [prompts_hash(recipe) for recipe in recipes]
     file.write_text("system = 'b'")
-    assert [a == b for a, b in zip(before, map(prompts_hash, recipes), strict=True)] == [False, False]
+    assert [a == b for a, b in zip(before, map(prompts_hash, recipes), strict=True)] == [False] * 3
     plain = Recipe.parse("bm25 | top(9) | rerank(criterion='what (or which)')")
     assert prompts_hash(plain) == prompts_hash(CELL.recipe)
 

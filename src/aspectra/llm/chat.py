@@ -37,6 +37,7 @@ class Request:
         seed: for models that take one, or None.
         schema: JSON schema that the answer should follow, for models that can be held to one, or None.
         top_logprobs: how many alternatives of the first answer token are wanted, 0 for none.
+        repetition_penalty: for endpoints that take one; 0 for none.
         repeat: number of this repeat; another number is another call with another answer.
         subjects: ids of the papers it is about, for records and simulated models; never sent.
         accept: says whether a reply can be used; a journal gives only accepted ones again. None accepts
@@ -51,6 +52,7 @@ class Request:
     seed: int | None = None
     schema: Mapping[str, Any] | None = None
     top_logprobs: int = 0
+    repetition_penalty: float = 0.0
     repeat: int = 0
     subjects: tuple[str, ...] = ()
     accept: Callable[[Reply], bool] | None = field(default=None, compare=False, repr=False)
@@ -60,6 +62,7 @@ class Request:
         """Hash of everything that an answer depends on, but the model."""
         turns = [[m.role, m.content] for m in self.messages]
         asked = [self.prompt, self.temperature, self.max_tokens, self.seed, self.top_logprobs, self.repeat]
+        asked += [self.repetition_penalty] if self.repetition_penalty else []
         return digest([turns, asked, None if self.schema is None else dict(self.schema)])
 
 

@@ -53,10 +53,12 @@ def prompts_hash(recipe: Recipe) -> str:
 
 def _named_files(spelling: str) -> Iterator[Path]:
     """Files that are values of options, also of members inside of an option: ``method="a(file=x)+b"``."""
-    for value in read_call(spelling, "stage")[1].values():
+    for name, value in read_call(spelling, "stage")[1].items():
         with contextlib.suppress(OSError, ValueError, UsageError):  # any other text
             if Path(value).is_file():
                 yield Path(value)
+            elif name == "prompts":
+                yield from sorted(Path(value).glob("*.toml"))
             elif "(" in value:
                 for part in split_line(value, "+"):
                     yield from _named_files(part)

@@ -70,6 +70,8 @@ def request_body(
     if request.top_logprobs:
         body["logprobs"] = True
         body["top_logprobs"] = request.top_logprobs
+    if request.repetition_penalty:
+        body["repetition_penalty"] = request.repetition_penalty
     body.update(extra or {})
     for name in omit:
         body.pop(name, None)

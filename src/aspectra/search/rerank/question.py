@@ -15,11 +15,13 @@ class Candidate:
         id: its id; unique among the candidates.
         text: what may also be searched: title and abstract.
         judge_text: what only a judge sees (a solution, a full text); "" where there is none.
+        title: that the text begins with; "" where it has none.
     """
 
     id: str
     text: str
     judge_text: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ own; marks of chat templates are spelt as JSON escapes, see :mod:`aspectra.llm.p
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from aspectra.base.hashing import digest_texts
 from aspectra.llm.budget import estimate_tokens
-from aspectra.llm.prompts.data import as_data
+from aspectra.llm.prompts.data import as_data, without_marks
 from aspectra.llm.prompts.plain_text import without_hidden
 from aspectra.search.rerank.fitting import Fit, fit_text, share_out
 from aspectra.search.rerank.question import Candidate, Question
@@ -47,12 +48,12 @@ class ShownTexts:
         self._clean: dict[str, str] = {}
         self._sizes: dict[str, int] = {}
         self._fitted: dict[tuple[str, int], tuple[str, bool]] = {}
-        self._asked: dict[float, str] = {}
+        self._asked: dict[float, dict[str, Any]] = {}
 
     def values(
         self, papers: Sequence[Candidate], labels: Sequence[str], share: float = 1.0
-    ) -> dict[str, str]:
-        """Values of the placeholders ``criterion``, ``rules``, ``question`` and ``papers``.
+    ) -> dict[str, Any]:
+        """Values of the placeholders ``criterion``, ``rules``, ``question`` and ``papers``, and plain ones.
 
         Args:
             papers: in the order in which they are shown.
@@ -61,11 +62,22 @@ class ShownTexts:
         """
         sizes = [self._size(paper) for paper in papers]
         room = share_out(sizes, max(1, int(self.fit.each * share)), max(1, int(self.fit.total * share)))
-        lines = []
+        lines, each = [], []
         for paper, label, size, tokens in zip(papers, labels, sizes, room, strict=True):
             text = self._text(paper, size, tokens)
             lines.append(as_data({"label": label, "text": text} if label else {"text": text}))
-        asked = self._question(share)
+            title = without_hidden(paper.title)[0].strip()
+            body = text.removeprefix(title)
+            each.append(
+                {
+                    "label": label,
+                    "text": _line(text),
+                    "title": _line(title if body != text else ""),
+                    "abstract": _line(body),
+                }
+            )
+        held = self._question(share)
+        asked = as_data(held)
         fence = self._fence([asked, *lines])
         fenced = "\n".join([fence, *lines, fence])
         return {
@@ -73,6 +85,11 @@ class ShownTexts:
             "rules": rules(fence),
             "question": f"{fence}\n{asked}\n{fence}",
             "papers": fenced,
+            "query": _line(held["query"]),
+            "about": _line(held.get("about the query", "")),
+            "instruction": _line(held.get("instruction", "")),
+            "conditions": _line("; ".join(held.get("conditions", ()))),
+            "each": each,
         }
 
     def _fence(self, lines: list[str]) -> str:
@@ -83,17 +100,17 @@ class ShownTexts:
             fence = "=" * 3 + digest_texts([fence, *lines])[:20]
         return fence
 
-    def _question(self, share: float) -> str:
+    def _question(self, share: float) -> dict[str, Any]:
         if share not in self._asked:
             limit = max(1, int(self.fit.query * share))
-            asked: dict[str, object] = {"query": self._fit_query(self.question.text, limit)}
+            asked: dict[str, Any] = {"query": self._fit_query(self.question.text, limit)}
             if self.question.judge_text:
                 asked["about the query"] = self._fit_query(self.question.judge_text, limit)
             if self.question.instruction:
                 asked["instruction"] = self._fit_query(self.question.instruction, limit)
             if self.question.conditions:
                 asked["conditions"] = [without_hidden(one)[0] for one in self.question.conditions]
-            self._asked[share] = as_data(asked)
+            self._asked[share] = asked
         return self._asked[share]
 
     def _fit_query(self, text: str, limit: int) -> str:
@@ -122,3 +139,8 @@ class ShownTexts:
         if cut:
             self.cut.add(paper.id)
         return text
+
+
+def _line(text: str) -> str:
+    """A text as a part of a line: no text reaches a line of its own, and none holds a template's mark."""
+    return " ".join(without_marks(text).split())

@@ -6,7 +6,9 @@ A prompt file says::
     system = "..."
     user = "... {{question}} ... {{papers}} ..."
 
-See :mod:`aspectra.llm.prompts.template`.
+or holds a conversation, see :mod:`aspectra.llm.prompts.conversation`. Besides our places there are plain
+texts on one line: ``query`` (with those of ``about``, ``instruction`` and ``conditions`` behind it that have
+no place), ``plain_notes``, and for each paper ``label``, ``text``, ``title`` and ``abstract``.
 """
 
 from __future__ import annotations
@@ -17,51 +19,71 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest_texts
-from aspectra.llm.chat import Message
+from aspectra.llm.chat import Message, Request
+from aspectra.llm.prompts.conversation import CONVERSATION_KEYS, Conversation
 from aspectra.llm.prompts.data import refuse_marks
 from aspectra.llm.prompts.plain_text import without_hidden
-from aspectra.llm.prompts.template import check_places, fill, parse_prompt, read_prompt
+from aspectra.llm.prompts.template import parse_prompt, read_prompt
 
 __all__ = ["Prompt", "criteria", "criterion", "rules"]
 
 _HERE = "aspectra.search.rerank"
+# A plain place -> what it stands for.
+_INSTEAD = {"query": "question", "plain_notes": "notes", "text": "paper"}
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt of two turns.
+    """A prompt.
 
     Attributes:
         name: of the judge that it belongs to.
-        system, user: templates with ``{{placeholders}}``.
-        placeholders: all of them, sorted.
+        talk: its turns, and how it wants its reply.
     """
 
     name: str
-    system: str
-    user: str
-    placeholders: tuple[str, ...]
+    talk: Conversation
+
+    @property
+    def placeholders(self) -> tuple[str, ...]:
+        """All of them, sorted."""
+        return self.talk.places
 
     @property
     def stamp(self) -> str:
         """Name and hash, as in ``listwise/3f2a90c1``: another wording is another stamp."""
-        return f"{self.name}/{digest_texts([self.system, self.user, rules('')])[:8]}"
+        said = [*(turn.text for turn in self.talk.turns), rules(""), *filter(None, [self.talk.own])]
+        return f"{self.name}/{digest_texts(said)[:8]}"
 
-    def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
-        """The two turns with values put in; values without a placeholder are left out.
+    def messages(self, values: Mapping[str, Any]) -> tuple[Message, ...]:
+        """The turns with values put in; values without a placeholder are left out.
+
+        Args:
+            values: of the placeholders; those of each paper are called ``each``.
 
         Raises:
             UsageError: a placeholder has no value.
         """
-        if missing := sorted(set(self.placeholders) - set(values)):
+        if "query" in values:
+            loose = [name for name in ("about", "instruction", "conditions") if name not in self.placeholders]
+            values = {**values, "query": " ".join(filter(None, map(values.get, ("query", *loose))))}
+        papers = values.get("each", ())
+        if missing := sorted(set(self.placeholders) - set(values) - {name for one in papers for name in one}):
             raise UsageError(f"prompt {self.name!r} lacks {', '.join(missing)}")
-        return (
-            Message("system", fill(self.system, values)),
-            Message("user", fill(self.user, values)),
-        )
+        return self.talk.messages(values, papers)
+
+    def request(self, values: Mapping[str, Any], **more: Any) -> Request:
+        """The request that the prompt makes of the values.
+
+        Args:
+            values: see :meth:`messages`.
+            more: what is usual for it; the length and the form of its reply are the file's where it says so.
+        """
+        return self.talk.request(Request(self.messages(values), prompt=self.stamp, **more))
 
     @classmethod
     def parse(cls, name: str, text: str) -> Prompt:
@@ -71,12 +93,7 @@ class Prompt:
             UsageError: not TOML, unknown keys, or placeholders that differ from the declared ones.
         """
         what = f"the prompt {name!r}"
-        data = parse_prompt(what, text, ("placeholders", "system", "user"))
-        system, user = data.get("system"), data.get("user")
-        if not isinstance(system, str) or not isinstance(user, str):
-            raise UsageError(f"{what} needs the texts system and user")
-        used = check_places(what, data.get("placeholders", []), system, user)
-        return cls(name, system.strip(), user.strip(), used)
+        return cls(name, Conversation.parse(what, parse_prompt(what, text, CONVERSATION_KEYS)))
 
     @classmethod
     def load(cls, name: str, path: str = "", *, package: str = _HERE) -> Prompt:
@@ -91,9 +108,12 @@ class Prompt:
 @cache
 def _from_file(name: str, path: str, package: str) -> Prompt:
     prompt = Prompt.parse(name, read_prompt(Path(path)))
-    # Ours says what must be told; how, and what is told beside it, is free.
-    told = {"papers", "question", "rules", "notes"} & set(_ours(name, package).placeholders)
-    if missing := sorted(told - set(prompt.placeholders)):
+    # Ours says what must be told; how, and what is told beside it, is free. The rules are about fences.
+    used = set(prompt.placeholders)
+    fenced = used & ({"question", "paper"} if prompt.talk.plain else {"question", "paper", "papers"})
+    used |= {_INSTEAD[one] for one in used & set(_INSTEAD)} | ({"papers"} if prompt.talk.plain else set())
+    told = {"papers", "paper", "question", "notes", *(["rules"] if fenced else [])}
+    if missing := sorted(told & set(_ours(name, package).placeholders) - used):
         raise UsageError(f"the prompt file {path} has no place for {', '.join(missing)}")
     return prompt
 

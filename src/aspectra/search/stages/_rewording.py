@@ -79,9 +79,10 @@ def field_of(text: str, name: str) -> Any:
     return found
 
 
-def wording(text: str) -> str:
-    """A new wording in a reply, cut to what is still a query; "" where there is none."""
-    found = field_of(text, "query")
+def wording(text: str, words: Prompt) -> str:
+    """A new wording in a reply to a prompt, cut to what is still a query; "" where there is none."""
+    plain = words.talk.reply == "text"
+    found = without_thoughts(text) if plain else field_of(text, words.talk.keys.get("query", "query"))
     return " ".join(found.split())[:_LONGEST] if isinstance(found, str) else ""
 
 
@@ -96,14 +97,14 @@ async def ask_wording(asker: Asker, words: Prompt, kind: str, **more: str) -> st
     """
 
     def usable(reply: Reply) -> bool:
-        return bool(wording(reply.text))
+        return bool(wording(reply.text, words))
 
     def build(share: float) -> Request:
         values = {**asker.shown.values([], [], share), "way": kind_texts(kind)["write"], **more}
-        return Request(words.messages(values), words.stamp, max_tokens=700, schema=_WORDING)
+        return words.request(values, max_tokens=700, schema=_WORDING)
 
     reply = await asker.ask(build, usable)
-    return "" if reply is None else wording(reply.text)
+    return "" if reply is None else wording(reply.text, words)
 
 
 def reworded(search: Search, text: str, *, keep: bool = False) -> Search:

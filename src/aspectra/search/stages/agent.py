@@ -9,7 +9,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.spelling import spell
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request
-from aspectra.llm.prompts.data import as_data
+from aspectra.llm.prompts.data import as_data, without_marks
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.fitting import check_tokens, fit_for
 from aspectra.search.rerank.question import Candidate
@@ -80,7 +80,7 @@ class Agent:
         notes, said = "", []
         for hop in range(1, self.hops + 1):
             known = as_data({"notes": notes, "asked before": asked})
-            place = {"notes": known, "hop": str(hop), "hops": str(self.hops)}
+            place = {"notes": known, "plain_notes": _plain(notes), "hop": str(hop), "hops": str(self.hops)}
             query = loops.run(ask_wording(asker, prompt("hop", self.hop_prompt), self.kind, **place))
             if asker.stopped is not None:
                 break
@@ -112,6 +112,7 @@ class Agent:
     ) -> tuple[list[str], str]:
         """Ids picked among the papers, in their order, and the notes after reading them."""
         words = prompt("read", self.read_prompt)
+        picks = words.talk.keys.get("picked", "picked")
         labels = [str(number) for number in range(1, len(papers) + 1)]
         schema: dict[str, Any] = {
             "type": "object",
@@ -124,34 +125,35 @@ class Agent:
         }
 
         def usable(reply: Reply) -> bool:
-            return isinstance(field_of(reply.text, "picked"), list)
+            return isinstance(field_of(reply.text, picks), list)
 
         def build(share: float) -> Request:
             values = {
                 **shown.values(papers, labels, share),
                 "look": kind_texts(self.kind)["look"],
                 "notes": as_data({"notes": notes}),
+                "plain_notes": _plain(notes),
                 "hop": str(hop),
                 "hops": str(self.hops),
                 "labels": f"{labels[0]} to {labels[-1]}",
             }
-            return Request(
-                words.messages(values),
-                words.stamp,
-                max_tokens=900,
-                schema=schema,
-                subjects=tuple(paper.id for paper in papers),
-            )
+            subjects = tuple(paper.id for paper in papers)
+            return words.request(values, max_tokens=900, schema=schema, subjects=subjects)
 
         reply = await asker.ask(build, usable)
         if reply is None:
             return [], notes
-        given = [str(item) for item in field_of(reply.text, "picked")]
+        given = [str(item) for item in field_of(reply.text, picks)]
         known = set(read_labels(" ".join(f"[{item}]" for item in given), labels).labels)
         invented = [item for item in given if item.strip("[] ") not in labels]
         asker.defects["unknown"] += len(invented)
         asker.bad += bool(invented)
-        written = field_of(reply.text, "notes")
+        written = field_of(reply.text, words.talk.keys.get("notes", "notes"))
         kept = written if isinstance(written, str) and written.strip() else notes
         picked = [paper.id for label, paper in zip(labels, papers, strict=True) if label in known]
         return picked, kept[-_LONGEST_NOTES:]
+
+
+def _plain(notes: str) -> str:
+    """Notes as a prompt file of the user's own shows them: on one line, or a word that there are none."""
+    return " ".join(without_marks(notes).split()) or "none"

@@ -166,7 +166,9 @@ class Context:
         out = []
         for paper in self.papers(ids, full=full):
             body = "\n\n".join(f"{s.heading}\n{s.text}".strip() for s in paper.sections) if full else ""
-            out.append(Candidate(paper.id, f"{paper.title}\n\n{paper.abstract}".strip(), body))
+            out.append(
+                Candidate(paper.id, f"{paper.title}\n\n{paper.abstract}".strip(), body, paper.title.strip())
+            )
         return out
 
     def question(self, criterion: str = "") -> Question:

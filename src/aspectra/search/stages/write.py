@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar
 
 from aspectra.base.checking import check_choice, check_number
@@ -13,6 +14,7 @@ from aspectra.base.spelling import spell
 from aspectra.base.values import replace as changed
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request
+from aspectra.llm.prompts.template import read_prompt
 from aspectra.papers.paper import Paper
 from aspectra.search.plan import Search
 from aspectra.search.planning.planners.prism import WRITERS
@@ -45,11 +47,13 @@ class _Task:
         paper: the seed, with its sections.
         aspects: what it writes about: one, or all at once.
         prompt: of the lens of the one aspect; of all at once, what says how much of the paper is shown.
+        path: another prompt for all at once than ours, or "".
     """
 
     paper: Paper
     aspects: tuple[str, ...]
     prompt: LensPrompt
+    path: str = ""
 
     @property
     def key(self) -> tuple[str, tuple[str, ...]]:
@@ -64,8 +68,8 @@ class _Task:
         if len(self.aspects) == 1:
             return question(self.prompt, shown, self.paper.id, salt=salt)
         fence = "===" + digest_texts([salt, shown.text] if salt else [shown.text])[:20]
-        words = prompt("write_all")
-        values = {"paper": f"{fence}\n{shown.text}\n{fence}", "rules": rules(fence)}
+        words = prompt("write_all", self.path)
+        values = {"paper": f"{fence}\n{shown.text}\n{fence}", "rules": rules(fence), **shown.plain}
         text = {"type": "string", "maxLength": _LONGEST}
         schema = {
             "type": "object",
@@ -74,18 +78,17 @@ class _Task:
             "additionalProperties": False,
         }
         most = len(self.aspects) * self.prompt.max_tokens + self.prompt.thinking
-        return Request(
-            words.messages(values), words.stamp, max_tokens=most, schema=schema, subjects=(self.paper.id,)
-        )
+        return words.request(values, max_tokens=most, schema=schema, subjects=(self.paper.id,))
 
     def read(self, reply: Reply) -> dict[str, str]:
         """Aspect -> what was written about it, "" for nothing; {} where that cannot be read."""
         if len(self.aspects) == 1:
             try:
-                return {self.aspects[0]: str(self.prompt.schema.read(reply.text).value)}
+                return {self.aspects[0]: str(self.prompt.read(reply.text).value)}
             except Unreadable:
                 return {}
-        found = {aspect: field_of(reply.text, aspect) for aspect in self.aspects}
+        keys = prompt("write_all", self.path).talk.keys
+        found = {aspect: field_of(reply.text, keys.get(aspect, aspect)) for aspect in self.aspects}
         if not all(isinstance(text, str) for text in found.values()):
             return {}
         return {aspect: " ".join(text.split())[:_LONGEST] for aspect, text in found.items()}
@@ -103,6 +106,8 @@ class Write:
     Attributes:
         agents: ``each``: a question for each aspect; ``one``: one question for all aspects of a paper.
         thinking: tokens that a reasoning model may spend before it answers.
+        prompts: a folder of files that come before those prompts, each called as its lens with ``.toml``, and
+            ``write_all.toml`` for one agent; "" for none.
         text_tokens: of a seed that are shown, at most; 0 for the whole paper, -1 for what the prompt says.
     """
 
@@ -110,6 +115,7 @@ class Write:
     needs_model: ClassVar[bool] = True
     agents: str = "each"
     thinking: int = 0
+    prompts: str = ""
     text_tokens: int = -1
 
     def __post_init__(self) -> None:
@@ -170,7 +176,13 @@ class Write:
     def _known(self, search: Search, context: Context) -> dict[tuple[str, str], tuple[str, bool]]:
         """(seed, aspect) -> what a lens holds of it by this model, and whether that is simulated."""
         wanted = _wanted(search)
-        if context.model is None or context.salt or self.agents == "one" or self.text_tokens >= 0:
+        if (
+            context.model is None
+            or context.salt
+            or self.agents == "one"
+            or self.text_tokens >= 0
+            or self.prompts
+        ):
             return {}
         out = {}
         held = definitions(context.engine.library)
@@ -183,6 +195,11 @@ class Write:
                 out[seed, aspect] = found.value, found.simulated
         return out
 
+    def _file(self, name: str) -> str:
+        """A file of the user's for a prompt, or ""."""
+        path = Path(self.prompts) / f"{name}.toml"
+        return str(path) if self.prompts and path.is_file() else ""
+
     def _tasks(
         self, search: Search, context: Context, known: dict[tuple[str, str], tuple[str, bool]]
     ) -> list[_Task]:
@@ -193,7 +210,10 @@ class Write:
         room = fit_for(context.model, self.text_tokens, 0).shown if self.text_tokens >= 0 else 0
 
         def words(aspect: str) -> LensPrompt:
-            lens = held.get(WRITERS[aspect]) or PromptedLens(WRITERS[aspect], builtin_text(WRITERS[aspect]))
+            name = WRITERS[aspect]
+            lens = held.get(name) or PromptedLens(name, builtin_text(name))
+            if path := self._file(name):
+                lens = PromptedLens(name, read_prompt(Path(path)))
             thinking = max(lens.thinking, self.thinking)
             most = 4 * room if room else lens.prompt.most_characters
             return replace(lens.prompt, thinking=thinking, most_characters=most)
@@ -203,7 +223,9 @@ class Write:
                 raise UsageError("one agent writes about the question, the method and the experiments")
             seeds = dict.fromkeys(seed for seed, _ in wanted)
             made = [
-                _Task(papers[seed], ASPECT_READERS, words("question")) for seed in seeds if seed in papers
+                _Task(papers[seed], ASPECT_READERS, words("question"), self._file("write_all"))
+                for seed in seeds
+                if seed in papers
             ]
         else:
             made = [_Task(papers[seed], (a,), words(a)) for seed, a in wanted if seed in papers]

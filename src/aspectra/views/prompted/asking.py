@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from aspectra.llm.budget import prompt_tokens
 from aspectra.llm.chat import ChatModel, Message, Reply, Request
@@ -35,11 +35,13 @@ class Shown:
         cut: whether the paper says more.
         left_out: headings of the sections that are not shown, or only in part; their numbers, from 1, where
             they have no heading.
+        plain: its ``title`` and its ``text``, without a form and without a template's marks.
     """
 
     text: str
     cut: bool = False
     left_out: tuple[str, ...] = ()
+    plain: Mapping[str, str] = field(default_factory=dict)
 
 
 def show(paper: Paper, prompt: LensPrompt, share: float = 1.0) -> Shown | None:
@@ -67,7 +69,12 @@ def show(paper: Paper, prompt: LensPrompt, share: float = 1.0) -> Shown | None:
     body, left_out = _fitted(clean, max(1, int(prompt.most_characters * share)))
     data = {"title": without_hidden(" ".join(paper.title.split()))[0], "text": body}
     cut = len(body) < len(_BREAK.join(part for _, part in clean))
-    return Shown(as_data({k: v for k, v in data.items() if v}), cut, left_out)
+    return Shown(
+        as_data({k: v for k, v in data.items() if v}),
+        cut,
+        left_out,
+        {name: without_marks(part) for name, part in data.items()},
+    )
 
 
 def _fitted(parts: Sequence[tuple[str, str]], most: int) -> tuple[str, tuple[str, ...]]:
@@ -103,8 +110,8 @@ def question(prompt: LensPrompt, shown: Shown, paper_id: str, begun: int = 0, sa
         begun: answers that earlier runs had in vain: those are not wanted again.
         salt: another one makes it another question: the number of a repeat, say.
     """
-    return Request(
-        prompt.messages(shown.text, salt),
+    asked = Request(
+        prompt.messages(shown.text, salt, shown.plain),
         prompt=prompt.stamp,
         max_tokens=prompt.max_tokens + prompt.thinking,
         schema=prompt.schema.request_schema(),
@@ -112,6 +119,7 @@ def question(prompt: LensPrompt, shown: Shown, paper_id: str, begun: int = 0, sa
         repeat=begun,
         accept=_any,
     )
+    return replace(prompt.talk.request(asked), max_tokens=asked.max_tokens)
 
 
 def _any(reply: Reply) -> bool:
@@ -176,7 +184,7 @@ async def _read(
             simulated=spent.simulated or reply.simulated,
         )
         try:
-            found = prompt.schema.read(reply.text)
+            found = prompt.read(reply.text)
         except Unreadable as error:
             why = str(error)
             spent = replace(spent, malformed=spent.malformed + 1)

@@ -12,8 +12,10 @@ A prompt file says::
     type = "string"
     maxLength = 400
 
-Optional are ``reads`` (``abstract``, the default, or ``full``), ``most_characters`` of a paper that are
-shown, ``max_tokens`` of an answer, and ``usual_tokens``, what an answer has as a rule, for the estimate
+Turns, own names and forms of a reply are as in :mod:`aspectra.llm.prompts.conversation`; ``{{title}}`` and
+``{{text}}`` are the paper without fences. Optional are ``reads`` (``abstract``, the default, or ``full``),
+``most_characters`` of a paper that are shown,
+``max_tokens`` of an answer, and ``usual_tokens``, what an answer has as a rule, for the estimate
 before there is anything to measure.
 """
 
@@ -23,33 +25,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest, digest_texts
 from aspectra.llm.chat import Message
-from aspectra.llm.prompts.template import check_places, fill, parse_prompt
-from aspectra.views.prompted.schema import ValueSchema
+from aspectra.llm.prompts.conversation import CONVERSATION_KEYS, Conversation
+from aspectra.llm.prompts.template import fill, parse_prompt
+from aspectra.views.prompted.schema import Read, ValueSchema
 
 __all__ = ["BUILTIN_PROMPTS", "LensPrompt", "builtin_text", "common"]
 
-_KNOWN = ("answer", "paper", "rules")
+_KNOWN = ("answer", "paper", "rules", "text", "title")
 _KEYS = (
     "about",
     "cues",
-    "max_tokens",
     "most_characters",
-    "placeholders",
     "reads",
     "schema",
-    "system",
-    "user",
     "usual_tokens",
+    *CONVERSATION_KEYS,
 )
 _HERE = files("aspectra.views.prompted") / "prompts"
 BUILTIN_PROMPTS = tuple(sorted(f.name[:-5] for f in _HERE.iterdir() if f.name.endswith(".toml")))
+_WHOLE = 100_000_000  # characters; no paper has so many
 _NUMBERS = {
-    "most_characters": (6000, 100, 1_000_000),
+    "most_characters": (6000, 100, _WHOLE),
     "max_tokens": (256, 8, 32_000),
     "usual_tokens": (0, 0, 32_000),
 }
@@ -57,11 +59,11 @@ _NUMBERS = {
 
 @dataclass(frozen=True)
 class LensPrompt:
-    """A prompt of two turns and what belongs to it.
+    """A prompt and what belongs to it.
 
     Attributes:
         name: of the lens.
-        system, user: templates with ``{{placeholders}}``.
+        talk: its turns, and how it wants its reply.
         schema: of the value.
         about: what the lens computes, for people.
         cues: words of a query that ask for this lens, in lower case.
@@ -73,8 +75,7 @@ class LensPrompt:
     """
 
     name: str
-    system: str
-    user: str
+    talk: Conversation
     schema: ValueSchema
     about: str = ""
     cues: tuple[str, ...] = ()
@@ -92,16 +93,19 @@ class LensPrompt:
     @property
     def hash(self) -> str:
         """Of everything that a value depends on; its cues and the room for thinking are not in it."""
-        shown = [self.system, self.user, self.reads, self.most_characters, self.max_tokens]
+        shown = [*(turn.text for turn in self.talk.turns), self.reads, self.most_characters, self.max_tokens]
         said = [common(name) for name in ("answer", "correction", "rules")]
-        return digest([*shown, *said, self.schema.to_dict()])
+        return digest([*shown, *said, self.schema.to_dict(), *filter(None, [self.talk.own])])
 
-    def messages(self, paper: str, salt: str = "") -> tuple[Message, ...]:
-        """The two turns about one paper.
+    def messages(
+        self, paper: str, salt: str = "", plain: Mapping[str, str] = MappingProxyType({})
+    ) -> tuple[Message, ...]:
+        """The turns about one paper.
 
         Args:
             paper: its text, fenced by a hash of itself, which nobody can write into it.
             salt: goes into that hash, so that another one makes other messages.
+            plain: its title and its text, for prompts that show them without a fence.
         """
         fence = "===" + digest_texts([salt, paper] if salt else [paper])[:20]
         values = {
@@ -109,10 +113,15 @@ class LensPrompt:
             "rules": fill(common("rules"), {"fence": fence}),
             "answer": fill(common("answer"), {"values": self.schema.in_words()}),
         }
-        return (
-            Message("system", fill(self.system, values)),
-            Message("user", fill(self.user, values)),
-        )
+        return self.talk.messages({**values, **plain})
+
+    def read(self, reply: str) -> Read:
+        """The value in a reply.
+
+        Raises:
+            Unreadable: there is none, or more than one could be meant.
+        """
+        return self.schema.read(reply, plain=self.talk.reply == "text")
 
     @classmethod
     def parse(cls, name: str, text: str, schema: Any = None) -> LensPrompt:
@@ -129,13 +138,10 @@ class LensPrompt:
         """
         what = f"the prompt of the lens {name!r}"
         data = parse_prompt(what, text, _KEYS)
-        system, user = data.get("system", ""), data.get("user", "")
-        if not isinstance(system, str) or not isinstance(user, str) or not user.strip():
-            raise _wrong(name, "it has no text called user")
-        used = check_places(what, data.get("placeholders"), system, user)
-        if unknown := sorted(set(used) - set(_KNOWN)):
+        talk = Conversation.parse(what, {"placeholders": None, "system": "", **data})
+        if unknown := sorted(set(talk.places) - set(_KNOWN)):
             raise _wrong(name, f"nobody fills {', '.join(unknown)}; known: {', '.join(_KNOWN)}")
-        if "paper" not in used:
+        if not {"paper", "text"} & set(talk.places):
             raise _wrong(name, "it has no place for the paper", "write {{paper}} where its text belongs")
         given = data.get("schema") if schema is None else schema
         if given is None:
@@ -153,8 +159,7 @@ class LensPrompt:
             raise _wrong(name, f"reads is {reads!r}; it must be abstract or full")
         return cls(
             name,
-            system.strip(),
-            user.strip(),
+            talk,
             ValueSchema.parse(given),
             " ".join(about.split()),
             tuple(" ".join(cue.casefold().split()) for cue in cues if cue.strip()),

@@ -147,8 +147,8 @@ class ValueSchema:
         high = "" if self.maximum is None else f" to {self.maximum:g}"
         return f"a {'whole ' if self.whole else ''}number{low}{high}"
 
-    def read(self, reply: str) -> Read:
-        """The value in a reply.
+    def read(self, reply: str, *, plain: bool = False) -> Read:
+        """The value in a reply; ``plain`` where a text was asked for that is no JSON.
 
         Raises:
             Unreadable: there is none, or more than one could be meant.
@@ -167,6 +167,8 @@ class ValueSchema:
             found, strict = whole["value"], strict and len(whole) == 1
         elif whole is not None:
             found, strict = whole, False
+        elif self.kind == "text" and plain:
+            found = text
         elif self.kind == "text":
             raise Unreadable("the reply is no JSON")  # any prose could be the value, or talk about it
         else:

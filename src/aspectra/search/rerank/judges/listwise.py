@@ -81,13 +81,8 @@ class _Listwise:
                 "labels": f"{labels[0]} to {labels[-1]}",
                 "reply": json.dumps(example),
             }
-            return Request(
-                prompt.messages(values),
-                prompt=prompt.stamp,
-                max_tokens=tokens,
-                schema=schema,
-                subjects=tuple(paper.id for paper in papers),
-            )
+            shown = tuple(paper.id for paper in papers)
+            return prompt.request(values, max_tokens=tokens, schema=schema, subjects=shown)
 
         reply = await asker.ask(build, readable)
         if reply is None:

@@ -49,13 +49,8 @@ class Pairwise:
 
         def build(share: float) -> Request:
             values = asker.shown.values([first, second], ["A", "B"], share)
-            return Request(
-                prompt.messages(values),
-                prompt=prompt.stamp,
-                max_tokens=32 + self.thinking,
-                schema=_SCHEMA,
-                subjects=(first.id, second.id),
-            )
+            more = {"max_tokens": 32 + self.thinking, "schema": _SCHEMA}
+            return prompt.request(values, subjects=(first.id, second.id), **more)
 
         reply = await asker.ask(build, _readable)
         return None if reply is None else read_choice(reply.text, "AB") == "A"

@@ -9,7 +9,7 @@ import asyncio
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from aspectra.base.errors import UsageError
 from aspectra.llm.chat import Reply, Request
@@ -55,7 +55,7 @@ class _Pointwise:
     def _wants_logprobs(self) -> bool:
         return False
 
-    def _request(self, paper: Candidate, values: Mapping[str, str]) -> Request:
+    def _request(self, paper: Candidate, values: Mapping[str, Any]) -> Request:
         raise NotImplementedError
 
     def _read(self, reply: Reply) -> float | None:
@@ -88,12 +88,11 @@ class YesNo(_Pointwise):
     def _wants_logprobs(self) -> bool:
         return not self.thinking
 
-    def _request(self, paper: Candidate, values: Mapping[str, str]) -> Request:
+    def _request(self, paper: Candidate, values: Mapping[str, Any]) -> Request:
         prompt = Prompt.load("yes-no", self.prompt_file)
         yes, no = self.words.split("-")
-        return Request(
-            prompt.messages({**values, "yes": yes, "no": no}),
-            prompt=prompt.stamp,
+        return prompt.request(
+            {**values, "yes": yes, "no": no},
             max_tokens=4 + self.thinking,
             top_logprobs=0 if self.thinking else 20,
             subjects=(paper.id,),
@@ -131,11 +130,10 @@ class Grade(_Pointwise):
     def _wants_logprobs(self) -> bool:
         return self.expected and not self.thinking
 
-    def _request(self, paper: Candidate, values: Mapping[str, str]) -> Request:
+    def _request(self, paper: Candidate, values: Mapping[str, Any]) -> Request:
         prompt = Prompt.load("grade", self.prompt_file)
-        return Request(
-            prompt.messages(values),
-            prompt=prompt.stamp,
+        return prompt.request(
+            values,
             max_tokens=4 + self.thinking,
             top_logprobs=20 if self._wants_logprobs() else 0,
             subjects=(paper.id,),
@@ -165,15 +163,10 @@ class Points(_Pointwise):
     thinking: int = 0
     prompt_file: str = ""
 
-    def _request(self, paper: Candidate, values: Mapping[str, str]) -> Request:
+    def _request(self, paper: Candidate, values: Mapping[str, Any]) -> Request:
         prompt = Prompt.load("points", self.prompt_file)
-        return Request(
-            prompt.messages(values),
-            prompt=prompt.stamp,
-            max_tokens=32 + self.thinking,
-            schema=_POINTS_SCHEMA,
-            subjects=(paper.id,),
-        )
+        most = 32 + self.thinking
+        return prompt.request(values, max_tokens=most, schema=_POINTS_SCHEMA, subjects=(paper.id,))
 
     def _read(self, reply: Reply) -> float | None:
         return read_number(reply.text, ("points", "score"), 0, 100)
