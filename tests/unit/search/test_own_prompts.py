@@ -181,7 +181,6 @@ user = "{{query}} / {{plain_notes}} / {{papers}}"
 LENS = """
 placeholders = ["text", "title"]
 reads = "full"
-most_characters = 10000000
 reply = "text"
 max_tokens = 2000
 repetition_penalty = 1.2
@@ -274,6 +273,7 @@ def test_a_lens_that_asks_for_the_whole_paper_gets_it_and_answers_in_words():
     assert "Part 19" in request.messages[1].content
     assert (request.schema, request.max_tokens, request.repetition_penalty) == (None, 2000, 1.2)
     assert asyncio.run(read_paper(prompt, LONG, Scripted(["They listen."]))).value == "They listen."
+    assert show(LONG, LensPrompt.parse("way", "most_characters = 6000\n" + LENS)).cut
 
 
 def test_our_own_prompts_have_no_form_but_ours():

@@ -14,7 +14,7 @@ A prompt file says::
 
 Turns, own names and forms of a reply are as in :mod:`aspectra.llm.prompts.conversation`; ``{{title}}`` and
 ``{{text}}`` are the paper without fences. Optional are ``reads`` (``abstract``, the default, or ``full``),
-``most_characters`` of a paper that are shown,
+``most_characters`` of a paper that are shown (6,000 with ``abstract``, else the whole paper),
 ``max_tokens`` of an answer, and ``usual_tokens``, what an answer has as a rule, for the estimate
 before there is anything to measure.
 """
@@ -157,6 +157,8 @@ class LensPrompt:
             raise _wrong(name, "about must be a text and cues a list of texts")
         if reads not in ("abstract", "full"):
             raise _wrong(name, f"reads is {reads!r}; it must be abstract or full")
+        if reads == "full":
+            data.setdefault("most_characters", _WHOLE)
         return cls(
             name,
             talk,
