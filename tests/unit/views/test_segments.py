@@ -419,6 +419,13 @@ def test_files_are_copied_where_there_are_no_hard_links(place):
     assert store.generations.verify(second) == []
     with opened(store) as ours, opened(anew(store, place / "anew")) as theirs:
         assert_same(ours, theirs)
+    damaged = second / "lens-length.npy"
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    changed(store, [paper(51)])
+    with using(Plain()):
+        indexed(store)
+    (found,) = store.generations.verify(store.generations.current())
+    assert found.startswith("lens-length.npy has changed")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs fork")

@@ -223,9 +223,10 @@ class Generations:
     def share(
         self, path: Path, manifest: dict[str, Any], building: Path, leave_out: str = ""
     ) -> dict[str, FileSums]:
-        """Give a new generation the files of another one, by hard links; returns the sums of those linked.
+        """Give a new generation the files of another one, by hard links; returns their sums.
 
-        Where the file system has no hard links they are copied.
+        Where the file system has no hard links they are copied: a copy has the sums of what was written, so
+        that damage is found in it as in the other one.
 
         Args:
             path: of the other generation.
@@ -240,11 +241,11 @@ class Generations:
             target = building / name
             if not target.parent.is_dir():
                 target.parent.mkdir(parents=True)
-            if disk().link(path / name, target):
-                linked[name] = sums.file(name)
-            else:
+            linked[name] = sums.file(name)
+            if not disk().link(path / name, target):
                 with (path / name).open("rb") as source, disk().create(target) as stream:
                     shutil.copyfileobj(source, stream)
+                disk().sync(target)
         return linked
 
     def flush(self, building: Path, linked: Mapping[str, FileSums] = MappingProxyType({})) -> Checksums:
@@ -252,7 +253,7 @@ class Generations:
 
         Args:
             building: the folder.
-            linked: sums of the files that :meth:`share` linked: those are on the disk already.
+            linked: sums of the files of :meth:`share`: those are on the disk already.
         """
         files = sorted(p for p in building.rglob("*") if p.is_file())
         names = {path: path.relative_to(building).as_posix() for path in files}
