@@ -67,7 +67,7 @@ def test_values_that_belong_to_no_paper_are_collected(library):
     fill(library, TEXT, LANGUAGE)
     with library.writing("remove") as writer:
         writer.remove(["owl"])
-    assert collect(library) == 0  # `remove` has collected
+    assert collect(library) == 2  # not by `remove`, which can be undone
     assert len(list(library.derived.items(TEXT))) == len(PAPERS) - 1
 
 
@@ -78,6 +78,7 @@ def test_a_key_may_go_on_after_the_hash(library):
         assert writer.derived.collect() == 0
     with library.writing("remove") as writer:
         writer.remove(library.ids())
+    collect(library)
     assert not list(library.derived.items(TEXT))
 
 

@@ -428,6 +428,19 @@ def test_files_are_copied_where_there_are_no_hard_links(place):
     assert found.startswith("lens-length.npy has changed")
 
 
+def test_a_paper_that_was_removed_and_brought_back_does_not_stop_a_merge(place):
+    store = _in_segments(place)
+    changed(store, remove=["p005"])
+    with store.writing("test") as writer:
+        writer.marks.undo()
+    changed(store, [paper(51)])
+    indexed(store)
+    with opened(store) as before:
+        assert _merge(store).changed
+        with opened(store) as after:
+            assert_same(before, after)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs fork")
 @pytest.mark.parametrize("kind", ["kill", "power", "full"])
 def test_a_segment_that_was_not_finished_leaves_the_index_as_it_was(place, kind):

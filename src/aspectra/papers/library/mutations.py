@@ -367,7 +367,9 @@ class Writer:
         return files != ({self._path} if self._path else set())
 
     def remove(self, ids: Sequence[str]) -> int:
-        """Remove papers and what was derived from them, which can be undone; returns how many there were.
+        """Remove papers, which can be undone; returns how many there were.
+
+        What was derived from them stays until an index is written without them, as a paper may come back.
 
         Raises:
             NoSuchPaper: an id is not in the library; then nothing is removed.
@@ -388,7 +390,6 @@ class Writer:
             for pos in at.values():
                 drop_paper(self._db, pos)
             bump(self._db)
-        self.derived.collect()
         return len(found)
 
     def checkpoint(self) -> None:
