@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -25,7 +25,6 @@ from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission, require
 from aspectra.llm.budget import Account, Budget, Cost, Limits, estimate
 from aspectra.llm.chat import ChatModel, Reply, Request
-from aspectra.llm.client.capabilities import Capabilities, probe
 from aspectra.llm.client.endpoint import offline
 from aspectra.llm.client.openai_compatible import OpenAICompatible, journal_name
 from aspectra.llm.failures import ModelError, Offline
@@ -108,8 +107,7 @@ class Model:
         self.account = account
         self.price = price
         self.remote = client.remote if isinstance(client, OpenAICompatible) else ""
-        self._asked = asked
-        self._client = client
+        self._asked, self._client = asked, client
 
     @property
     def name(self) -> str:
@@ -133,26 +131,6 @@ class Model:
     def holds(self, request: Request) -> bool:
         """Whether an answer is recorded, so that asking costs nothing."""
         return self.journal.holds(request)
-
-    async def capabilities(self, *, again: bool = False) -> Capabilities:
-        """What the endpoint can do: asked once and recorded, or asked ``again``.
-
-        Raises:
-            ModelError: it was never asked, and cannot be asked now.
-        """
-        client = self._client
-        where = client.base_url if isinstance(client, OpenAICompatible) else ""
-        # By address too: what an endpoint can do is its server's as much as its model's.
-        name = f"capabilities/{self.name}/{where}"
-        found = self.journal.file.note(name) if not again else None
-        if found is None and isinstance(client, _NotAsked):  # any address will do
-            found = self.journal.file.note(f"capabilities/{self.name}")
-        if found is None:
-            context = await client.context() if isinstance(client, OpenAICompatible) else None
-            found = asdict(await probe(self._asked, context))
-            self.journal.file.keep_note(name, found)
-            self.journal.file.keep_note(f"capabilities/{self.name}", found)
-        return Capabilities(**found)
 
     async def context(self) -> int | None:
         """Tokens that the model reads, as the endpoint says: asked once and recorded; None if it does not."""

@@ -15,7 +15,7 @@ from aspectra.base.errors import UsageError
 from aspectra.llm.assemble import ModelSettings, build_model, wrap_model
 from aspectra.llm.budget import Limits, spending
 from aspectra.llm.chat import Message, Request
-from aspectra.llm.failures import BudgetReached, ModelError, Offline, QuotaSpent, Transient
+from aspectra.llm.failures import BudgetReached, ModelError, QuotaSpent, Transient
 from aspectra.llm.loops import run
 from aspectra.llm.scripted import Scripted
 from llm_server import Server
@@ -100,24 +100,15 @@ def test_cost_of_a_query(tmp_path):
         assert model.estimate(requests).recorded == 3
 
 
-def test_capabilities_are_asked_once(tmp_path):
-    server = Server(context=2048)
-    with server.in_thread() as url:
+def test_the_context_that_an_endpoint_states_is_asked_for_once(tmp_path):
+    with Server(context=2048).in_thread() as url:
         for _ in range(2):
             with build_model(settings(tmp_path, url)) as model:
-                found = run(model.capabilities())
-                assert found.logprobs
-                assert found.context == 2048
                 assert run(model.context()) == 2048
-        assert server.calls == 4
-        with build_model(settings(tmp_path, url)) as model:
-            run(model.capabilities(again=True))
-        assert server.calls == 8
     with build_model(settings(tmp_path, offline=True)) as model:
-        assert run(model.capabilities()) == found
         assert run(model.context()) == 2048
-    with build_model(settings(tmp_path, offline=True, model="unknown")) as model, pytest.raises(Offline):
-        run(model.capabilities())
+    with build_model(settings(tmp_path, offline=True, model="unknown")) as model:
+        assert run(model.context()) is None
 
 
 def test_what_is_missing(tmp_path, monkeypatch):

@@ -9,7 +9,6 @@ import pytest
 
 from aspectra.base.errors import UsageError
 from aspectra.llm.chat import Message, Request, Usage
-from aspectra.llm.client.capabilities import Capabilities, probe
 from aspectra.llm.client.openai_compatible import OpenAICompatible
 from aspectra.llm.failures import (
     BadRequest,
@@ -239,24 +238,6 @@ def test_too_large_an_answer(monkeypatch):
     monkeypatch.setattr("aspectra.llm.client.endpoint.LARGEST_BODY", 100)
     with pytest.raises(Malformed, match="cannot be read"):
         ask(Server())
-
-
-def probed(server):
-    async def go():
-        async with asking(server) as client:
-            return await probe(client, await client.context())
-
-    return asyncio.run(go())
-
-
-def test_capabilities():
-    assert probed(Server(context=4096)) == Capabilities(True, True, True, 4096)
-    ignoring = Server(ignored=frozenset({"logprobs", "response_format", "seed"}))
-    assert probed(ignoring) == Capabilities()
-    refusing = Server(unsupported=frozenset({"logprobs", "response_format", "seed"}))
-    assert probed(refusing) == Capabilities()
-    with pytest.raises(KeyRefused):
-        probed(Server(faults={"auth+": 1.0}))
 
 
 def test_context_of_the_server_is_kept():
