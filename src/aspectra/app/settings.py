@@ -59,6 +59,10 @@ class ModelProfile(Value, frozen=True):
         str, setting("most that one command may spend: 500calls, 2Mtokens, 1.50 (money), or several")
     ] = ""
     lanes: Annotated[int, setting("calls under way at once", ge=1, le=256)] = 8
+    extra: Annotated[
+        str,
+        setting('fields of each request, as JSON: {"top_k": 20, "temperature": null}; null leaves it out'),
+    ] = ""
     journal: Annotated[str, setting("file of recorded answers; empty: in your data folder", path=True)] = ""
     journal_text: Annotated[bool, setting("keep the words of questions there too, not hashes alone")] = False
 

@@ -55,6 +55,13 @@ def test_options_come_before_the_environment_and_that_before_the_file(session, t
     assert (made.model, made.base_url, made.lanes) == ("of-flag", "http://file/v1", 3)
     assert made.limits == Limits(calls=2)
     assert made.journal == tmp_path / "j.db"
+    extra = CommonOptions(set_=['llm.extra={"top_k": 20, "temperature": null}'])
+    assert (model_settings(Session(extra)).extra, model_settings(Session(extra)).omit) == (
+        {"top_k": 20},
+        ("temperature",),
+    )
+    with pytest.raises(UsageError, match="not a JSON object"):
+        model_settings(Session(CommonOptions(set_=["llm.extra=top_k"])))
 
 
 def test_settings_that_were_read_before_do_not_hide_the_options_of_a_command(session):

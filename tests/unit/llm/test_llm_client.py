@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -151,12 +152,74 @@ def test_length_field_is_learnt_even_by_many_at_once():
     asyncio.run(go())
 
 
-def test_wrong_model_and_unsupported_field():
+def test_wrong_model():
     with pytest.raises(NoSuchModel):
         ask(Server(), model="other")
-    with pytest.raises(BadRequest) as caught:
-        ask(Server(unsupported=frozenset({"seed"})), Request(ASKED.messages, seed=1))
-    assert type(caught.value) is BadRequest
+
+
+FULL = Request(ASKED.messages, seed=1, schema={"type": "object"}, top_logprobs=20)
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "field", "other"),
+    [
+        (400, {"message": "temperature 0 is not supported, only the default 1"}, "temperature", None),
+        (400, {"message": "must be strictly positive", "param": "temperature"}, "temperature", None),
+        (400, {"message": "Unsupported parameter: 'seed'", "type": "invalid_request_error"}, "seed", None),
+        (400, {"message": "this response_format type is not available now"}, "response_format", None),
+        (404, {"message": "no endpoint can do structured outputs"}, "response_format", None),
+        (500, {"message": "[{'loc': ('response_format'), 'msg': 'not valid'}]"}, "response_format", None),
+        (403, {"message": "You are not allowed to request logprobs from this model"}, "logprobs", None),
+        (400, {"message": "top_logprobs must be between 0 and 5"}, "top_logprobs", 5),
+        (
+            400,
+            {"message": "Use max_completion_tokens, not max_tokens"},
+            "max_tokens",
+            "max_completion_tokens",
+        ),
+        (422, [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}], "seed", None),
+    ],
+)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_refused_option_is_left_out_after_one_lost_call_and_said_once(
+    caplog, status, said, field, other, wrapped
+):
+    class Picky(Server):
+        def _refuse(self, body, headers):
+            if field not in body or body[field] == other:
+                return None
+            if isinstance(said, list):
+                return status, {"detail": said}
+            return (200, {"error": said | {"code": status}}) if wrapped else (status, {"error": said})
+
+    async def go(server):
+        async with asking(server) as client:
+            asked = [replace(FULL, repeat=n) for n in range(8)]
+            return await asyncio.gather(*(client.complete(request) for request in asked))
+
+    server = Picky(keep_bodies=True, latency=0.01)
+    assert all(reply.text for reply in asyncio.run(go(server)))
+    assert len(server.bodies) == 9
+    assert sum("refuses" in record.message for record in caplog.records) == 1
+    last = server.bodies[-1]
+    assert last.get(field) == (other if isinstance(other, int) else None)
+    assert isinstance(other, int | None) or last[other] == FULL.max_tokens
+    assert field != "response_format" or '{"type": "object"}' in last["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["the model m is not ready", "max_tokens is too large: at most 4096", "context length: temperature"],
+)
+def test_a_refusal_that_names_no_option_is_an_error(said):
+    class Refusing(Server):
+        def _refuse(self, body, headers):
+            return 400, {"error": {"message": said}}
+
+    server = Refusing()
+    with pytest.raises(BadRequest, match=said[:20]):
+        ask(server, omit=("temperature",))
+    assert server.calls == 1
 
 
 def test_keys(monkeypatch):

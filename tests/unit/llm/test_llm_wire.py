@@ -54,7 +54,11 @@ def test_body_options():
     request = Request((Message("user", "x\ud800y"),), seed=3, schema={"type": "object"}, top_logprobs=5)
     body = json.loads(
         request_body(
-            request, "m", limit_field="max_completion_tokens", extra={"top_p": 1}, omit=["temperature"]
+            request,
+            "m",
+            changed={"max_tokens": "max_completion_tokens"},
+            extra={"top_p": 1},
+            omit=["temperature"],
         )
     )
     assert body["messages"][0]["content"] == "x\ufffdy"

@@ -6,13 +6,14 @@ no setting for one, only for the *name* of the variable that holds it.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from aspectra.app.terminal.panels import option
 from aspectra.base.errors import NotTrusted, UsageError
@@ -104,6 +105,7 @@ def model_settings(session: Session, name: str = "") -> ModelSettings:
     claimed = session.config.claimed
     project = session.config.project
     journal = Path(profile.journal).expanduser() if profile.journal else None
+    extra = _fields(profile.extra)
     if journal and project and claimed("llm.journal"):
         _refuse_outside(journal, project)
     return ModelSettings(
@@ -116,7 +118,23 @@ def model_settings(session: Session, name: str = "") -> ModelSettings:
         journal=journal,
         journal_text=profile.journal_text,
         offline=session.settings.offline,
+        extra={name: value for name, value in extra.items() if value is not None},
+        omit=tuple(name for name, value in extra.items() if value is None),
     )
+
+
+def _fields(text: str) -> dict[str, Any]:
+    """The fields that ``llm.extra`` names; None for one to leave out."""
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise UsageError(
+            f"llm.extra is {text[:60]!r}, which is not a JSON object",
+            hint='aspectra config set llm.extra \'{"reasoning_effort": "low", "temperature": null}\'',
+        )
+    return found
 
 
 def _refuse_outside(journal: Path, project: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -18,7 +19,13 @@ from aspectra.base.hashing import digest
 from aspectra.base.trust import key_for, origin_of
 from aspectra.llm.chat import Reply, Request
 from aspectra.llm.client.endpoint import ACCEPTED, Body, Endpoint
-from aspectra.llm.client.openai_wire import context_in_card, read_reply, request_body, wants_other_limit
+from aspectra.llm.client.openai_wire import (
+    context_in_card,
+    inner_status,
+    read_reply,
+    refused_option,
+    request_body,
+)
 from aspectra.llm.failures import Transient
 from aspectra.llm.loops import PerLoop
 from aspectra.llm.secrets import DEFAULT_VARIABLE
@@ -30,6 +37,8 @@ if TYPE_CHECKING:
     import httpx
 
 __all__ = ["OpenAICompatible", "journal_name"]
+
+_LOG = logging.getLogger(__name__)
 
 
 def journal_name(
@@ -87,7 +96,9 @@ class OpenAICompatible:
         self._timeout = timeout
         self._extra = dict(extra or {})
         self._omit = tuple(omit)
-        self._limit_field = "max_tokens"
+        self._changed: dict[str, Any] = {}  # options that the endpoint refuses, and what is sent instead
+        self._tried: set[tuple[bool, ...]] = set()  # forms of requests whose refused options are known
+        self._first: PerLoop[asyncio.Lock] = PerLoop(asyncio.Lock)
         self._idle: PerLoop[list[httpx.AsyncClient]] = PerLoop(list)
         self._ssl: ssl.SSLContext | None = None
 
@@ -101,17 +112,33 @@ class OpenAICompatible:
             ModelError: see :mod:`aspectra.llm.failures`.
         """
         self._check()
-        for _ in range(2):
-            limit = self._limit_field
-            body = request_body(request, self.model, limit_field=limit, extra=self._extra, omit=self._omit)
+        form = (request.seed is None, request.schema is None, not request.top_logprobs)
+        if form not in self._tried:
+            async with self._first.get():  # one call finds out what is refused; the others wait for it
+                if form not in self._tried:
+                    try:
+                        return await self._answer(request)
+                    finally:
+                        self._tried.add(form)
+        return await self._answer(request)
+
+    async def _answer(self, request: Request) -> Reply:
+        while True:
             clock = time.perf_counter()
+            body = request_body(
+                request, self.model, changed=self._changed, extra=self._extra, omit=self._omit
+            )
             status, headers, raw = await self._exchange("POST", "/chat/completions", body)
-            if status == 200:
+            inner = inner_status(status, raw)
+            refused = None if inner == 200 else refused_option(inner, raw, json.loads(body))
+            if refused is None:
                 break
-            if limit == "max_tokens" and wants_other_limit(status, raw):
-                # Some models bound the answer by another name. The endpoint says so; no list is kept here.
-                self._limit_field = "max_completion_tokens"
-                continue
+            option, other = refused
+            if self._changed.get(option, "") != other:
+                self._changed[option] = other
+                instead = f"{other} is sent instead" if other else "it is left out"
+                _LOG.warning("The endpoint at %s refuses %s: %s.", self.remote, option, instead)
+        if status != 200:
             raise self._endpoint.failure(status, headers, raw)
         seconds = time.perf_counter() - clock
         reply = read_reply(raw, host=self.remote, seconds=seconds, clean=self._endpoint.clean)

@@ -25,7 +25,15 @@ from aspectra.llm.failures import (
     Transient,
 )
 
-__all__ = ["context_in_card", "failure", "read_reply", "request_body", "retry_after", "wants_other_limit"]
+__all__ = [
+    "context_in_card",
+    "failure",
+    "inner_status",
+    "read_reply",
+    "refused_option",
+    "request_body",
+    "retry_after",
+]
 
 Clean = Callable[[str], str]
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
@@ -40,13 +48,29 @@ _TOO_LONG = re.compile(
     r"|context (length|size|window)[^.]{0,40}exceed",
     re.I,
 )
+_OPTIONS = {
+    "temperature": re.compile(r"\btemperature\b", re.I),
+    "seed": re.compile(r"\bseed\b", re.I),
+    "response_format": re.compile(
+        r"response[_ ]?format|json[_ ]?(mode|object)|structured[_ ]?output|schema\b|\bgrammar|guided_",
+        re.I,
+    ),
+    "logprobs": re.compile(r"log[_ ]?prob", re.I),
+    "max_tokens": re.compile(r"\bmax_tokens\b", re.I),
+    "repetition_penalty": re.compile(r"\brepetition_penalty\b", re.I),
+}
+_NOT_TAKEN = re.compile(
+    r"un(supported|known|recogni[sz]ed|expected)|extra|instead"
+    r"|n[o']t (\w+ )?(support|accept|permit|allow|avail)",
+    re.I,
+)
 
 
 def request_body(
     request: Request,
     model: str,
     *,
-    limit_field: str = "max_tokens",
+    changed: Mapping[str, Any] | None = None,
     extra: Mapping[str, Any] | None = None,
     omit: Sequence[str] = (),
 ) -> bytes:
@@ -55,13 +79,14 @@ def request_body(
     Args:
         request: what is asked; lone surrogates become U+FFFD, which JSON can hold.
         model: the endpoint's name of the model.
-        limit_field: name of the field that bounds the answer's tokens.
+        changed: what :func:`refused_option` found before: field -> None to leave it out, a most number of
+            log-probabilities, or for ``max_tokens`` the field's other name.
         extra: fields added as they are.
         omit: fields left out, for endpoints that refuse them.
     """
     messages = [{"role": m.role, "content": m.content.translate(_SURROGATES)} for m in request.messages]
     body: dict[str, Any] = {"model": model, "messages": messages, "temperature": request.temperature}
-    body[limit_field] = request.max_tokens
+    body["max_tokens"] = request.max_tokens
     if request.seed is not None:
         body["seed"] = request.seed
     if request.schema is not None:
@@ -72,6 +97,17 @@ def request_body(
         body["top_logprobs"] = request.top_logprobs
     if request.repetition_penalty:
         body["repetition_penalty"] = request.repetition_penalty
+    for name, other in (changed or {}).items():
+        value = body.pop(name, None)
+        if name == "logprobs":
+            most = body.pop("top_logprobs", 0)
+            if other and value:
+                body |= {"logprobs": True, "top_logprobs": min(most, other)}
+        elif other and value is not None:
+            body[other] = value
+        elif name == "response_format" and value and not any("JSON" in m.content for m in request.messages):
+            schema = json.dumps(value["json_schema"]["schema"], ensure_ascii=False)
+            messages[-1]["content"] += f"\n\nReply with JSON and nothing else, by this JSON schema: {schema}"
     body.update(extra or {})
     for name in omit:
         body.pop(name, None)
@@ -193,9 +229,51 @@ def failure(
     )
 
 
-def wants_other_limit(status: int, raw: bytes) -> bool:
-    """Whether a refusal says that the answer's length is bounded by ``max_completion_tokens`` there."""
-    return status == 400 and b"max_completion_tokens" in raw and b"max_tokens" in raw
+def refused_option(status: int, raw: bytes, sent: Mapping[str, Any]) -> tuple[str, Any] | None:
+    """The option that a refusal names, and what to send in its place; None where it names none that was sent.
+
+    Args:
+        status: HTTP status, or the code of an error under status 200.
+        raw: the body.
+        sent: the request's fields.
+
+    Returns:
+        A field and what :func:`request_body` takes as ``changed`` for it.
+    """
+    body = _parsed(raw)
+    if status not in {400, 403, 404, 422, 500} or not isinstance(body, dict):
+        return None
+    words, marks = _said(raw, str, 600)
+    error = body.get("error", body)
+    named = error.get("param") if isinstance(error, dict) else None
+    if _TOO_LONG_CODE.search(marks) or _TOO_LONG.search(words) or _FILTERED.search(marks):
+        return None
+    not_taken = _NOT_TAKEN.search(f"{words} {marks}")
+    if status in {403, 500} and not not_taken and "valid" not in f"{words} {marks}".lower():
+        return None
+    for text in ([named] if isinstance(named, str) else []) + [words]:
+        for option, pattern in _OPTIONS.items():
+            if option not in sent or not pattern.search(text):
+                continue
+            if option == "max_tokens":
+                other = re.search(r"max_(?:completion|output|new)_tokens", words)
+                return (
+                    (option, other[0] if other else "max_completion_tokens") if other or not_taken else None
+                )
+            if option == "logprobs":
+                numbers = [int(n) for n in re.findall(r"(?<![\w.-])\d{1,3}(?![\w-])", words)]
+                return option, max((n for n in numbers if 0 < n < sent.get("top_logprobs", 0)), default=None)
+            return option, None
+    return None
+
+
+def inner_status(status: int, raw: bytes) -> int:
+    """The status that a body's own error states, where it came with status 200."""
+    if status != 200 or b'"error"' not in raw:
+        return status
+    body = _parsed(raw)
+    found = isinstance(body, dict) and body.get("error") and not body.get("choices")
+    return _inner_code(body["error"]) if found else status
 
 
 def retry_after(value: str, now: float) -> float | None:
@@ -248,21 +326,27 @@ def _inner_code(error: Any) -> int:
     return code if type(code) is int and 400 <= code <= 599 else 500
 
 
-def _said(raw: bytes, clean: Clean) -> tuple[str, str]:
-    """(The server's own words: one line, at most 200 characters, no key; its code and type.)"""
+def _said(raw: bytes, clean: Clean, most: int = 200) -> tuple[str, str]:
+    """(The server's own words: one line, at most so many characters, no key; its code and type.)"""
     body = _parsed(raw)
     error = body.get("error", body) if isinstance(body, dict) else {}
     if isinstance(error, str):  # Ollama's own form
-        return _line(clean(error)), ""
+        return _line(clean(error), most), ""
     if not isinstance(error, dict):
         return "", ""
     words = error.get("message") or error.get("detail") or ""
+    if isinstance(words, list):  # FastAPI: one entry a field
+        words = "; ".join(
+            f"{'.'.join(map(str, row.get('loc') or ()))}: {row.get('msg')}"
+            for row in words
+            if isinstance(row, dict)
+        )
     marks = f"{error.get('code')} {error.get('type')}"
-    return (_line(clean(words)) if isinstance(words, str) else ""), marks
+    return (_line(clean(words), most) if isinstance(words, str) else ""), marks
 
 
-def _line(words: str) -> str:
-    return " ".join("".join(c if c.isprintable() else " " for c in words).split())[:200]
+def _line(words: str, most: int = 200) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in words).split())[:most]
 
 
 def _usage(given: Any) -> Usage:
