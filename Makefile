@@ -16,7 +16,7 @@ SECONDS ?= 60
 RECORD ?= docs/results/reliability.jsonl
 PROOF = $(BIN)/python tests/proofs/$@.py $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record $(RECORD))
 
-.PHONY: help setup demo test test-long test-torch lint bench study docs site wheel clean llm-test-server
+.PHONY: help setup demo test patterns test-long test-torch lint bench study docs site wheel clean llm-test-server
 .PHONY: soak kills crashes flips fuzz mutants proofs
 
 help:
@@ -61,15 +61,14 @@ demo: .venv/.installed
 	@echo; echo "Your own papers: $(BIN)/aspectra init && $(BIN)/aspectra add library.bib papers/ && $(BIN)/aspectra index"
 	@echo "The same in the browser: $(BIN)/aspectra serve --library $(LIBRARY)"
 
-# In two processes of about the same length; those that start processes wait much.
-PROCESS_TESTS = tests/integration tests/property
-OTHER_TESTS = tests/unit tests/real tests/golden src
+# One worker for each core; the slowest ten and what was skipped are printed at the end.
+JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 test: .venv/.installed-dev
-	@out=$$(mktemp); $(BIN)/python -m pytest $(PROCESS_TESTS) > $$out 2>&1 & waiting=$$!; \
-	echo "$(BIN)/python -m pytest $(OTHER_TESTS)"; $(BIN)/python -m pytest $(OTHER_TESTS); others=$$?; \
-	wait $$waiting; processes=$$?; \
-	echo "$(BIN)/python -m pytest $(PROCESS_TESTS)"; cat $$out; rm -f $$out; \
-	test $$others -eq 0 && test $$processes -eq 0
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations 10 --durations-min 1
+
+# The record of regular expressions that are proved linear, which make test does not prove again.
+patterns: .venv/.installed-dev
+	PYTHONPATH=tests $(BIN)/python tests/unit/base/test_regex_steps.py
 
 # The page in every look, every hostile text in a browser, every text against every pattern, each crash.
 LONG_TESTS = tests/integration/http tests/integration/web tests/integration/test_bit_flips.py \

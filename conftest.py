@@ -1,16 +1,31 @@
-"""What doctests may use without saying where it comes from."""
+"""How the tests use the machine, and what doctests may use without saying where it comes from."""
 
 from __future__ import annotations
 
+import gc
+import os
 import re
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+MEMORY = Path("/dev/shm")  # noqa: S108 (a folder in memory, on Linux)
+ROOM = 3 << 30  # bytes; a whole run fills about half of it
+# One process for each core: none needs threads of its own.
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+# Many tests write libraries, which flush to the disk. Where memory is small, as in containers, they do.
+if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+
 pytest_plugins = ["served_app", "served_pages"]
 
-_WITH_LIBRARY = re.compile(r"\.app\.(library|ingest|surfaces\.notebook)|\.(Preferences|Plan|Ranking|Searcher)$")
+_WITH_LIBRARY = re.compile(
+    r"\.app\.(library|ingest|surfaces\.notebook)|\.(Preferences|Plan|Ranking|Searcher)$"
+)
 _PAPERS = """
 @article{owl, title={Owls hunt at night}, author={Lovelace, Ada}, year=2019,
   abstract={Owls listen for mice in the dark. They strike within a second.}}
@@ -19,6 +34,12 @@ _PAPERS = """
 @article{rank, title={Ranking documents}, author={Ada, Dee}, year=2023,
   abstract={Search engines order documents. A model compares two documents.}}
 """
+
+
+def pytest_collection_finish() -> None:
+    """Keep the thousands of collected tests out of each later garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ def _parts(value: str) -> list[str]:
     return [part.strip() for part in value.split("|")]
 
 
+@lru_cache(100_000)
 def plain_words(text: str) -> str:
     """Words alone, in lower case, with one space before and after each.
 
