@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from aspectra.base.errors import (
     NoSuchPaper,
     UsageError,
 )
+from aspectra.papers.library import row_sums
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
@@ -433,3 +435,26 @@ def test_what_is_read_off_pages_only_fills_what_a_record_lacks(library, pages_fi
         writer.marks.edit("k", year=filed.year)
     assert library.get("k") == replace(filed, abstract="Ill.", sections=body)
     assert library.marks.edit("k").file.get("year", filed.year) == filed.year
+
+
+@pytest.mark.parametrize("write", [True, False])
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError])
+def test_what_is_raised_while_sqlite_calls_is_no_damage(library, monkeypatch, raised, write):
+    hashed = row_sums.xxhash.xxh3_64_intdigest
+
+    def fails(content):
+        monkeypatch.setattr(row_sums.xxhash, "xxh3_64_intdigest", hashed)
+        if raised is MemoryError:
+            raise raised
+        signal.raise_signal(signal.SIGINT)
+        return hashed(content)
+
+    if raised is KeyboardInterrupt:  # as where it comes before a function's first line
+        monkeypatch.setattr(row_sums, "remembering", lambda function: function)
+    with Store(library.folder) as store:
+        monkeypatch.setattr(row_sums.xxhash, "xxh3_64_intdigest", fails)
+        with pytest.raises(raised):
+            add(store, Paper("new", "A new paper")) if write else store.ids()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert "new" not in store
+        assert add(store, Paper("new", "A new paper")).added == 1

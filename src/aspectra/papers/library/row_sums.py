@@ -24,6 +24,7 @@ import msgspec
 import xxhash
 
 from aspectra.base.errors import LibraryCorrupt
+from aspectra.papers.library.folder.interrupts import remembering
 
 __all__ = [
     "MARKED",
@@ -143,6 +144,7 @@ class _Total:
     def __init__(self) -> None:
         self._total = 0
 
+    @remembering
     def step(self, *row: Any) -> None:
         self._total ^= row_hash(*row)
 
@@ -153,6 +155,7 @@ class _Total:
 class _TotalOfTotals(_Total):
     """Exclusive or of sums."""
 
+    @remembering
     def step(self, *row: Any) -> None:
         self._total ^= row[0]
 
@@ -171,9 +174,12 @@ def _same_total(found: int | None, stored: int | None) -> int:
 
 def install(db: sqlite3.Connection) -> None:
     """Define the SQL functions that statements about sums use: ``row_hash``, ``sound``, totals."""
-    db.create_function("row_hash", -1, row_hash, deterministic=True)
-    db.create_function("sound", -1, _sound, deterministic=True)
-    db.create_function("same_total", 2, _same_total, deterministic=True)
+    for name, count, function in (
+        ("row_hash", -1, row_hash),
+        ("sound", -1, _sound),
+        ("same_total", 2, _same_total),
+    ):
+        db.create_function(name, count, remembering(function), deterministic=True)
     db.create_aggregate("row_total", -1, _Total)
     db.create_aggregate("sum_total", 1, _TotalOfTotals)
 

@@ -15,6 +15,7 @@ from aspectra.base.errors import AspectraError, LibraryBusy, LibraryCorrupt, Lib
 from aspectra.base.files import disk, make_folder
 from aspectra.base.hashing import digest_texts
 from aspectra.papers.library import row_sums
+from aspectra.papers.library.folder.interrupts import noted_error, noting, remembering
 from aspectra.papers.library.folder.lock import WriterLock, hold
 
 __all__ = [
@@ -48,8 +49,14 @@ _NO_ROOM = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 
 
 def translate(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> AspectraError:
-    """The error a person should see instead of SQLite's."""
+    """The error a person should see instead of SQLite's.
+
+    Raises:
+        BaseException: what was raised inside a function that SQLite called, such as Ctrl-C.
+    """
     text = str(error)
+    if "user-defined" in text and (raised := noted_error()) is not None:
+        raise raised
     code = getattr(error, "sqlite_errorcode", None)  # None for what Python itself found
     main = None if code is None else code & 0xFF
     if main == sqlite3.SQLITE_FULL or (main in _NO_ROOM and disk_is_full(path.parent)):
@@ -219,7 +226,7 @@ def problems(path: Path, *, quick: bool = False) -> list[str]:
             comparing SQLite's indexes with their tables.
     """
     try:
-        with contextlib.closing(connect(path, write=False)) as db:
+        with noting(), contextlib.closing(connect(path, write=False)) as db:
             found = [row[0] for row in db.execute(f"PRAGMA {'quick' if quick else 'integrity'}_check(20)")]
             orphans = db.execute("SELECT * FROM pragma_foreign_key_check LIMIT 20")
             found += [f"row {row} of {table} has no {parent}" for table, row, parent, _ in orphans]
@@ -227,6 +234,7 @@ def problems(path: Path, *, quick: bool = False) -> list[str]:
             if int(number) >= row_sums.SUMMED:
                 found += row_sums.problems(db, int(number), ("derived",) if quick else ())
     except FAULTS as error:
+        translate(error, path)
         found = [str(error)]
     return [one for one in found if one != "ok"]
 
@@ -244,7 +252,7 @@ class Reader:
 
     def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of a reading statement."""
-        with self._one:
+        with self._one, noting():
             return self.connection.execute(statement, values).fetchall()
 
 
@@ -271,7 +279,7 @@ def _open(path: Path, *, write: bool, at_rest: bool = False) -> tuple[sqlite3.Co
     try:
         if isinstance(connection, _AtRest) and os.access(path.parent, os.W_OK):
             connection.lock = hold(path.parent)
-        connection.create_function("digest", -1, _digest, deterministic=True)
+        connection.create_function("digest", -1, remembering(_digest), deterministic=True)
         row_sums.install(connection)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA mmap_size = 268435456")

@@ -17,6 +17,7 @@ from aspectra.base.errors import NoSuchPaper, SeveralPapers, UsageError
 from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.library import schema
 from aspectra.papers.library.folder.inside import refuse_links
+from aspectra.papers.library.folder.interrupts import noting
 from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.mutations import Writer
@@ -101,7 +102,7 @@ class Store:
             self.close()
             self._reader = schema.Reader(self.database)
             schema.writable(self._reader.connection, self.database)
-        with WriterLock(self.folder, purpose):
+        with WriterLock(self.folder, purpose), noting():
             connection = schema.connect(self.database, write=True)
             try:
                 if older := self.format < schema.FORMAT:
@@ -154,7 +155,8 @@ class Store:
             return
         connection = schema.connect(self.database, write=False)
         try:
-            yield from connection.execute(statement, values)
+            with noting():
+                yield from connection.execute(statement, values)
         except schema.FAULTS as error:
             raise schema.translate(error, self.database) from error
         finally:

@@ -1,0 +1,68 @@
+"""What is raised inside a function that SQLite calls, as Ctrl-C is; SQLite tells only that something was."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from functools import wraps
+from types import FrameType
+from typing import Any, TypeVar
+
+from aspectra.base.errors import LibraryCorrupt
+
+__all__ = ["noted_error", "noting", "remembering"]
+
+T = TypeVar("T")
+_NOTED = threading.local()
+_OF_CONTENT = (LibraryCorrupt, TypeError, ValueError, ArithmeticError)  # the values are not what was written
+
+
+def noted_error() -> BaseException | None:
+    """The error that was noted on this thread since it last entered :func:`noting`, once."""
+    error: BaseException | None = getattr(_NOTED, "error", None)
+    _NOTED.error = None
+    return error
+
+
+def remembering(function: Callable[..., T]) -> Callable[..., T]:
+    """A function for SQLite that notes an error that is not one of the values it is given."""
+
+    @wraps(function)
+    def called(*values: Any) -> T:
+        try:
+            return function(*values)
+        except _OF_CONTENT:
+            raise
+        except BaseException as error:
+            _NOTED.error = error
+            raise
+
+    return called
+
+
+@contextlib.contextmanager
+def noting() -> Iterator[None]:
+    """Note what the handler of Ctrl-C raises: it may do so before a function's own first line."""
+    before = signal.getsignal(signal.SIGINT)
+    main = threading.current_thread() is threading.main_thread()
+    if not main or not callable(before) or hasattr(before, "notes"):
+        yield
+        return
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        try:
+            before(number, frame)
+        except BaseException as error:
+            _NOTED.error = error
+            raise
+
+    handler.notes = True  # type: ignore[attr-defined]
+    _NOTED.error = None
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is handler:
+            signal.signal(signal.SIGINT, before)
