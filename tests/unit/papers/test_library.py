@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import signal
 import sqlite3
@@ -257,6 +259,20 @@ def test_second_writer_fails_at_once_naming_the_holder(library):
         pass
     assert "`index`" in error.value.why
     assert "process" in error.value.why
+
+
+@pytest.mark.parametrize("name", ["write", "ftruncate"])
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "no space"), KeyboardInterrupt()])
+def test_the_lock_is_free_after_a_full_disk_or_an_interrupt(library, monkeypatch, name, error):
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr(os, name, fails)
+    with contextlib.suppress(KeyboardInterrupt):
+        add(library, Paper("first", "Written, though who writes could not be said"))
+    monkeypatch.undo()
+    assert add(library, Paper("second", "Another paper")).added == 1
+    assert ("first" in library) == isinstance(error, OSError)
 
 
 def test_readers_never_wait_for_the_writer(library):

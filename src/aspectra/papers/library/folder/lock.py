@@ -123,39 +123,48 @@ class WriterLock:
                 why=error.strerror or str(error),
                 hint="check who owns the folder",
             ) from error
-        if not _take(descriptor):
-            os.lseek(descriptor, 0, os.SEEK_SET)
-            raw = os.read(descriptor, 4096)
+        try:
+            if not _take(descriptor):
+                os.lseek(descriptor, 0, os.SEEK_SET)
+                raise self._busy(os.read(descriptor, 4096))
+            note = {
+                "pid": os.getpid(),
+                "host": socket.gethostname(),
+                "purpose": self._purpose,
+                "since": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+            }
+            with contextlib.suppress(OSError):  # a full disk: it is only for the message of others
+                os.ftruncate(descriptor, 0)
+                os.lseek(descriptor, 0, os.SEEK_SET)
+                os.write(descriptor, json.dumps(note).encode())
+        except BaseException:
             os.close(descriptor)
-            try:
-                holder = json.loads(raw)
-                why = (
-                    f"process {holder['pid']} on {holder['host']} has been running "
-                    f"`{holder['purpose']}` since {holder['since']}"
-                )
-            except (ValueError, KeyError, TypeError):
-                why = "another process holds its lock"
-            raise LibraryBusy(
-                f"the library at {self._path.parent} is being written by another writer",
-                why=why,
-                hint="wait until it has finished; searching works meanwhile",
-            )
-        note = {
-            "pid": os.getpid(),
-            "host": socket.gethostname(),
-            "purpose": self._purpose,
-            "since": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
-        }
-        os.ftruncate(descriptor, 0)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        os.write(descriptor, json.dumps(note).encode())
+            raise
         self._descriptor = descriptor
         return self
+
+    def _busy(self, note: bytes) -> LibraryBusy:
+        try:
+            holder = json.loads(note)
+            why = (
+                f"process {holder['pid']} on {holder['host']} has been running "
+                f"`{holder['purpose']}` since {holder['since']}"
+            )
+        except (ValueError, KeyError, TypeError):
+            why = "another process holds its lock"
+        return LibraryBusy(
+            f"the library at {self._path.parent} is being written by another writer",
+            why=why,
+            hint="wait until it has finished; searching works meanwhile",
+        )
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._descriptor is not None:
-            os.ftruncate(self._descriptor, 0)
-            os.close(self._descriptor)
-            self._descriptor = None
+            descriptor, self._descriptor = self._descriptor, None
+            try:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(descriptor, 0)
+            finally:
+                os.close(descriptor)
