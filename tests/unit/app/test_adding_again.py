@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import pytest
 
 import aspectra
@@ -94,3 +97,15 @@ def test_papers_keep_their_file_when_it_cannot_be_read_to_its_end(
     (report,) = library.add(tmp_path / name)
     assert report.error is not None
     assert [one.name for one in library.works.flow().origins] == [f"{source} files"]
+
+
+@pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="names of files are UTF-8 there")
+def test_a_file_whose_name_is_not_utf8_is_added_and_hinders_no_other(library, tmp_path):
+    folder = tmp_path / "old"
+    folder.mkdir()
+    for name, text in ((b"a.ris", RIS), (b"b\xe9.bib", BIB), (b"c\xe9.ris", ""), (b"z.ris", RIS)):
+        (folder / os.fsdecode(name)).write_text(text.replace("owl", name[:1].decode()), "utf-8")
+    assert [report.added for report in library.add(folder)] == [1, 1, 0, 1]
+    assert {*library.store.ids()} == {"a", "b", "z"}
+    (origin,) = library.store.marks.origins(["b"])["b"]
+    assert origin.file.endswith("b\\udce9.bib")

@@ -152,7 +152,7 @@ class Adding:
     def _failed(self, report: FileReport, error: BadInput) -> None:
         """Report a file that could not be read, and store the remark for ``status --skips``."""
         report.error = error
-        remark = Remark("file", _reason(error, report.path))
+        remark = Remark("file", _storable(_reason(error, report.path)))
         report.remarks.append(remark)
         report.skipped += 1
         if os.path.lexists(report.path):  # nothing is stored of a mistyped name
@@ -237,4 +237,9 @@ def _reason(error: BadInput, path: Path) -> str:
 
 
 def _absolute(path: Path) -> str:
-    return str(Path(os.path.abspath(path)))
+    return _storable(os.path.abspath(path))
+
+
+def _storable(text: str) -> str:
+    """The text with what UTF-8 cannot hold escaped, as in names of files that are not UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
