@@ -275,6 +275,13 @@ def test_the_lock_is_free_after_a_full_disk_or_an_interrupt(library, monkeypatch
     assert ("first" in library) == isinstance(error, OSError)
 
 
+def test_text_that_is_not_utf8_is_refused_in_words(library):
+    with pytest.raises(UsageError, match="is not UTF-8"):
+        library.resolve("caf\udce9")
+    with pytest.raises(UsageError, match="not UTF-8"), library.writing("note") as writer:
+        writer.marks.tag(["caf\udce9"], ["a"])
+
+
 def test_readers_never_wait_for_the_writer(library):
     with library.writing("add") as writer:
         writer.add([Paper("new", "New")])

@@ -34,7 +34,7 @@ __all__ = [
 # The number of the newest migration, see `migrations`; an older version refuses a newer library.
 FORMAT = 5
 # Damaged text is no error of SQLite's, but of whoever decodes it: rows, and messages that quote the schema.
-FAULTS = (sqlite3.Error, UnicodeDecodeError)
+FAULTS = (sqlite3.Error, UnicodeError)
 _FULL = "free some space, then run the same command again"
 _RESTORE = (
     "aspectra doctor --verify names the damage; aspectra restore FILE brings back a backup, or make a new "
@@ -48,7 +48,7 @@ _LEAST_SPACE = 1 << 16  # bytes; SQLite's shared memory takes half of it
 _NO_ROOM = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 
 
-def translate(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> AspectraError:
+def translate(error: sqlite3.Error | UnicodeError, path: Path) -> AspectraError:
     """The error a person should see instead of SQLite's.
 
     Raises:
@@ -57,6 +57,9 @@ def translate(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> Aspectra
     text = str(error)
     if "user-defined" in text and (raised := noted_error()) is not None:
         raise raised
+    if isinstance(error, UnicodeEncodeError):
+        shown = error.object[:80].encode("ascii", "backslashreplace").decode()
+        return UsageError(f"'{shown}' is not UTF-8", why="a library holds nothing else", hint="type it anew")
     code = getattr(error, "sqlite_errorcode", None)  # None for what Python itself found
     main = None if code is None else code & 0xFF
     if main == sqlite3.SQLITE_FULL or (main in _NO_ROOM and disk_is_full(path.parent)):

@@ -114,7 +114,7 @@ class Store:
                 writer = Writer(connection, regroup=older)
                 yield writer
                 writer.link()
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeEncodeError) as error:
                 raise schema.translate(error, self.database) from error
             finally:
                 with contextlib.suppress(sqlite3.Error):
