@@ -88,9 +88,9 @@ def test_a_plan_can_be_edited_and_run(indexed, home):
         ({"auth+": 1.0}, 7, "refuses the key"),
         ({"quota+": 1.0}, 5, "quota"),
         ({"missing-model+": 1.0}, 7, "no such model"),
-        ({"blank+": 1.0}, 0, "degraded"),
-        ({"refusal+": 1.0}, 0, "degraded"),
-        ({"json+": 1.0}, 0, "degraded"),
+        ({"blank+": 1.0}, 7, "degraded"),
+        ({"refusal+": 1.0}, 7, "first-stage order, nothing was judged"),
+        ({"json+": 1.0}, 7, "that are no JSON object"),
     ],
 )
 def test_whatever_the_endpoint_does_the_first_order_is_printed(indexed, faults, exit_code, said):

@@ -75,6 +75,13 @@ class Step:
         """The spelling without options."""
         return self.step.partition("(")[0]
 
+    @property
+    def failed(self) -> ModelError | None:
+        """The error that ended this step's questions or left all of them unanswered, or None."""
+        if self.stopped is None and self.tally.questions and self.tally.unanswered == self.tally.questions:
+            return self.error or ModelError("no answer could be read")
+        return self.stopped
+
     def to_dict(self) -> dict[str, Any]:
         """JSON form; what is 0 or empty is left out."""
         tally, cost = self.tally, self.tally.cost
@@ -99,11 +106,15 @@ class Step:
         tally, out = self.tally, []
         if tally.simulated:
             out.append(f"{self.name}: simulated, no language model was asked")
+        last = self.stopped or self.error
+        reason = "" if last is None else last.what + (f" ({last.why})" if last.why else "")
         if self.stopped is not None:
-            reason = self.stopped.what + (f" ({self.stopped.why})" if self.stopped.why else "")
             out.append(f"{self.name} stopped: {reason}; the order before it stands")
+        elif self.failed is not None:
+            kept = "first-stage order, nothing was judged" if self.name == "rerank" else "nothing was changed"
+            share = f"none of {tally.questions} questions was answered"
+            out.append(f"{self.name} is degraded: {kept}; {share}" + (reason and f"; last: {reason}"))
         elif tally.degraded:
             share = f"{tally.repairs} of {tally.questions} answers were missing or had to be repaired"
-            last = f"; last: {self.error.what}" if self.error else ""
-            out.append(f"{self.name} is degraded: {share}{last}")
+            out.append(f"{self.name} is degraded: {share}" + (reason and f"; last: {reason}"))
         return out

@@ -187,6 +187,34 @@ def test_words_of_the_endpoint_are_one_short_clean_line():
     assert len(found.why) < 250
     assert "oops" not in str(refused(401, {"message": "oops"}))
 
+    assert "not for your plan" in str(refused(403, {"message": "not for your plan"}))
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ({"code": "rate_limit_daily", "message": "the free calls of today are used up"}, QuotaSpent),
+        ({"error": "insufficient credit"}, QuotaSpent),
+        ({"error": {"message": "Invalid API key", "type": "x"}}, KeyRefused),
+        ({"error": {"message": "slow down", "code": "429"}}, Transient),
+        ({"error": {"type": "invalid_request_error", "message": "no"}}, BadRequest),
+        ({"detail": "something broke"}, Transient),
+    ],
+)
+def test_an_error_under_status_200_is_of_its_own_kind(body, kind):
+    with pytest.raises(ModelError) as caught:
+        read(json.dumps(body).encode())
+    assert type(caught.value) is kind
+    assert not caught.value.billable
+    said = body.get("message") or body.get("detail") or "insufficient"
+    assert kind is not QuotaSpent or said in caught.value.why
+
+
+def test_a_validation_error_with_status_500_is_not_asked_again():
+    assert (
+        type(refused(500, {"message": "[{'loc': ('body', 'n'), 'msg': 'Input should be 1'}]"})) is BadRequest
+    )
+
 
 def test_retry_after():
     date = email.utils.formatdate(1_000_030, usegmt=True)

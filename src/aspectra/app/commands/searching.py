@@ -244,9 +244,9 @@ def _answer(
             if listed and warning.startswith(NOT_APPLIED):
                 continue
             session.screen.warn(session.spell_out(warning))
-    stopped = next((step.stopped for step in ranking.steps if step.stopped is not None), None)
-    if stopped is not None:  # the order before it was shown, and what was paid for is in the journal
-        raise typer.Exit(stopped.exit_code)
+    failed = next((step.failed for step in ranking.steps if step.failed is not None), None)
+    if failed is not None:  # the order before it was shown, and what was paid for is in the journal
+        raise typer.Exit(failed.exit_code)
     if not len(ranking) and result.fail_empty:
         raise typer.Exit(_EMPTY)
     if ranking.warnings and result.strict:

@@ -48,6 +48,13 @@ _TOO_LONG = re.compile(
     r"|context (length|size|window)[^.]{0,40}exceed",
     re.I,
 )
+_MEANT = {  # of an error under status 200 without a status of its own
+    401: re.compile(r"api.?key|authenti|unauthori[sz]ed", re.I),
+    402: re.compile(r"insufficient|quota|credit|billing|daily|spend|usage.limit", re.I),
+    429: re.compile(r"rate.?limit|too.many|overload", re.I),
+    400: re.compile(r"invalid.request|unsupported", re.I),
+}
+_INVALID = re.compile(r"validation error|\bloc\b.*\bmsg\b")
 _OPTIONS = {
     "temperature": re.compile(r"\btemperature\b", re.I),
     "seed": re.compile(r"\bseed\b", re.I),
@@ -126,8 +133,7 @@ def read_reply(raw: bytes, *, host: str, seconds: float, clean: Clean) -> Reply:
     if not isinstance(body, dict):
         # The text itself is not repeated: it may hold anything, and is often a web page.
         raise _malformed(host, f"{len(raw)} bytes that are no JSON object")
-    if body.get("error") and not body.get("choices"):
-        status = _inner_code(body["error"])
+    if (status := inner_status(200, raw)) != 200:
         raise failure(status, {}, raw, host=host, clean=clean)
     usage = _usage(body.get("usage"))
     try:
@@ -178,10 +184,9 @@ def failure(
     why = f"status {status}" + (f": {said}" if said else "")
     wait = retry_after(headers.get("retry-after", ""), now)
     if status in {401, 403}:
-        # The words are left out: they like to repeat the key.
         return KeyRefused(
             f"the endpoint at {host} refuses the key",
-            why=f"status {status}",
+            why=f"status {status}" if status == 401 else why,  # words of a 401 like to repeat the key
             hint="check the key in the environment, and that it may use this model",
             status=status,
         )
@@ -205,7 +210,7 @@ def failure(
         )
     if status == 400 and _FILTERED.search(marks):
         return Refused(f"a filter at {host} declines the request", why=why, status=status)
-    if status in _TRANSIENT or status >= 500:
+    if status in _TRANSIENT or (status >= 500 and status != 501 and not _INVALID.search(said)):
         return Transient(
             f"the endpoint at {host} is not available",
             why=why,
@@ -269,11 +274,15 @@ def refused_option(status: int, raw: bytes, sent: Mapping[str, Any]) -> tuple[st
 
 def inner_status(status: int, raw: bytes) -> int:
     """The status that a body's own error states, where it came with status 200."""
-    if status != 200 or b'"error"' not in raw:
+    body = None if status != 200 or b'"choices"' in raw else _parsed(raw)
+    error = _error_in(body) if isinstance(body, dict) and not body.get("choices") else None
+    if error is None:
         return status
-    body = _parsed(raw)
-    found = isinstance(body, dict) and body.get("error") and not body.get("choices")
-    return _inner_code(body["error"]) if found else status
+    code = str(error.get("code") if isinstance(error, dict) else "")
+    if re.fullmatch(r"[45]\d\d", code):
+        return int(code)
+    said = " ".join(_said(raw, str))
+    return next((meant for meant, words in _MEANT.items() if words.search(said)), 500)
 
 
 def retry_after(value: str, now: float) -> float | None:
@@ -321,15 +330,15 @@ def _malformed(host: str, why: str, usage: Usage | None = None) -> Malformed:
     )
 
 
-def _inner_code(error: Any) -> int:
-    code = error.get("code") if isinstance(error, dict) else None
-    return code if type(code) is int and 400 <= code <= 599 else 500
+def _error_in(body: dict[str, Any]) -> Any:
+    """The error that a body states, under ``error`` or at its top; None if it states none."""
+    return body.get("error") or (body if isinstance(body.get("message") or body.get("detail"), str) else None)
 
 
 def _said(raw: bytes, clean: Clean, most: int = 200) -> tuple[str, str]:
     """(The server's own words: one line, at most so many characters, no key; its code and type.)"""
     body = _parsed(raw)
-    error = body.get("error", body) if isinstance(body, dict) else {}
+    error = body.get("error") or body if isinstance(body, dict) else {}
     if isinstance(error, str):  # Ollama's own form
         return _line(clean(error), most), ""
     if not isinstance(error, dict):
