@@ -57,7 +57,7 @@ class Rig:
         )
         self.model = wrap_model(self.client, self.settings)
         if draw is not None:
-            self.model._asked._draw = draw
+            self.model.journal.inner._draw = draw
 
     async def outcome(self, request):
         try:
