@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 import benchmark_fixtures as made_up
 from aspectra.app.main import main
+from aspectra.base.errors import UsageError
 from aspectra.lab.studies import paper_tables
 from aspectra.lab.studies.file import read_study_file
 from aspectra.lab.studies.needs import Need, lacking
@@ -151,6 +153,54 @@ def test_a_row_says_what_its_model_was_shown_only_in_part(monkeypatch):
     row = SimpleNamespace(paper="000", table="1")
     assert _ran([outcome], {(): row}, notes) == "run here; texts cut [1]"
     assert notes.lines[-1] == "the model was shown 7 texts only in part"
+
+
+def test_a_row_says_own_prompt_until_it_has_its_file(tiny, capsys):
+    tiny.write_text(
+        TINY.replace('number = "000"', 'number = "000"\nown_prompts = ["gpt-4o [pw]"]', 1), "utf-8"
+    )
+    mine = tiny.parent / "prompts" / "gpt-4o--pw-" / "yes-no.toml"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    assert run(tiny, "--prompts", str(mine.parents[1])) == 0
+    assert "own prompt" not in capsys.readouterr().out
+    assert run(tiny) == 0
+    said = capsys.readouterr().out
+    assert "; own prompt" in said
+    assert "own prompt: its model was tuned on another prompt" in said
+    assert main(["bench", "run", "beir=x", "--prompts", "x"]) == 2
+
+
+PART = "GPT-5-2-agents--twitter"
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "row", "given"),
+    [
+        ("infosearch", ["listwise"], "RankZephyr-v1, listwise", ["prompt_file", "listwise.toml"]),
+        ("infosearch", ["FollowIR--pointwise/yes-no"], "FollowIR, pointwise", ["FollowIR--pointwise/yes"]),
+        ("litsearch", ["listwise"], "GPT-4o one-hop (w/ GritLM)", ["listwise.toml"]),
+        ("scifullbench", ["method", "write_all"], "GPT-4o-Mini-2024-0718 + TE3-Small", ["prompts="]),
+        ("obliq", [f"{PART}/hop", f"{PART}/read"], "GPT-5.2 Multi-Hop Agent", [f"{PART}/hop", "read_p"]),
+        ("exploration", ["pairwise"], "gpt-4o [prp]", ["pairwise(prompt_file="]),
+    ],
+)  # fmt: skip
+def test_prompt_files_go_to_their_rows(tmp_path, name, files, row, given):
+    for file in files:
+        (tmp_path / "prompts" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "prompts" / f"{file}.toml").write_text("mine")
+    path = Path(__file__).parents[2] / "studies" / "papers" / f"{name}.toml"
+    found = read_study_file(path, tmp_path, prompts=tmp_path / "prompts")
+    stages = [str(r.stages) for s in found.parts.values() for r in s.recipes if r.name == row]
+    assert all(text in stages[0] for text in given)
+    assert sum(str(tmp_path) in one for one in stages) == (1 if "obliq" in name else len(stages))
+    others = read_study_file(path, tmp_path).parts
+    assert {r.name for s in others.values() for r in s.recipes} == {
+        r.name for s in found.parts.values() for r in s.recipes
+    }
+    (tmp_path / "prompts" / "owl.toml").write_text("mine")
+    with pytest.raises(UsageError, match="owl"):
+        read_study_file(path, tmp_path, prompts=tmp_path / "prompts")
 
 
 def test_a_study_of_no_paper_whose_data_are_absent_is_an_error(tiny, capsys):

@@ -162,6 +162,7 @@ def run(
         Path | None, choice("Library of other papers, for a study that needs one.", metavar="DIR")
     ] = None,
     part: Annotated[list[str] | None, choice("Only this part of a study; again for more.")] = None,
+    prompts: Annotated[Path | None, choice("Prompt files for a study's rows.", metavar="DIR")] = None,
 ) -> None:
     """Rank and score benchmarks with recipes.
 
@@ -182,9 +183,9 @@ def run(
             raise UsageError(
                 "a study file says what is run and how", hint=f"aspectra bench run {benchmarks[0]} --data DIR"
             )
-        _run_file(session, Path(benchmarks[0]), data, among, out, libraries, part or [], format)
+        _run_file(session, Path(benchmarks[0]), data, among, out, libraries, part or [], format, prompts)
         return
-    for name, value in (("data", data), ("among", among), ("part", part)):
+    for name, value in (("data", data), ("among", among), ("part", part), ("prompts", prompts)):
         if value:
             raise UsageError(f"--{name} is for study files", hint="aspectra bench run FILE.toml --data DIR")
     if no_encoder and encoder:
@@ -233,6 +234,7 @@ def _run_file(
     libraries: Path | None,
     parts: list[str],
     format_: str,
+    prompts: Path | None,
 ) -> None:
     """``bench run`` on a study file."""
     from aspectra.app.output.experiments import library_home
@@ -244,7 +246,7 @@ def _run_file(
             "the folder of the data sets is not named", hint=f"aspectra bench run {path} --data DIR"
         )
     folder = out or Path("experiments") / path.stem
-    file = read_study_file(path, data, among, folder)
+    file = read_study_file(path, data, among, folder, prompts)
     with language_models(session) as answering, session.progress() as shown:
         place = libraries or library_home()
         page = run_study_file(file, folder, place, only=parts, progress=shown, answering=answering)

@@ -44,6 +44,7 @@ from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.values import Value
 from aspectra.lab.experiments.study import Study
+from aspectra.lab.studies.prompts import with_prompts
 from aspectra.search.recipe import Recipe
 
 __all__ = ["Column", "Paper", "StudyFile", "TableSpec", "read_study_file"]
@@ -119,11 +120,13 @@ class Paper(Value, frozen=True):
         number: of its published numbers.
         names: a system as printed (with its setup behind a comma) -> name of the recipe, where they differ.
         others: a system as printed -> why no recipe stands for it: people, another search engine ...
+        own_prompts: recipes whose model was tuned on a prompt of its own: they say so until they have a file.
     """
 
     number: str
     names: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each value
     others: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each value
+    own_prompts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,11 @@ class StudyFile:
 
 
 def read_study_file(
-    path: Path, data: Path, library: Path | None = None, parts_in: Path = Path()
+    path: Path,
+    data: Path,
+    library: Path | None = None,
+    parts_in: Path = Path(),
+    prompts: Path | None = None,
 ) -> StudyFile:
     """A study file with its places filled in.
 
@@ -160,6 +167,7 @@ def read_study_file(
         data: folder of the data sets.
         library: a library of other papers; None leaves out the parts that need one.
         parts_in: the folder that the parts will be run in.
+        prompts: a folder of prompt files, see :mod:`aspectra.lab.studies.prompts`.
 
     Raises:
         BadInput: the file cannot be read. UsageError: a field is unknown or has a value that it cannot have.
@@ -185,6 +193,8 @@ def read_study_file(
         recipes = [*common.get("recipes", ()), *table.get("recipes", ())]
         fields["recipes"] = [_recipe(one) for one in _expanded(recipes)]
         parts[name] = Study.from_dict(fields)
+    if prompts is not None:
+        parts = with_prompts(parts, prompts)
     tables = tuple(TableSpec.from_dict(_with_columns(table)) for table in _expanded(given.pop("tables", [])))
     if unknown := {name for table in tables for name in table.parts} - {*parts, *absent}:
         raise UsageError(f"{path}: no part is called {min(unknown)!r}", why="parts: " + ", ".join(parts))

@@ -21,6 +21,7 @@ __all__ = ["Ran", "check_paper_table", "paper_tables"]
 
 _MEAN = "mean of "
 _PAIR = "pair"
+_OWN_PROMPT = "own prompt"
 # Measure, mode, judgements, labels.
 _Column = tuple[str, str, str, tuple[tuple[str, str], ...]]
 
@@ -100,13 +101,15 @@ def _table(value: str, printed: Sequence[Published], spec: TableSpec, paper: Pap
     for label, own in by_system.items():
         name = paper.names.get(label, label)
         status, outcomes = _status(label, name, value, spec, paper, ran, notes)
+        own_prompt = f"; {_OWN_PROMPT}" if name in paper.own_prompts and not _has_prompt(name, ran) else ""
         for place, column in enumerate(columns, start=2):
             if own.get(column) is not None and own[column].doubt:
                 marks[len(rows), place] = "?"
-        rows.append((label, status, *(_printed(own.get(column)) for column in columns)))
+        told = status if outcomes else status + own_prompt
+        rows.append((label, told, *(_printed(own.get(column)) for column in columns)))
         if outcomes:
             values = [_measured(column, own.get(column), outcomes, spec) for column in columns]
-            rows.append((label, _ran(outcomes, own, notes), *values))
+            rows.append((label, _ran(outcomes, own, notes) + own_prompt, *values))
     means = {_column(one): one for one in printed}
     family = printed[0].benchmark
     for name in spec.rows:
@@ -123,6 +126,10 @@ def _table(value: str, printed: Sequence[Published], spec: TableSpec, paper: Pap
     doubts = {one.doubt for one in printed if one.doubt}
     below = [f"[{number}] {line}" for number, line in enumerate(notes.lines, start=1)]
     below += [f"?: a printed number that is doubtful: {'; '.join(sorted(doubts))}"] if doubts else []
+    if any(_OWN_PROMPT in str(row[1]) for row in rows):
+        below.append(
+            f"{_OWN_PROMPT}: its model was tuned on another prompt than ours; --prompts FOLDER gives it"
+        )
     below += [*spec.notes, "measures x100 except ranks, distances and percents"]
     header = ("system", "", *_headings(columns))
     return Table(title, header, tuple(rows), tuple(below), _decimals(printed), marks=marks)
@@ -182,6 +189,12 @@ def _status(
         model = f" and model {notes.mark(first.model)}" if first.model else ""
         return f"needs {first.kind} {notes.mark(first.text)}{model}", []
     return f"not run {notes.mark('left out by --part')}", []
+
+
+def _has_prompt(name: str, ran: Ran) -> bool:
+    """Whether the recipe of a row has a prompt file."""
+    recipes = [recipe for study in ran.studies.values() for recipe in study.recipes if recipe.name == name]
+    return any("prompt_file=" in stage for recipe in recipes for stage in recipe.stages)
 
 
 def _ran(outcomes: Sequence[Outcome], own: Mapping[_Column, Published], notes: _Notes) -> str:

@@ -1,0 +1,81 @@
+"""Prompt files of the user's own, given to the rows of a study."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from aspectra.base.errors import UsageError
+from aspectra.base.spelling import file_name, read_member, spell
+from aspectra.base.values import replace as changed
+from aspectra.lab.experiments.study import Study
+from aspectra.search.rerank.method import Method
+from aspectra.search.stages.protocol import STAGES
+
+__all__ = ["with_prompts"]
+
+# Stage -> its options that are files, and which of our prompts they stand for.
+_OPTIONS = {"rewrite": {"prompt_file": "rewrite"}, "agent": {"hop_prompt": "hop", "read_prompt": "read"}}
+_WRITTEN = ("research_question", "method", "experiment", "overview", "write_all")
+
+
+def with_prompts(parts: dict[str, Study], folder: Path) -> dict[str, Study]:
+    """The parts of a study with the prompt files of a folder.
+
+    A file is called as the prompt of ours that it stands for: ``listwise.toml``, ``hop.toml``. It is looked
+    for in ``PART/`` or ``ROW/`` of the folder (``-`` for all but letters and digits), then in the folder.
+
+    Raises:
+        UsageError: the folder has no prompt file, or one that no row uses.
+    """
+    unused = set(folder.rglob("*.toml"))
+    if not unused:
+        raise UsageError(
+            f"{folder} holds no prompt files", hint="FOLDER/ROW/listwise.toml, see docs/benchmarks.md"
+        )
+    out = {}
+    for part, study in parts.items():
+        recipes = []
+        for recipe in study.recipes:
+            places = [folder / file_name(part), folder / file_name(recipe.name), folder]
+            steps = [_step(step, places, unused) for step in recipe.steps]
+            recipes.append(changed(recipe, steps=tuple(steps)))
+        out[part] = changed(study, recipes=tuple(recipes))
+    if unused:
+        raise UsageError(
+            f"no row of the study uses the prompt file {min(unused)}",
+            why="files are called as the judge or stage (listwise, yes-no, rewrite, hop, read, method ...), "
+            "folders as a part or a row",
+            hint="docs/benchmarks.md lists both",
+        )
+    return out
+
+
+def _step(step: Any, places: list[Path], unused: set[Path]) -> Any:
+    if not isinstance(step, str) or step.partition("(")[0] not in ("rerank", "write", *_OPTIONS):
+        return step
+
+    def file(name: str) -> str:
+        found = next((at / f"{name}.toml" for at in places if (at / f"{name}.toml").is_file()), None)
+        unused.discard(found or Path())
+        return str(found.absolute()) if found else ""
+
+    stage = read_member(STAGES.get, step, "stage")
+    if stage.name == "rerank":
+        method = Method.parse(stage.method)
+        judge: Any = method.judge
+        if hasattr(judge, "prompt_file") and (path := file(judge.name)):
+            judge = replace(judge, prompt_file=path)
+            stage = replace(stage, method=str(replace(method, judge=judge)))
+    elif stage.name == "write":
+        folder = next(
+            (at for at in places if any((at / f"{name}.toml").is_file() for name in _WRITTEN)), None
+        )
+        if folder is not None:
+            unused.difference_update(folder / f"{name}.toml" for name in _WRITTEN)
+            stage = replace(stage, prompts=str(folder.absolute()))
+    else:
+        options = {option: file(name) for option, name in _OPTIONS[stage.name].items()}
+        stage = replace(stage, **{option: path for option, path in options.items() if path})
+    return spell(stage)
