@@ -90,7 +90,7 @@ def test_print_config(tmp_path, capsys, monkeypatch):
     assert main(["mcp", "--print-config", "--library", str(tmp_path / "a.lib")]) == 0
     out = capsys.readouterr().out
     entry = json.loads(out)["mcpServers"]["aspectra"]
-    assert entry["args"] == ["-m", "aspectra", "mcp", "--library", str(tmp_path / "a.lib")]
+    assert entry["args"] == ["-P", "-m", "aspectra", "mcp", "--library", str(tmp_path / "a.lib")]
     assert json.loads(out)["servers"]["aspectra"] == {"type": "stdio", **entry}
     assert "secret" not in out
 
@@ -99,8 +99,8 @@ def test_a_projects_libraries_are_printed_as_they_are_now(tmp_path, capsys, monk
     _listed(tmp_path / "project", '[libraries]\nown = "own.lib"\n', monkeypatch)
     assert main(["mcp", "--print-config"]) == 0
     given = json.loads(capsys.readouterr().out)["mcpServers"]["aspectra"]["args"]
-    assert main([*given[2:], "--print-config"]) == 0  # it reads what it printed
-    assert given[3:] == ["--set", f'libraries={{ "own" = "{tmp_path / "project" / "own.lib"}" }}']
+    assert main([*given[3:], "--print-config"]) == 0  # it reads what it printed
+    assert given[4:] == ["--set", f'libraries={{ "own" = "{tmp_path / "project" / "own.lib"}" }}']
 
 
 def _fresh(code):

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from aspectra.base.version import OURSELVES
+
 __all__ = ["merge_later", "yield_to_others"]
 
 _NICE = 10
@@ -18,7 +20,7 @@ def merge_later(library: Path) -> bool:
 
     It takes the processor when nobody else does, ends by itself, and writes nothing to the terminal.
     """
-    command = [sys.executable, "-m", "aspectra", "--library", os.path.abspath(library), "index", "--merge"]
+    command = [sys.executable, *OURSELVES, "--library", os.path.abspath(library), "index", "--merge"]
     flags = getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0) | getattr(subprocess, "CREATE_NO_WINDOW", 0)
     try:
         subprocess.Popen(  # noqa: S603 - this program itself

@@ -68,9 +68,11 @@ def _downloaded(folder: Path) -> Path:
     if importlib.util.find_spec("pip") is None and (uv := shutil.which("uv")):
         command = [uv, "pip", *options, "--python", sys.executable]
     else:
-        command = [_python_with_pip(folder), "-m", "pip", "--disable-pip-version-check", *options]
+        command = [_python_with_pip(folder), "-P", "-m", "pip", "--disable-pip-version-check", *options]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)  # noqa: S603
+        done = subprocess.run(  # noqa: S603 - in a folder of ours: uv reads settings in the current one
+            command, capture_output=True, text=True, timeout=_PATIENCE, check=False, cwd=folder
+        )
     except subprocess.TimeoutExpired as error:
         raise AspectraError(
             "the weights cannot be downloaded", why=f"no end after {_PATIENCE} seconds", hint=_BY_HAND

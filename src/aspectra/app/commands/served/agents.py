@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import option
 from aspectra.base.errors import needs_extra
+from aspectra.base.version import OURSELVES
 
 if TYPE_CHECKING:
     from aspectra.app.surfaces.mcp.libraries import Libraries
@@ -78,7 +79,7 @@ def _folders(session: Session) -> dict[str, Path]:
 
 def _clients(session: Session, folders: dict[str, Path]) -> dict[str, Any]:
     """The entries that clients read, the same whatever folder they start the command in."""
-    given = ["-m", "aspectra", "mcp"]
+    given = [*OURSELVES, "mcp"]
     if session.options.config is not None:
         given += ["--config", str(session.options.config.resolve())]
     elif session.settings.libraries and session.config.claimed("libraries"):

@@ -19,6 +19,7 @@ from typing import Any, Literal
 from aspectra.app.terminal.progress import PROGRAM_READS
 from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import AspectraError, NoSuchThing, Overloaded, UsageError
+from aspectra.base.version import OURSELVES
 
 __all__ = ["Job", "Jobs", "plain_name"]
 
@@ -213,7 +214,7 @@ class Jobs:
     async def _work(self, job: Job, arguments: Sequence[str]) -> None:
         """Run the command; its document is the result, its messages are progress and errors."""
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "aspectra", *self._flags, *arguments),
+            *(sys.executable, *OURSELVES, *self._flags, *arguments),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
