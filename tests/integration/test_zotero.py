@@ -16,6 +16,7 @@ from aspectra.base.errors import AspectraError, BadInput, UsageError
 from aspectra.papers.library.marks.values import Item, Note
 from aspectra.papers.library.store import Store
 from aspectra.papers.sources.zotero.database import ZoteroDatabase
+from hot_journal import plant
 from pdf_maker import make_pdf
 from zotero_library import COLLECTIONS, SMALL, made_items, write_database
 from zotero_server import ZoteroServer
@@ -313,6 +314,16 @@ def test_what_is_no_zotero_database_is_refused(library, tmp_path):
     write_database(tmp_path / "zotero.sqlite", SMALL)
     with pytest.raises(BadInput, match="there is no group"):
         follow(library, ZoteroDatabase(tmp_path / "zotero.sqlite", "Nobody"))
+
+
+def test_a_database_that_brings_a_rollback_journal_is_refused_and_no_file_is_deleted(library, tmp_path):
+    path, victim = write_database(tmp_path / "zotero.sqlite", SMALL), tmp_path / "thesis.docx"
+    victim.write_text("three years of work", "utf-8")
+    plant(path, victim)
+    with pytest.raises(BadInput, match="rollback journal") as caught:
+        follow(library, ZoteroDatabase(path))
+    assert "start Zotero" in caught.value.hint
+    assert victim.exists()
 
 
 def test_attached_pdfs_bring_their_text_and_the_item_its_metadata(library, tmp_path):

@@ -16,7 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["Disk", "disk", "make_folder", "using", "write_durably"]
+from aspectra.base.errors import AspectraError
+
+__all__ = ["Disk", "disk", "make_folder", "refuse_journal", "using", "write_durably"]
 
 
 # Of file systems without hard links, with too many of a file already, or that forbid them.
@@ -156,3 +158,27 @@ def write_durably(path: Path, content: bytes | str) -> None:
             disk().remove(part)
         raise
     disk().sync_folder(path.parent)
+
+
+def refuse_journal(database: Path, kind: type[AspectraError], hint: str) -> None:
+    """Refuse an SQLite database that brings a rollback journal, before SQLite sees it.
+
+    SQLite undoes the changes that such a journal lists as soon as anything is read, and then deletes the file
+    that the journal names as its super-journal: any file of the user. Our own databases have none.
+
+    Args:
+        database: its path; the journal of a link lies beside the file itself.
+        kind: of the error.
+        hint: what to do next.
+
+    Raises:
+        AspectraError: of that kind.
+    """
+    journal = Path(f"{os.path.realpath(database)}-journal")
+    with contextlib.suppress(OSError):  # there is none
+        if journal.lstat().st_size and database.stat().st_size:  # SQLite reads no other
+            raise kind(
+                f"{database} has a rollback journal",
+                why=f"opening it would change it, and may delete any file that {journal.name} names",
+                hint=hint,
+            )

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from aspectra.base.errors import AspectraError
+from aspectra.base.files import refuse_journal
 from aspectra.base.hashing import digest_texts
 from aspectra.llm.chat import Reply, Usage
 
@@ -116,6 +117,7 @@ class JournalFile:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            refuse_journal(path, JournalBroken, "move that file away, or name another journal")
             self._writer = self._connect()
             self._prepare()
             self._reader = self._connect()

@@ -20,6 +20,7 @@ from aspectra.llm.failures import Transient
 from aspectra.llm.journal import Journal, acceptable
 from aspectra.llm.journal_file import JournalBroken, JournalFailed, JournalFile, Record
 from aspectra.llm.scripted import Scripted
+from hot_journal import plant
 
 
 def ask(text="q", **more):
@@ -420,3 +421,12 @@ def test_what_an_ended_loop_left_is_written_on_closing(path):
     assert again.counts()["accepted"] == 1
     again.close()
     loop.close()
+
+
+def test_a_rollback_journal_beside_the_file_is_refused_and_no_file_is_deleted(tmp_path):
+    JournalFile(tmp_path / "calls.db").close()
+    (tmp_path / "thesis.docx").write_text("three years of work", "utf-8")
+    plant(tmp_path / "calls.db", tmp_path / "thesis.docx")
+    with pytest.raises(JournalBroken, match="rollback journal"):
+        JournalFile(tmp_path / "calls.db")
+    assert (tmp_path / "thesis.docx").exists()

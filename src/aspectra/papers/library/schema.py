@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import AspectraError, LibraryBusy, LibraryCorrupt, LibraryNotFound, UsageError
-from aspectra.base.files import disk, make_folder
+from aspectra.base.files import disk, make_folder, refuse_journal
 from aspectra.base.hashing import digest_texts
 from aspectra.papers.library import row_sums
 from aspectra.papers.library.folder.interrupts import noted_error, noting, remembering
@@ -44,6 +44,7 @@ _RESTORE = (
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_TOOBIG}
 _DAMAGED |= {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT}
 _OURS = ("library.db", ".library.db.new", "writer.lock")  # what an interrupted `init` leaves
+_MOVE = "Aspectra writes no such file: ask where it comes from, or move it away"
 _LEAST_SPACE = 1 << 16  # bytes; SQLite's shared memory takes half of it
 _NO_ROOM = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 
@@ -165,6 +166,7 @@ def half_made(path: Path) -> bool:
     try:
         if path.stat().st_size == 0:
             return True
+        refuse_journal(path, LibraryCorrupt, _MOVE)
         with contextlib.closing(sqlite3.connect(path)) as connection:
             return bool(connection.execute("SELECT count(*) = 0 FROM sqlite_schema").fetchone()[0])
     except (OSError, *FAULTS):
@@ -192,6 +194,7 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
             f"there is no library at {path.parent}",
             hint=f"aspectra init --library {path.parent}",
         )
+    refuse_journal(path, LibraryCorrupt, _MOVE)
     try:
         try:
             connection, row = _open(path, write=write)

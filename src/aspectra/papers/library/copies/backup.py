@@ -121,6 +121,9 @@ def exchange(file: Path, folder: Path) -> Path | None:
     for left in folder.glob(f"{part.name}*"):
         left.unlink()
     _copy(file, part)
+    journal = folder / "library.db-journal"
+    if journal.exists():  # a stranger's, see refuse_journal; it must not meet the new database
+        journal.replace(folder / f"{_OLD.format(1)}.journal")
     with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as copied:
         copied.execute("PRAGMA application_id = 0")
         copied.execute("PRAGMA journal_mode = WAL")
@@ -204,6 +207,7 @@ def _check(file: Path) -> None:
     try:
         found = schema.problems(file)
     except LibraryCorrupt as error:
-        raise BadInput(f"{file} is no backup of a library", why=error.why or error.what) from error
+        why = f"{error.what}: {error.why}"
+        raise BadInput(f"{file} is not used as a backup", why=why, hint=error.hint) from error
     if found:
         raise BadInput(f"{file} is damaged", why="; ".join(found[:3]), hint="use another backup")

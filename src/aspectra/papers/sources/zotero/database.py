@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import AspectraError, BadInput
+from aspectra.base.files import refuse_journal
 from aspectra.base.hashing import digest_texts
 from aspectra.papers.sources.zotero.changes import Changes, Remembered, collection_paths
 
 __all__ = ["ZoteroDatabase"]
 
 _FILES = ("", "-wal", "-journal")  # SQLite makes the shared memory of a log anew
+_OPEN_IT = "start Zotero, wait until it is idle, close it, then: aspectra zotero sync"
 _ATTEMPTS = 3
 _LINK_MODES = ("imported_file", "imported_url", "linked_file", "linked_url", "embedded_image")
 _ANNOTATIONS = {1: "highlight", 2: "note", 3: "image", 4: "ink", 5: "underline", 6: "text"}
@@ -93,6 +95,7 @@ class ZoteroDatabase:
             target = Path(folder) / "zotero.sqlite"
             for _ in range(_ATTEMPTS):
                 before = self.signature()
+                refuse_journal(self.path, BadInput, _OPEN_IT)
                 for ending in _FILES:
                     source, copy = (p.with_name(p.name + ending) for p in (self.path, target))
                     copy.unlink(missing_ok=True)
