@@ -116,11 +116,15 @@ def _ends(low: str, at: int) -> bool:
     return at == len(low) or not low[at].isalnum() or bool(_HAN.match(low[at]) or _HAN.match(low[at - 1]))
 
 
-def _is_language(name: Name, main: Lexicon, tokens: list[Token], at: int) -> bool:
-    """Whether what may be the name of a venue after *in* is a value of a table: *in Welsh*."""
+def _is_value(name: Name, end: int, main: Lexicon, tokens: list[Token], at: int) -> bool:
+    """Whether what may be a name after *in* or *from* is a value of a table: *in Welsh*, *from News*."""
     if name.sure or at + 1 >= len(tokens):
         return False
-    after = {entry.category for _, entry in main.matches(tokens, at + 1)}
+    found = list(main.matches(tokens, at + 1))
+    after = {entry.category for _, entry in found}
+    whole = (entry.category for count, entry in found if tokens[at + count].end == end)
+    if name.attribute == "affiliation" and "source" in whole:
+        return True
     if name.attribute == "author":
         return not after.isdisjoint(("language", "kind", "status"))  # "von Preprints"
     return name.attribute in ("venue", "affiliation", "population") and "language" in after
@@ -227,7 +231,7 @@ def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
         if not token.tied:
             reach = tokens[at + longest[0] - 1].end if longest else start
             name = (read_library_venue(text, start, venues) if venues else None) or read_name(text, start)
-            if name and name[0] >= reach and not _is_language(name[1], main, tokens, at):
+            if name and name[0] >= reach and not _is_value(name[1], name[0], main, tokens, at):
                 out.append(_of_name(name[1], start, name[0], low[start : name[0]]))
                 at = _skip(tokens, at, name[0])
                 continue

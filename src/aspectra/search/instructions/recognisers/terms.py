@@ -16,6 +16,7 @@ _STOPS = ("neg", "hard", "soft", "perm", "lead", "open", "polite", "wish")
 _WORDS = word_sets("terms")
 _BETWEEN = _WORDS["between"]
 _NAMED = _WORDS["named"]
+_TELLS, _ABOUT = _WORDS["tells"], _WORDS["about"]
 _DETERMINERS = frozenset("the this das den dem".split())
 _INSIDE = _WORDS["inside"]
 
@@ -140,6 +141,9 @@ def read_term(
         if found and category in ("colon", "comma") and at >= 2 and _after_terms(tokens, at, main):
             return found, after, True
         return None
+    if token.low in _TELLS and (ahead := _quote_behind(tokens, at + 1)):
+        found, after = _quoted(text, tokens, ahead)
+        return (found, after, True) if found else None
     head = _entry(context, tokens, at, "term")
     if head is None or head[1].value == "post":
         return None
@@ -178,6 +182,13 @@ def read_term(
             break
         values, after = values + more[0], more[1]
     return values, after, noun and tokens[next_at].kind == "option"
+
+
+def _quote_behind(tokens: Sequence[Token], at: int) -> int:
+    """Number of the quote that follows words of small meaning: *(focus) on the effects of "zinc"*; else 0."""
+    while at < len(tokens) and tokens[at].low in _ABOUT:
+        at += 1
+    return at if at < len(tokens) and tokens[at].kind == "quote" else 0
 
 
 def _ends(tokens: Sequence[Token], at: int) -> bool:

@@ -15,13 +15,18 @@ _QUOTED = (
     r"“[^”\n]{1,120}”|„[^“”\n]{1,120}[“”]|\"[^\"\n]{1,120}\"|«[^»\n]{1,120}»|「[^」\n]{1,120}」|『[^』\n]{1,120}』"
     r"|《[^》\n]{1,120}》|‘[^’\n]{1,120}’(?!\w)|`[^`\n]{1,120}`|(?<![\w'’])'(?=[^\s'])[^'\n]{1,120}?(?<=[^\s'])'(?!\w)"
 )
+# A full stop without a blank behind it ends a sentence before a word that begins a request: "weight.Please".
+_BEGINS = (
+    "Please|I|Avoid|Exclude|Only|No|Nothing|Not|Don|Do|Prefer|Give|Show|Find|Use|Provide|Include|Limit|Make"
+)
+_WITHIN = rf"(?:['’&+_]|(?<![a-z]{{3}})\.|\.(?!(?:{_BEGINS})[\s'’]))"
 _PARTS = {
     "quote": _QUOTED,
     "option": r"(?<![\w-])--?[^\W\d_][\w-]*",
     "number": r"\d{1,3}(?:,\d{3})+(?![\w])|\d+(?![^\W\d_\u3400-\u9fff]|_)",
     "han": r"[\u3400-\u9fff]+",
     "elision": r"(?:[dlnsjcmDLNSJCM]|[Qq]u)['’](?=[^\W\d_]|$)",
-    "word": r"[^\W_\u3400-\u9fff]+(?:['’.&+_](?=[^\W_\u3400-\u9fff])[^\W_\u3400-\u9fff]+)*(?:[+#]+(?!\w))?",
+    "word": rf"[^\W_\u3400-\u9fff]+(?:{_WITHIN}(?=[^\W_\u3400-\u9fff])[^\W_\u3400-\u9fff]+)*(?:[+#]+(?!\w))?",
     "stop": r"[.!?…。！？]+|\n\s*",
     "semicolon": r"[;；]",
     "colon": r"[:：]",
