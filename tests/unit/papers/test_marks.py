@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from aspectra.app.ingest.flow import flow_of
 from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, UsageError
 from aspectra.papers.library.copies.backup import back_up, restore
 from aspectra.papers.library.copies.salvage import salvage
@@ -49,9 +50,24 @@ def marked(library):
         marks.decide(["mice", "rank"], "exclude", "wrong species", under="owls")
         marks.edit("owl", title="Owls hunt by night", year=2018)
         marks.put("zotero", {"mice": (["fear"], [Note("Fear!", "Fear lasted", "annotation", "3", key="K1")])})
-        marks.put_decisions("/exports/labels.csv", {"full": Decision("maybe", "long")})
+        ((full,),) = library.fetch("SELECT pos FROM papers WHERE id = 'full'")
+        marks.import_decision(full, Decision("maybe", "long", source="/exports/labels.csv"))
         marks.put_items({ZOTERO: "mice"})
     return library
+
+
+@pytest.mark.parametrize("before", [(), ("include",)])
+def test_a_decision_that_came_with_a_file_can_be_taken_back(marked, before):
+    with marked.writing("decide") as writer:
+        for decision in (*before, ""):
+            assert writer.marks.decide(["full"], decision) == 1
+        assert writer.marks.decide(["full"], "") == 0
+    assert "full" not in marked.marks.decisions()
+    assert marked.marks.decisions(["full"]) == {}
+    assert flow_of(marked).screened == 3
+    with marked.writing("undo") as writer:
+        writer.marks.undo()
+    assert marked.marks.decisions()["full"].decision == (before or ("maybe",))[0]
 
 
 def test_marks_come_back(marked):
@@ -216,7 +232,7 @@ def test_the_searcher_s_decision_counts_more_than_a_file_s(marked):
     assert marked.marks.decisions()["full"].decision == "include"
     assert len(marked.marks.all_decisions(["full"])) == 2
     write(marked, "decide", ["full"], "")
-    assert marked.marks.decisions()["full"].decision == "maybe"
+    assert "full" not in marked.marks.decisions()
 
 
 @pytest.mark.parametrize(

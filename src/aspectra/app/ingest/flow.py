@@ -190,11 +190,7 @@ def flow_of(store: Store) -> Flow:
             store.checksums.check_all(relation)
         papers = store.fetch("SELECT pos, coalesce(-version_group, pos), full_hash != '' FROM papers")
         read = store.fetch("SELECT pos, file, database, source FROM origins") if marked else []
-        said = (
-            store.fetch("SELECT pos, decision, reason, source = '', at FROM decisions WHERE decision != ''")
-            if marked
-            else []
-        )
+        said = store.fetch("SELECT pos, decision, reason, source = '', at FROM decisions") if marked else []
     work_of = {pos: work for pos, work, _ in papers}
     full = {work for _, work, has in papers if has}
     known = {pos for pos, *_ in read}
@@ -205,7 +201,7 @@ def flow_of(store: Store) -> Flow:
     for pos, decision, reason, own, at in said:
         work = work_of[pos]
         decided[work] = max(decided.get(work, ()), (own, at, decision, reason))
-    chosen = {work: (row[2], row[3] or _NO_REASON) for work, row in decided.items()}
+    chosen = {work: (row[2], row[3] or _NO_REASON) for work, row in decided.items() if row[2]}
     excluded = Counter(reason for decision, reason in chosen.values() if decision == "exclude")
     sought = {work for work, (decision, _) in chosen.items() if decision != "exclude"}
     included = sum(decision == "include" for decision, _ in chosen.values())

@@ -93,7 +93,7 @@ class Marks:
     def decisions(self, papers: Iterable[str] | None = None) -> dict[str, Decision]:
         """Id -> the decision that counts: the searcher's own, else the last that a file brought.
 
-        A record without one has the newest of the other records of its work.
+        A record without one has the newest of the other records of its work; one taken back has none.
         """
         if papers is None:
             out = self._own_decisions(None)
@@ -109,7 +109,7 @@ class Marks:
         for one, decision in pairs:
             if one not in out and (one not in shared or shared[one].at < decision.at):
                 shared[one] = decision
-        return out | shared
+        return {one: found for one, found in (out | shared).items() if found.decision}
 
     def _own_decisions(self, papers: Iterable[str] | None) -> dict[str, Decision]:
         """Id -> the decision on this very record."""

@@ -146,7 +146,7 @@ class MarksWriter:
 
         Args:
             papers: their ids.
-            decision: one of :data:`DECISIONS`, or "" to take the searcher's own decision back.
+            decision: one of :data:`DECISIONS`, or "" to take it back, also one that came with a file.
             reason: why, or "".
             under: the question under which they were found, or "".
 
@@ -163,11 +163,14 @@ class MarksWriter:
             for pos in at.values():
                 find = "SELECT decision, reason FROM decisions WHERE pos = ? AND source = ''"
                 old = self._db.execute(find, (pos,)).fetchone()
-                if (old or ("", "")) == (decision, reason):
+                said = "SELECT 1 FROM decisions WHERE pos = ? AND source != '' AND decision != ''"
+                # What a file says counts until it is taken back, too.
+                by_file = not decision and self._db.execute(said, (pos,)).fetchone() is not None
+                if (old or (None if by_file else ("", ""))) == (decision, reason):
                     continue
                 changed += 1
                 self._db.execute("DELETE FROM decisions WHERE pos = ? AND source = ''", (pos,))
-                if decision:
+                if decision or by_file:
                     put_decision(self._db, pos, Decision(decision, reason, under=under))
             step.what = f"{decision or 'no decision'}{f' ({reason})' if reason else ''} for {_papers(at)}"
             _count(self._db, step, changed)
@@ -258,27 +261,6 @@ class MarksWriter:
         changed = put_decision(self._db, pos, decision)
         if changed:
             count_change(self._db, "marks")
-        return changed
-
-    def put_decisions(self, source: str, decisions: Mapping[str, Decision]) -> int:
-        """Store decisions that a file brings, beside the searcher's own; returns how many are new there.
-
-        Args:
-            source: the file's path, not "".
-            decisions: id of a paper -> its decision in that file.
-
-        Raises:
-            NoSuchPaper: an id is not in the library.
-            ValueError: the source is "".
-        """
-        if not source:
-            raise ValueError("what the searcher writes has no source")
-        changed = 0
-        with self._transaction():
-            for paper, pos in self._positions(decisions).items():
-                changed += put_decision(self._db, pos, replace(decisions[paper], source=source))
-            if changed:
-                count_change(self._db, "marks")
         return changed
 
     def put_items(self, items: Mapping[Item, str]) -> None:
