@@ -335,3 +335,12 @@ def test_exit_codes_and_fatality():
 
 def _all(kind):
     return {kind}.union(*(_all(sub) for sub in kind.__subclasses__()))
+
+
+def test_log_probabilities_are_those_of_the_first_token_with_a_letter():
+    rows = [
+        {"token": token, "top_logprobs": [{"token": token, "logprob": -0.1}]}
+        for token in ("\n\n", "**", "No")
+    ]
+    choice = {"message": {"content": "\n\n**No"}, "logprobs": {"content": rows}}
+    assert read(json.dumps({"choices": [choice]}).encode()).logprobs == (("No", -0.1),)

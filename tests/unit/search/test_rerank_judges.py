@@ -299,7 +299,7 @@ def test_what_it_cost_is_the_sum_of_all_calls():
     ]
     _, _, asker = ask(Pairwise(), replies, again=1)
     assert asker.cost == Cost(2, 15, 1, unpriced=2)
-    replies = [Reply("B", usage=Usage(20, 2), finish="length", recorded=True)]
+    replies = [Reply("B.", usage=Usage(20, 2), finish="length", recorded=True)]
     _, _, asker = ask(Pairwise(), replies)
     assert asker.cost == Cost(recorded=1, recorded_tokens=22)
     assert asker.defects == {"cut-off": 1}
@@ -394,3 +394,16 @@ def test_the_money_of_a_stage_is_what_was_charged(tmp_path):
         )
         assert (paid.calls > 30) == (run == 1)
     assert paid.recorded > 15
+
+
+@pytest.mark.parametrize(
+    ("reply", "score"),
+    [
+        (Reply("\n\nYes", logprobs=(("\n\n", -0.004), ("No", -6.0), ("Yes", -7.0))), 1.0),
+        (Reply("3 birds. Answer: No", logprobs=(("3", -0.1), ("Yes", -3.0))), 0.0),
+        (Reply("**No**", logprobs=(("No", -0.7), ("Yes", -0.7))), 0.5),
+        (Reply("not sure", logprobs=(("Yes", -0.1), ("No", -3.0))), None),
+    ],
+)
+def test_log_probabilities_count_at_the_token_that_answers(reply, score):
+    assert YesNo()._read(reply) == (score if score is None else pytest.approx(score))

@@ -375,9 +375,10 @@ def _text(content: Any) -> str:
 
 
 def _logprobs(choice: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
-    """Alternatives of the first answer token, likeliest first; () where there are none that make sense."""
+    """Alternatives of the first token with a letter or digit, likeliest first; () where none make sense."""
     try:
-        first = choice["logprobs"]["content"][0]
+        content = choice["logprobs"]["content"]
+        first = next((one for one in content if any(map(str.isalnum, str(one["token"])))), content[0])
         rows = first.get("top_logprobs") or [first]
         pairs = [(str(row["token"]).translate(_SURROGATES), float(row["logprob"])) for row in rows]
     except (KeyError, IndexError, TypeError, AttributeError, ValueError):

@@ -31,9 +31,19 @@ Form = Literal["json", "keys", "chain", "lines", "brackets", "bare", "words", "n
 
 _LONGEST = 200_000  # characters that are read, the last ones
 _TRIES = 40  # places at which JSON is looked for
-_THOUGHT = r"think|thinking|thoughts?|reasoning|analysis|scratchpad"
-_OPEN = re.compile(rf"<(?:\w{{1,20}}:)?(?:{_THOUGHT})>|\[THINK\]|◁think▷", re.I)
-_CLOSE = re.compile(rf"</(?:\w{{1,20}}:)?(?:{_THOUGHT})>|\[/THINK\]|◁/think▷|<\|message\|>", re.I)
+_THOUGHT = r"(?:[\w:.]{0,20}[_: ])?(?:think|thought|reason|reflect|analy|scratch|monolog|deliberat)\w{0,12}"
+_OPEN = re.compile(rf"[<\[◁]\|?{_THOUGHT}\|?[>\]▷]", re.I)
+_CLOSE = re.compile(rf"[<\[◁](?:/|\|/|\|?end_of_){_THOUGHT}\|?[>\]▷]|<\|message\|>", re.I)
+_FINAL = re.compile(r"<\|channel\|>\s*final\b.*?<\|message\|>", re.I | re.S)
+_UNSURE = re.compile(
+    r"n['’o]t\b|\b(?:cannot|never|neither|nor|or|either|if|unless|would(?! say)|could|might|may|maybe|perhaps"
+    r"|hmm|wait|worse|less|loses|instead|rather|between|versus|unsure|unclear)\b",
+    re.I,
+)
+_LABELS = (
+    r"(?:points?|scores?|grade|rating|rate|give|say|answer|verdict|decision|judge?ment|result|reply|choice|better"
+    r"|text|paper|option|punkte|note|nota|respuesta|réponse|antwort)"
+)
 _ORDER_KEYS = "order ranking ranked rank ranks permutation result results answer output ids".split()
 _LABEL_KEYS = "label id candidate_num candidate number num paper document doc passage text".split()
 _THOUGHT_KEY = re.compile(r'"\w{0,30}(?:thought|analys|reasoning)\w{0,10}"\s*:', re.I)
@@ -117,16 +127,16 @@ def without_thoughts(text: str) -> str:
     '[1] > [2]'
     """
     text = text[-_LONGEST:]
-    end = 0
-    for close in _CLOSE.finditer(text):
-        end = close.end()
-    if end:
-        return text[end:]
+    if "<|channel|>" in text:
+        final = list(_FINAL.finditer(text))
+        return text[final[-1].end() :] if final else ""
+    if closed := list(_CLOSE.finditer(text)):
+        return text[closed[-1].end() :]
     opened = _OPEN.search(text)
     return text[: opened.start()] if opened else text
 
 
-def read_labels(text: str, labels: Sequence[str]) -> Reading:
+def read_labels(text: str, labels: Sequence[str], *, cut: bool = False) -> Reading:
     r"""The labels that a reply names, best first. Never raises.
 
     Forms are tried from the strictest to the loosest, until one names at least two labels; of equally strict
@@ -136,6 +146,7 @@ def read_labels(text: str, labels: Sequence[str]) -> Reading:
     Args:
         text: the reply.
         labels: those that were given out: whole numbers (``1`` ...) or single capital letters.
+        cut: whether the reply ended at its limit; prose without the key of an order is then thoughts.
 
     >>> read_labels('{"order": ["2", 3, "[1]"]}', ["1", "2", "3"])
     Reading(labels=('2', '3', '1'), form='json')
@@ -146,7 +157,8 @@ def read_labels(text: str, labels: Sequence[str]) -> Reading:
     letters = bool(labels) and not labels[0].isdigit()
     known = set(labels)
     ordered = [m.end() for m in _ORDER_KEY.finditer(text)]
-    if not ordered and _THOUGHT_KEY.search(text):
+    prose = cut and len(re.findall(r"[^\W\d_]{3,}", text)) > 3
+    if not ordered and (prose or _THOUGHT_KEY.search(text)):
         return Reading((), "none")  # cut off before the order; labels in the thoughts are no order
     answer = text[ordered[-1] :] if ordered else text
     best, most = Reading((), "none"), 0
@@ -301,71 +313,88 @@ def _label_of(item: Any, token: re.Pattern[str]) -> str | None:
     return None
 
 
-def read_choice(text: str, choices: Sequence[str]) -> str | None:
-    """Which of some words a reply chooses, or None where it says none or several. Never raises.
+def _plain(text: str, cut: bool) -> str:
+    """The answer without thoughts, tags and emphasis; of a cut reply its start, without the last word."""
+    text = plain_digits(without_thoughts(text))
+    text = re.sub(r"\d[\d./]*$|\w+$", "", text).lstrip()[:60] if cut else text
+    return re.sub(r"</?\w{1,20}>|<\|\w{1,20}\|>|[*_`#~]+", " ", text)
+
+
+def _stated(text: str, pattern: str, extra: str = "") -> list[re.Match[str]]:
+    """Places where a line is nothing but the pattern and ``extra``, or has the pattern behind a label."""
+    value = rf"(?P<value>{pattern})"
+    alone = re.compile(rf"^[^\w\n-]*{value}(?:{extra})?[^\w\n]*$", re.I | re.M)
+    label = rf"\b{_LABELS}\b['\")\]]*\s*(?:(?:is|of|it|a|an|was|=|:|->|→)\s*)*['\"(\[<]*"
+    behind = re.compile(rf"{label}{value}(?![\w.]*\w)(?P<rest>[^\n.;(]*)", re.I)
+    return [*alone.finditer(text), *behind.finditer(text)]
+
+
+def read_choice(text: str, choices: Sequence[str], *, cut: bool = False) -> str | None:
+    """Which of some words a reply chooses, or None where it says none, several, or is not sure. Never raises.
 
     >>> read_choice('{"better": "B"}', "AB"), read_choice("Text A.", "AB"), read_choice("A or B", "AB")
     ('B', 'A', None)
     """
-    text = plain_digits(without_thoughts(text))
     folded = {choice.casefold(): choice for choice in choices}
-    for value in json_values(text):
+    for value in json_values(plain_digits(without_thoughts(text))):
         if isinstance(value, dict):
-            said = {
-                folded[v.strip().casefold()]
-                for v in value.values()
-                if isinstance(v, str) and v.strip().casefold() in folded
-            }
+            said = {v.strip().casefold() for v in value.values() if isinstance(v, str)} & set(folded)
             if len(said) == 1:
-                return said.pop()
+                return folded[said.pop()]
+    text = _plain(text, cut)
     either = "|".join(re.escape(choice) for choice in choices)
-    bare = re.fullmatch(
-        rf"\W*(?:\w{{1,12}}\W{{1,3}})?({either})\W*", text[:80] if len(text) <= 80 else "", re.I
+    letters = max(map(len, choices)) == 1
+    spelt = re.compile(rf"(?<!\w)({either})(?!\w)", 0 if letters else re.I)
+    named = {folded[m[1].casefold()] for m in spelt.finditer(text)}
+    lead = re.match(rf"\W*({either})(?:\W*$|\s*[.,:;!\n–—-])", text, re.I)
+    fits = r"\s(?:is|fits|wins)\b[^\n.]*" if letters else ""
+    stated = {folded[m["value"].casefold()] for m in _stated(text, either, fits)}
+    if lead and (
+        text[lead.end() :].startswith(" because") or len({*stated, *named, folded[lead[1].casefold()]}) == 1
+    ):
+        return folded[lead[1].casefold()]
+    return (
+        stated.pop() if len(stated) == 1 and len(stated | named) == 1 and not _UNSURE.search(text) else None
     )
-    if bare:
-        return folded[bare[1].casefold()]
-    # A single letter counts as a capital only, and not where it is the article of a clause.
-    if max(map(len, choices)) == 1:
-        named = re.compile(rf"(?<!\w)({either})(?!\w)")
-        clause = re.compile(rf"(?<!\w)({either})(?!\w|\s+(?!(?:is|fits|wins)\b)[a-z])")
-    else:
-        named = clause = re.compile(rf"(?i)\b({either})\b")
-    said = {folded[m[1].casefold()] for m in named.finditer(text)}
-    if len(said) == 1 and clause.search(text):
-        return said.pop()
-    lead = re.match(rf"\W*({either})(?:\W*$|\s*[.,:;!\n-])", text, re.I)
-    return folded[lead[1].casefold()] if lead else None
 
 
-def read_number(text: str, keys: Sequence[str], low: float, high: float) -> float | None:
-    """The number that a reply gives, or None where there is none from ``low`` to ``high``. Never raises.
+def read_number(
+    text: str, keys: Sequence[str], low: float, high: float, *, cut: bool = False
+) -> float | None:
+    """The number that a reply gives, from ``low`` to ``high``; None for none or several. Never raises.
+
+    A number on another scale (``9/10``, ``90 %``) is converted to one up to ``high``.
 
     >>> read_number('{"points": 85}', ["points"], 0, 100), read_number("I say 7/100.", [], 0, 100)
     (85.0, 7.0)
+    >>> read_number("Score (0-100): 9/10", [], 0, 100)
+    90.0
     """
-    text = plain_digits(without_thoughts(text))
-    found: list[float] = []
-    for value in json_values(text):
+    found: set[float | None] = set()
+    for value in json_values(plain_digits(without_thoughts(text))):
         if isinstance(value, dict):
-            found += [number for key in keys if (number := _as_number(value.get(key))) is not None]
-    if not found and keys:
-        keyed = re.search(
-            rf'"?(?:{"|".join(map(re.escape, keys))})\b[^\d\n-]{{0,12}}(-?\d{{1,9}}(?:\.\d{{1,9}})?)',
-            text,
-            re.I,
-        )
-        found = [float(keyed[1])] if keyed else []
+            found |= {_as_number(value[key], high) for key in keys if key in value}
     if not found:
-        first = re.search(r"(?<![\w.])-?\d{1,9}(?:\.\d{1,9})?(?!\w)", text)
-        found = [float(first[0])] if first else []
-    return found[-1] if found and low <= found[-1] <= high else None
+        plain = re.sub(r"[(\[]?\b(\d+)\s*(?:-|–|to)\s*(\d+)\b[)\]]?(?=\s*[:=])", " ", _plain(text, cut))
+        number = r"-?\d{1,9}(?:\.\d{1,9})?(?:\s*(?:/|(?:out )?of)\s*\d{1,9}|\s*%)?"
+        for stated in _stated(plain, number, r"\s*points?|\s*:\s[^\d\n]*"):
+            rest = stated.groupdict().get("rest") or ""
+            before = re.split(r"[\n.;!?]", plain[: stated.start()])[-1]
+            sure = not re.search(r"\d|^\s*[-–]\s*$", rest) and not _UNSURE.search(before + stated[0])
+            found.add(_as_number(stated["value"], high) if sure else None)
+    said = found.pop() if len(found) == 1 else None
+    # A fraction of 1 on a scale to 100 is one of another scale.
+    return None if said is None or not low <= said <= high or (high > 3 and 0 < said < 1) else said
 
 
-def _as_number(value: Any) -> float | None:
+def _as_number(value: Any, high: float) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value) if abs(value) < 1e12 else float("inf")
-    if isinstance(value, str) and (
-        number := re.fullmatch(r"\s*+(-?\d{1,9}(?:\.\d{1,9})?)\s*+(?:/\s*+\d{1,9})?\s*+", value)
-    ):
-        return float(number[1])
-    return None
+    text = value.strip(" \t\n*_`'\"") if isinstance(value, str) else ""
+    read = re.fullmatch(r"(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:(?:/|(?:out )?of)\s*(\d{1,9})|(%))?", text)
+    if not read:
+        return None
+    scale, said = 100.0 if read[3] else float(read[2] or high), float(read[1])
+    if (read[2] or read[3]) and not (0 <= said <= scale and scale):
+        return None
+    return said if scale == high else said * high / scale

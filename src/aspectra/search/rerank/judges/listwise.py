@@ -68,11 +68,11 @@ class _Listwise:
         schema, example, tokens = self._form(labels)
 
         @cache  # read to be accepted, to be used and to be kept
-        def read(text: str) -> tuple[str, ...]:
-            return read_labels(text, labels).labels
+        def read(text: str, cut: bool) -> tuple[str, ...]:
+            return read_labels(text, labels, cut=cut).labels
 
         def readable(reply: Reply) -> bool:
-            return not ids.keys().isdisjoint(read(reply.text))
+            return not ids.keys().isdisjoint(read(reply.text, reply.finish == "length"))
 
         def build(share: float) -> Request:
             values = asker.shown.values(papers, labels, share)
@@ -88,7 +88,7 @@ class _Listwise:
         if reply is None:
             return None
         # A label that was never given out becomes an id that cannot exist, so that it is counted as unknown.
-        return [ids.get(label, "") for label in read(reply.text)]
+        return [ids.get(label, "") for label in read(reply.text, reply.finish == "length")]
 
     def _form(self, labels: list[str]) -> tuple[dict[str, Any], dict[str, Any], int]:
         """JSON schema of the reply, an example of it, and how many tokens it may take."""

@@ -52,9 +52,9 @@ class Pairwise:
             more = {"max_tokens": 32 + self.thinking, "schema": _SCHEMA}
             return prompt.request(values, subjects=(first.id, second.id), **more)
 
-        reply = await asker.ask(build, _readable)
-        return None if reply is None else read_choice(reply.text, "AB") == "A"
+        reply = await asker.ask(build, lambda reply: _read(reply) is not None)
+        return None if reply is None else _read(reply) == "A"
 
 
-def _readable(reply: Reply) -> bool:
-    return read_choice(reply.text, "AB") is not None
+def _read(reply: Reply) -> str | None:
+    return read_choice(reply.text, "AB", cut=reply.finish == "length")

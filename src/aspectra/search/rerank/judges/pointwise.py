@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -62,6 +63,19 @@ class _Pointwise:
         raise NotImplementedError
 
 
+def _mass(reply: Reply, said: str | None, words: Sequence[str]) -> list[float]:
+    """Probability of each word at the token that answers; empty where these are of another token.
+
+    They are where the likeliest one is a word, and the text is blank or begins with the answer.
+    """
+    found = [(token.strip(_BLANKS).casefold(), logprob) for token, logprob in reply.logprobs]
+    lead = re.search(r"\w+", reply.text)
+    leads = lead is None or (said is not None and lead[0].casefold() == said)
+    if not leads or not found or found[0][0] not in words:
+        return []
+    return [sum(math.exp(min(0.0, p)) for w, p in found if w == word and math.isfinite(p)) for word in words]
+
+
 @JUDGES.register("yes-no")
 @dataclass(frozen=True)
 class YesNo(_Pointwise):
@@ -100,15 +114,10 @@ class YesNo(_Pointwise):
 
     def _read(self, reply: Reply) -> float | None:
         yes, no = self.words.split("-")
-        mass = {yes: 0.0, no: 0.0}
-        for token, logprob in reply.logprobs:
-            word = token.strip(_BLANKS).casefold()
-            if word in mass and math.isfinite(logprob):
-                mass[word] += math.exp(min(0.0, logprob))
-        total = mass[yes] + mass[no]
-        if total > 0:
-            return mass[yes] / total
-        said = read_choice(reply.text, (yes, no))
+        said = read_choice(reply.text, (yes, no), cut=reply.finish == "length")
+        mass = _mass(reply, said, (yes, no))
+        if mass:
+            return mass[0] / sum(mass)
         return None if said is None else float(said == yes)
 
 
@@ -140,14 +149,11 @@ class Grade(_Pointwise):
         )
 
     def _read(self, reply: Reply) -> float | None:
-        mass = [0.0] * 4
-        for token, logprob in reply.logprobs:
-            word = token.strip(_BLANKS)
-            if word in ("0", "1", "2", "3") and math.isfinite(logprob):
-                mass[int(word)] += math.exp(min(0.0, logprob))
-        if sum(mass) > 0:
+        said = read_number(reply.text, ("grade", "score"), 0, 3, cut=reply.finish == "length")
+        mass = _mass(reply, None if said is None else f"{said:g}", ("0", "1", "2", "3"))
+        if mass:
             return sum(grade * part for grade, part in enumerate(mass)) / sum(mass)
-        return read_number(reply.text, ("grade", "score"), 0, 3)
+        return said
 
 
 @JUDGES.register("points")
@@ -169,4 +175,4 @@ class Points(_Pointwise):
         return prompt.request(values, max_tokens=most, schema=_POINTS_SCHEMA, subjects=(paper.id,))
 
     def _read(self, reply: Reply) -> float | None:
-        return read_number(reply.text, ("points", "score"), 0, 100)
+        return read_number(reply.text, ("points", "score"), 0, 100, cut=reply.finish == "length")
