@@ -99,6 +99,11 @@ def test_decisions_come_back_with_their_reasons(marked, tmp_path, form):
         second.marks.decide("exclude", "owl")
         second.add(file, again=True)
         assert second.marks.read.decisions()["owl"].decision == "exclude"
+        file.write_text(second.export(["owl"], form))
+    assert form in ("jsonl", "csv") or "ASReview_relevant" not in file.read_text()
+    with create_library(tmp_path / "third") as third:  # one label, the newest
+        third.add(file)
+        assert third.marks.read.decisions()["owl"].decision == "exclude"
 
 
 def test_the_work_s_record_carries_the_marks_of_all_its_records(library, tmp_path):

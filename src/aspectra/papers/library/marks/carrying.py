@@ -25,6 +25,10 @@ __all__ = ["stated_decision", "with_marks"]
 _PLAIN = ("jsonl", "csv")  # formats that have fields of their own
 _ASREVIEW = {"include": "ASReview_relevant", "exclude": "ASReview_irrelevant"}
 _RAYYAN = {"include": "Included", "exclude": "Excluded", "maybe": "Maybe"}
+_OLD_LABEL = re.compile(
+    r"\bASReview_(?:relevant|irrelevant)\b"
+    r'|RAYYAN-INCLUSION: \{"Aspectra"=>"\w+"\}(?: \| RAYYAN-EXCLUSION-REASONS: [^|\n]*)?'
+)
 _LABEL = re.compile(r"\bASReview_(relevant|irrelevant)\b")
 
 
@@ -106,11 +110,27 @@ def _carrying(
     keywords = shared_list(paper.metadata, "keywords")
     if new := [tag for tag in tags if tag not in keywords]:
         more["keywords"] = [*keywords, *new]
+    if decision is not None:  # one label a record: what the file said before goes
+        paper = replace(paper, metadata=_without_labels(paper.metadata))
     known = shared_text(paper.metadata, "note")
     if lines := [line for line in (*_labels(decision), *notes) if line not in known]:
         more["note"] = "\n".join([*([known] if known else []), *lines])
         more["annote"] = "\n".join(lines)
     return replace(paper, metadata={**paper.metadata, **more})
+
+
+def _without_labels(value: Any) -> Any:
+    """The metadata without labels of decisions, also in the fields of a format as they were."""
+    if isinstance(value, str):
+        return _OLD_LABEL.sub("", value).strip() if _OLD_LABEL.search(value) else value
+    if isinstance(value, Mapping):
+        return {name: _without_labels(one) for name, one in value.items()}
+    if isinstance(value, list):
+        pairs = [(one, _without_labels(one)) for one in value]
+        return [
+            new for old, new in pairs if new == old or (new[-1:] if isinstance(new, list) else [new]) != [""]
+        ]
+    return value
 
 
 def _labels(decision: Decision | None) -> list[str]:
