@@ -177,6 +177,16 @@ def test_a_users_text_that_names_no_subject_finds_nothing(beir):
     assert all(ids for topic, ids in found.items() if topic != "refused")
 
 
+def test_a_recipe_that_finds_nothing_is_a_row_of_zeros(beir):
+    topics = tuple(replace(topic, text="no surveys", typed=True) for topic in beir.benchmark.topics)
+    with beir.records() as records:
+        cell = replace(beir.cell(), benchmark=replace(beir.benchmark, topics=topics))
+        run_cells([cell], beir.searchers, records)
+        outcome = score_cell(cell, records, measures=["nDCG@10", "R@5"])
+    assert [score.mean for _, score in outcome.scores()] == [0.0, 0.0]
+    assert "bm25 found nothing for any topic" in render(main_table("x", [outcome]), "markdown")
+
+
 def test_a_pool_is_ranked_whole_and_nothing_else(csfcube):
     cell = csfcube.cell("bm25 | top(1) | dense", "pool")
     with csfcube.records() as records:

@@ -97,7 +97,7 @@ class Inputs:
             judged = self.judged_by(mode)
             if not any(judged.values()):
                 raise BadInput(f"the judgements{name} are empty", hint="check the file and its layout")
-            ranked = {topic for topic, docs in self.runs[mode].items() if docs}
+            ranked = set(self.runs[mode])  # one may be empty: searched, and nothing found
             if not ranked & set(judged):
                 raise BadInput(
                     f"the run{name} ranks documents for none of the {len(judged):,} judged topics",

@@ -135,6 +135,8 @@ def score_cell(
     scorable, notes = _scorable(cell, [m for m in parsed if m not in spatial], wanted_modes, bool(spatial))
     if made < total:
         notes.append(f"incomplete: {total - made:,} of {total:,} rankings are missing and left out")
+    if held and not any(r.ids for r in held):
+        notes.append(f"{cell.recipe.name} found nothing for any topic")
     scored = [_score_run(benchmark, run, scorable, chosen, incomplete=incomplete) for run in runs if run]
     for run, found_of_run in zip(filter(None, runs), scored, strict=True):
         if spatial and vectors is not None:
