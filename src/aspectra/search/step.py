@@ -11,6 +11,12 @@ from aspectra.llm.failures import ModelError
 
 __all__ = ["Step", "Tally"]
 
+_LOST = {  # defect -> what it means
+    "only-reasoning": "had text in their reasoning alone",
+    "empty": "were empty",
+    "cut-off": "were cut off at the longest answer allowed",
+}
+
 
 @dataclass(frozen=True)
 class Tally:
@@ -117,4 +123,8 @@ class Step:
         elif tally.degraded:
             share = f"{tally.repairs} of {tally.questions} answers were missing or had to be repaired"
             out.append(f"{self.name} is degraded: {share}" + (reason and f"; last: {reason}"))
+        lost = [f"{tally.defects[kind]} {words}" for kind, words in _LOST.items() if tally.defects.get(kind)]
+        if tally.degraded and lost:
+            room = "an option such as yes-no(thinking=2000) gives a model room to think before it answers"
+            out.append(f"{self.name}: of the replies {', '.join(lost)}; {room}")
         return out

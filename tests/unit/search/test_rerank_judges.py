@@ -26,6 +26,7 @@ from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import rerank
 from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.search.rerank.sorters.single import Single
+from aspectra.search.step import Step
 
 # Judges that ask a language model; what the others read is in test_rerank_local_judges.py.
 MODELLED = [name for name in JUDGES if JUDGES.get(name).needs_model]
@@ -181,7 +182,7 @@ def test_think_first():
     # Cut off while thinking: the labels of the thoughts are no order.
     answer, _, asker = ask(ThinkFirst(), [Reply(reply[:60], finish="length")])
     assert answer is None
-    assert asker.defects == {"unreadable": 1}
+    assert asker.defects == {"unreadable": 1, "cut-off": 1}
 
 
 REPLIES = {
@@ -407,3 +408,20 @@ def test_the_money_of_a_stage_is_what_was_charged(tmp_path):
 )
 def test_log_probabilities_count_at_the_token_that_answers(reply, score):
     assert YesNo()._read(reply) == (score if score is None else pytest.approx(score))
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "said"),
+    [
+        (Reply(""), "empty", "1 were empty"),
+        (Reply("", facts={"reasoning": True}), "only-reasoning", "in their reasoning alone"),
+        (Reply("Let me see", finish="length"), "cut-off", "cut off"),
+    ],
+)
+def test_why_a_reply_could_not_be_read_is_said_with_the_option_that_helps(reply, kind, said):
+    answer, _, asker = ask(Pairwise(), [reply])
+    assert answer is None
+    assert asker.defects[kind] == 1
+    warned = Step("rerank", (), asker.tally(degraded=True)).warnings()[-1]
+    assert said in warned
+    assert "thinking=" in warned

@@ -205,7 +205,18 @@ def test_a_new_wording_is_searched_instead_or_beside(barn):
     assert [probe.text for probe in both.draft.search.probes] == ["the owl at night", "maze wing"]
 
 
-@pytest.mark.parametrize("answer", ["", "no JSON", '{"reason": "x"}', '{"query": 3}', "[]", '{"query": " "}'])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        '{"query": "one to four sentences"}',
+        "no JSON",
+        '{"reason": "x"}',
+        '{"query": 3}',
+        "[]",
+        '{"query": " "}',
+    ],
+)
 def test_without_a_usable_wording_the_question_stays(barn, answer):
     ranking = _asking(barn, Scripted(lambda _: answer)).run(_plan(barn, "rewrite"))
     assert ranking.ids == barn.search("the owl at night", recipe="bm25", limit=8).ids

@@ -153,7 +153,11 @@ def read_reply(raw: bytes, *, host: str, seconds: float, clean: Clean) -> Reply:
             billable=True,
             usage=usage,
         )
-    facts = {"fingerprint": body["system_fingerprint"]} if body.get("system_fingerprint") else {}
+    facts: dict[str, Any] = (
+        {"fingerprint": body["system_fingerprint"]} if body.get("system_fingerprint") else {}
+    )
+    if not text.strip() and any(message.get(n) for n in ("reasoning", "reasoning_content", "thinking")):
+        facts["reasoning"] = True  # the text is there alone, and is no answer
     return Reply(
         text=text,
         model=str(body.get("model") or ""),

@@ -150,6 +150,10 @@ class Asker:
                 return reply
             if repeat >= self._again:
                 self.defects["unreadable"] += 1
+                if reply.finish == "length":
+                    self.defects["cut-off"] += 1
+                elif not reply.text.strip():
+                    self.defects["only-reasoning" if reply.facts.get("reasoning") else "empty"] += 1
                 return None
             repeat += 1
             self.defects["asked-anew"] += 1

@@ -83,7 +83,10 @@ def wording(text: str, words: Prompt) -> str:
     """A new wording in a reply to a prompt, cut to what is still a query; "" where there is none."""
     plain = words.talk.reply == "text"
     found = without_thoughts(text) if plain else field_of(text, words.talk.keys.get("query", "query"))
-    return " ".join(found.split())[:_LONGEST] if isinstance(found, str) else ""
+    new = " ".join(found.split())[:_LONGEST] if isinstance(found, str) else ""
+    return (
+        "" if new and any(f'"{new}"' in turn.text for turn in words.talk.turns) else new
+    )  # a repeated placeholder
 
 
 async def ask_wording(asker: Asker, words: Prompt, kind: str, **more: str) -> str:
