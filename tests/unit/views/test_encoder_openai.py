@@ -286,3 +286,23 @@ def test_dimensions_are_probed_once_and_a_change_is_noticed(script: _Script) -> 
     script.answers = [(200, {}, {"data": [{"index": 0, "embedding": [1, 2, 3]}]})]
     with pytest.raises(openai.Unavailable, match="3 dimensions, not 2"):
         encoder.encode(["ab"])
+
+
+def test_a_batch_that_is_refused_is_sent_in_smaller_ones(script: _Script) -> None:
+    script.answers = [(400, {}, {"error": {"message": "too many inputs, at most 3"}})]
+    encoder = make(f"m?base_url={script.url}&batch=4")
+    assert len(encoder.encode(["a", "bb", "ccc", "dddd"] * 2).vectors) == 8
+    assert [len(body["input"]) for body in script.bodies] == [4, 2, 2, 2, 2]
+    encoder.encode(["a", "bb", "ccc"])
+    assert [len(body["input"]) for body in script.bodies[5:]] == [2, 1]
+
+
+@pytest.mark.parametrize("nothing", [None, [], [None, None], [0.0, 0.0]])
+def test_a_text_without_a_vector_is_named_and_the_others_are_read(
+    script: _Script, caplog: pytest.LogCaptureFixture, nothing: Any
+) -> None:
+    script.answers = [(200, {}, {"data": [{"embedding": [3.0, 4.0]}, {"embedding": nothing}]})]
+    vectors = make(f"m?base_url={script.url}").encode(["owls", "hens at night"]).vectors
+    assert vectors.tolist() == [[pytest.approx(0.6), pytest.approx(0.8)], [0.0, 0.0]]
+    assert "hens at night" in caplog.text
+    assert "owls" not in caplog.text

@@ -11,6 +11,7 @@ of :data:`~aspectra.base.trust.ADDRESSES`, and to a host that the user gave it t
 from __future__ import annotations
 
 import json
+import logging
 import os
 import random
 import re
@@ -42,6 +43,7 @@ __all__ = [
     "make",
 ]
 
+_LOG = logging.getLogger(__name__)
 _DEFAULT_URL = f"{OPENAI_ORIGIN}/v1"
 _ATTEMPTS = 5
 _LONGEST_WAIT = 60.0  # seconds; a server that asks for more is reported, not waited for
@@ -241,6 +243,14 @@ class OpenAIEmbeddings:
             try:
                 raw = self._answer(body)
             except failures.ModelError as error:
+                refused = isinstance(error, failures.BadRequest) and not isinstance(
+                    error, failures.NoSuchModel
+                )
+                if refused and len(texts) > 1:  # perhaps too many texts, or too long ones together
+                    half = (len(texts) + 1) // 2
+                    vectors = np.concatenate([self._request(texts[:half]), self._request(texts[half:])])
+                    self._batch = min(self._batch, half)
+                    return vectors
                 asked = error.retry_after
                 trouble = error.why + (f" (asks to wait {asked:.0f} s)" if asked is not None else "")
                 last = attempt == _ATTEMPTS or (asked or 0) > _LONGEST_WAIT
@@ -251,7 +261,7 @@ class OpenAIEmbeddings:
                 wait = random.uniform(0, min(20.0, 0.5 * 2**attempt))  # noqa: S311 (jitter, not a secret)
                 time.sleep(wait if asked is None else asked * random.uniform(1, 1.1))  # noqa: S311
             else:
-                return self._read(raw, len(texts))
+                return self._read(raw, texts)
         raise AssertionError("the last attempt returns or raises")
 
     def _answer(self, body: dict[str, Any]) -> bytes:
@@ -285,11 +295,18 @@ class OpenAIEmbeddings:
             raise self._endpoint.failure(status, headers, raw)
         return raw
 
-    def _read(self, raw: bytes, count: int) -> Vectors:
+    def _read(self, raw: bytes, texts: list[str]) -> Vectors:
+        count = len(texts)
         try:
-            rows = sorted(json.loads(raw)["data"], key=lambda row: int(row["index"]))
-            vectors: Vectors = np.array([row["embedding"] for row in rows], dtype=np.float32)
+            rows = json.loads(raw)["data"]
+            if not any("index" in row for row in rows):  # the order of the answer counts
+                rows = [{**row, "index": place} for place, row in enumerate(rows)]
+            rows = sorted(rows, key=lambda row: int(row["index"]))
             places = [int(row["index"]) for row in rows]
+            given = [row["embedding"] or [None] for row in rows]
+            width = max(map(len, given), default=0)
+            given = [[0.0] * width if None in row else row for row in given]
+            vectors: Vectors = np.array(given, dtype=np.float32)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise Unavailable(
                 f"the answer of {self.remote} cannot be read", why=f"no list of vectors ({error})"
@@ -304,6 +321,11 @@ class OpenAIEmbeddings:
                 f"the vectors of {self.remote} have {vectors.shape[1]} dimensions, not {self._dimensions}",
                 why="the server's model has changed, or does not offer the dimensions asked for",
             )
+        if not vectors.any():
+            raise Unavailable(f"the answer of {self.remote} holds no vector", why="all are empty or zeros")
+        for place in np.flatnonzero(~vectors.any(axis=1)):
+            begins = " ".join(texts[place].split())[:80]
+            _LOG.warning("%s gave no vector for a text, which vectors will not find: %r", self.remote, begins)
         self._dimensions = vectors.shape[1]
         return vectors
 
