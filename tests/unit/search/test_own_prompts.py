@@ -12,6 +12,7 @@ import pytest
 
 from aspectra.base.errors import UsageError
 from aspectra.llm.client.openai_wire import request_body
+from aspectra.llm.failures import ContextExceeded
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.query import Query
@@ -274,6 +275,13 @@ def test_a_lens_that_asks_for_the_whole_paper_gets_it_and_answers_in_words():
     assert (request.schema, request.max_tokens, request.repetition_penalty) == (None, 2000, 1.2)
     assert asyncio.run(read_paper(prompt, LONG, Scripted(["They listen."]))).value == "They listen."
     assert show(LONG, LensPrompt.parse("way", "most_characters = 6000\n" + LENS)).cut
+
+    def small(request):
+        long = len(request.messages[1].content) > 100_000
+        return ContextExceeded("too long") if long else "They listen."
+
+    read = asyncio.run(read_paper(prompt, LONG, Scripted(small)))
+    assert (read.value, read.cut) == ("They listen.", True)
 
 
 def test_our_own_prompts_have_no_form_but_ours():

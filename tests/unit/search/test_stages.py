@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
 from aspectra.lab.simulation.oracle import Oracle
-from aspectra.llm.failures import BudgetReached, KeyRefused, Transient
+from aspectra.llm.failures import BudgetReached, ContextExceeded, KeyRefused, Transient
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.paper import Paper, Reference
 from aspectra.search.conditions.condition import limits
@@ -165,6 +165,19 @@ def test_texts_are_as_long_as_is_asked_for_and_cuts_are_counted(tmp_path, stage,
     assert any("shown only in part" in note and str(papers_cut) in note for note in step.notes) == bool(
         papers_cut
     )
+
+
+def test_whole_texts_that_a_model_cannot_read_are_shown_in_part(tmp_path):
+    papers = [Paper(f"p{n}", f"Owl {n}", "The owl hunts at night. " * 100) for n in range(9)]
+
+    def small(request):
+        long = len(request.messages[-1].content) > 14_000
+        return ContextExceeded("too long") if long else '{"order": ["2"]}'
+
+    with searcher_over(tmp_path / "owls", papers) as searcher:
+        plan = _plan(searcher, "rerank(text_tokens=0,request_tokens=0)", text="An owl. " * 1500)
+        (step,) = _asking(searcher, Scripted(small)).run(plan).steps
+    assert (step.tally.unanswered, step.tally.cut, step.tally.defects["context"]) == (0, 10, 1)
 
 
 def test_citations_follow_each_paper_in_the_published_order(barn):

@@ -19,10 +19,10 @@ from aspectra.llm.budget import estimate_tokens
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.text.sentences import split_sentences
 
-__all__ = ["Fit", "Fitted", "check_tokens", "fit_for", "fit_text", "share_out", "shared_words"]
+__all__ = ["WHOLE", "Fit", "Fitted", "check_tokens", "fit_for", "fit_text", "share_out", "shared_words"]
 
 _GAP = " … "
-_WHOLE = 2**31  # tokens; no text has so many
+WHOLE = 2**31  # tokens; no text has so many
 _FOR_TEXTS = 0.75  # of the context that an endpoint states; the rest is for the prompt and the reply
 _WORD = re.compile(r"\w+")
 # Scripts written without spaces: two neighbouring characters stand for a word.
@@ -60,7 +60,7 @@ def check_tokens(text_tokens: int, request_tokens: int = 0) -> None:
         UsageError: a number is negative, or too large.
     """
     for name, value in (("text_tokens", text_tokens), ("request_tokens", request_tokens)):
-        check_number(name, value, 0, _WHOLE)
+        check_number(name, value, 0, WHOLE)
 
 
 def fit_for(model: ChatModel | None, text_tokens: int, request_tokens: int) -> Fit:
@@ -78,10 +78,10 @@ def fit_for(model: ChatModel | None, text_tokens: int, request_tokens: int) -> F
         return usual
     said = getattr(model, "context", None)
     stated = loops.run(said()) if said is not None else None
-    room = int(stated * _FOR_TEXTS) if stated else _WHOLE
-    each = text_tokens or _WHOLE
+    room = int(stated * _FOR_TEXTS) if stated else WHOLE
+    each = text_tokens or WHOLE
     query = min(max(usual.query, each), room)
-    return Fit(each, max(1, min(request_tokens or _WHOLE, room)), query)
+    return Fit(each, max(1, min(request_tokens or WHOLE, room)), query)
 
 
 @dataclass(frozen=True, slots=True)

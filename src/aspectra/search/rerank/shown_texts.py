@@ -14,7 +14,7 @@ from aspectra.base.hashing import digest_texts
 from aspectra.llm.budget import estimate_tokens
 from aspectra.llm.prompts.data import as_data, without_marks
 from aspectra.llm.prompts.plain_text import without_hidden
-from aspectra.search.rerank.fitting import Fit, fit_text, share_out
+from aspectra.search.rerank.fitting import WHOLE, Fit, fit_text, share_out
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.templates import criterion, rules
 
@@ -61,7 +61,8 @@ class ShownTexts:
             share: of the budget, 0 to 1; less where a model's context turned out too small.
         """
         sizes = [self._size(paper) for paper in papers]
-        room = share_out(sizes, max(1, int(self.fit.each * share)), max(1, int(self.fit.total * share)))
+        total = self.fit.total if self.fit.total < WHOLE else sum(sizes)  # a share of no limit is none
+        room = share_out(sizes, max(1, int(self.fit.each * share)), max(1, int(total * share)))
         lines, each = [], []
         for paper, label, size, tokens in zip(papers, labels, sizes, room, strict=True):
             text = self._text(paper, size, tokens)
@@ -102,7 +103,8 @@ class ShownTexts:
 
     def _question(self, share: float) -> dict[str, Any]:
         if share not in self._asked:
-            limit = max(1, int(self.fit.query * share))
+            said = estimate_tokens(f"{self.question.spoken}\n{self.question.judge_text}")
+            limit = max(1, int((self.fit.query if self.fit.query < WHOLE else said) * share))
             asked: dict[str, Any] = {"query": self._fit_query(self.question.text, limit)}
             if self.question.judge_text:
                 asked["about the query"] = self._fit_query(self.question.judge_text, limit)

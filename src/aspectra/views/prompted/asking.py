@@ -13,7 +13,7 @@ from aspectra.llm.prompts.plain_text import without_hidden
 from aspectra.llm.prompts.template import fill
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.citation_marks import strip_citations
-from aspectra.views.prompted.prompt import LensPrompt, common
+from aspectra.views.prompted.prompt import MOST_CHARACTERS, LensPrompt, common
 from aspectra.views.prompted.schema import Unreadable
 from aspectra.views.prompted.store import Reading
 
@@ -66,9 +66,12 @@ def show(paper: Paper, prompt: LensPrompt, share: float = 1.0) -> Shown | None:
     clean = [(name, part) for name, part in clean if part]
     if not clean:
         return None
-    body, left_out = _fitted(clean, max(1, int(prompt.most_characters * share)))
+    length = len(_BREAK.join(part for _, part in clean))
+    # A share of no limit is none: beyond what a prompt file can say, it is one of the paper.
+    most = prompt.most_characters if prompt.most_characters <= MOST_CHARACTERS else length
+    body, left_out = _fitted(clean, max(1, int(most * share)))
     data = {"title": without_hidden(" ".join(paper.title.split()))[0], "text": body}
-    cut = len(body) < len(_BREAK.join(part for _, part in clean))
+    cut = len(body) < length
     return Shown(
         as_data({k: v for k, v in data.items() if v}),
         cut,

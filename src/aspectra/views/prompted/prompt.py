@@ -35,7 +35,7 @@ from aspectra.llm.prompts.conversation import CONVERSATION_KEYS, Conversation
 from aspectra.llm.prompts.template import fill, parse_prompt
 from aspectra.views.prompted.schema import Read, ValueSchema
 
-__all__ = ["BUILTIN_PROMPTS", "LensPrompt", "builtin_text", "common"]
+__all__ = ["BUILTIN_PROMPTS", "MOST_CHARACTERS", "LensPrompt", "builtin_text", "common"]
 
 _KNOWN = ("answer", "paper", "rules", "text", "title")
 _KEYS = (
@@ -49,9 +49,9 @@ _KEYS = (
 )
 _HERE = files("aspectra.views.prompted") / "prompts"
 BUILTIN_PROMPTS = tuple(sorted(f.name[:-5] for f in _HERE.iterdir() if f.name.endswith(".toml")))
-_WHOLE = 100_000_000  # characters; no paper has so many
+MOST_CHARACTERS = 1_000_000  # that a file can say; a larger number stands for the whole paper
 _NUMBERS = {
-    "most_characters": (6000, 100, _WHOLE),
+    "most_characters": (6000, 100, MOST_CHARACTERS),
     "max_tokens": (256, 8, 32_000),
     "usual_tokens": (0, 0, 32_000),
 }
@@ -157,8 +157,9 @@ class LensPrompt:
             raise _wrong(name, "about must be a text and cues a list of texts")
         if reads not in ("abstract", "full"):
             raise _wrong(name, f"reads is {reads!r}; it must be abstract or full")
-        if reads == "full":
-            data.setdefault("most_characters", _WHOLE)
+        numbers = {key: _number(name, data, key) for key in _NUMBERS}
+        if reads == "full" and "most_characters" not in data:
+            numbers["most_characters"] = MOST_CHARACTERS + 1
         return cls(
             name,
             talk,
@@ -166,7 +167,7 @@ class LensPrompt:
             " ".join(about.split()),
             tuple(" ".join(cue.casefold().split()) for cue in cues if cue.strip()),
             reads,
-            **{key: _number(name, data, key) for key in _NUMBERS},
+            **numbers,
         )
 
 
