@@ -482,3 +482,18 @@ def test_a_study_keeps_token_vectors_where_a_recipe_compares_them():
     assert Study((source,), (Recipe.parse("hybrid | top(9) | late"),)).settings().late == "bits"
     chosen = Study((source,), (Recipe.parse("late"),), index={"late": "int8"})
     assert chosen.settings().late == "int8"
+
+
+def test_a_ranking_whose_calls_failed_is_made_again_and_replaced(tmp_path):
+    bad, good, late = (
+        Record("c", "q", "original", 0, (name,), (1.0,), 0.1, Tally(defects={kind: 1}))
+        for name, kind in (("first", "failed"), ("second", "unreadable"), ("third", "missing"))
+    )
+    with Records(tmp_path / "r.jsonl") as records:
+        records.add(bad)
+        assert records.get("c", "q", "original", 0).failed
+        records.add(good)
+        records.add(late)
+    with Records(tmp_path / "r.jsonl", write=False) as records:
+        assert records.of("c") == [good] == [records.get("c", "q", "original", 0)]
+        assert not good.failed

@@ -260,7 +260,8 @@ def run_cells(
             begun: Prefixes = {}
             for mode in modes_of(topic, _known_modes(benchmark, modes)):
                 for cell, repeat in [(one, n) for one in here for n in range(one.runs)]:
-                    if records.get(cell.key, topic.id, mode, repeat) is not None:
+                    held = records.get(cell.key, topic.id, mode, repeat)
+                    if held is not None and not held.failed:
                         continue
                     if model is not None:
                         searcher.model = model(benchmark, topic, mode)

@@ -46,6 +46,11 @@ class Record(Value, frozen=True):
         """What makes a record unique."""
         return self.cell, self.topic, self.mode, self.repeat
 
+    @property
+    def failed(self) -> bool:
+        """Whether calls to a model failed, so that the next run makes this ranking again."""
+        return self.tally.defects.get("failed", 0) > 0
+
 
 class Records:
     """A JSON Lines file of records, flushed to disk one by one.
@@ -99,7 +104,10 @@ class Records:
         return whole
 
     def _keep(self, record: Record) -> None:
-        if record.key not in self._records:
+        held = self._records.get(record.key)
+        if held is None or held.failed:  # what was made again counts
+            if held is not None:
+                self._cells[record.cell].remove(held)
             self._records[record.key] = record
             self._cells.setdefault(record.cell, []).append(record)
 

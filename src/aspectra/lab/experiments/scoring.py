@@ -162,7 +162,9 @@ def _degraded(held: Sequence[Record]) -> list[str]:
         return []
     total = sum((r.tally for r in held), Tally())
     why = f"{total.repairs:,} of {total.questions:,} answers were missing or repaired"
-    return [f"{bad:,} of {len(held):,} rankings are degraded: {why}"]
+    failed = sum(r.failed for r in held)
+    again = f"; calls failed in {failed:,}, which the same command makes again" if failed else ""
+    return [f"{bad:,} of {len(held):,} rankings are degraded: {why}{again}"]
 
 
 def _cut(cell: Cell, held: Sequence[Record]) -> list[str]:
