@@ -59,6 +59,7 @@ class ModelProfile(Value, frozen=True):
         str, setting("most that one command may spend: 500calls, 2Mtokens, 1.50 (money), or several")
     ] = ""
     lanes: Annotated[int, setting("calls under way at once", ge=1, le=256)] = 8
+    timeout: Annotated[float, setting("seconds for one attempt at an answer", gt=0)] = 60.0
     extra: Annotated[
         str,
         setting('fields of each request, as JSON: {"top_k": 20, "temperature": null}; null leaves it out'),

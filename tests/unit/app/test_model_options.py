@@ -50,9 +50,16 @@ def test_options_come_before_the_environment_and_that_before_the_file(session, t
     assert model_settings(session).model == "of-file"
     monkeypatch.setenv("ASPECTRA_LLM_MODEL", "of-environment")
     assert model_settings(Session()).model == "of-environment"
-    given = ["llm.model=of-flag", "llm.budget=2calls", "llm.lanes=3", f"llm.journal={tmp_path / 'j.db'}"]
+    given = [
+        "llm.model=of-flag",
+        "llm.budget=2calls",
+        "llm.lanes=3",
+        "llm.timeout=300",
+        f"llm.journal={tmp_path / 'j.db'}",
+    ]
     made = model_settings(Session(CommonOptions(set_=given)))
     assert (made.model, made.base_url, made.lanes) == ("of-flag", "http://file/v1", 3)
+    assert (made.timeout, made.seconds) == (300.0, 600.0)
     assert made.limits == Limits(calls=2)
     assert made.journal == tmp_path / "j.db"
     extra = CommonOptions(set_=['llm.extra={"top_k": 20, "temperature": null}'])
