@@ -221,3 +221,21 @@ def test_means_as_the_papers_take_them():
     assert _mean(values, labels, {"task": "math"}, "writing", "") == (None, {})
     pairs = {"a": {"pair": "x"}, "b": {"pair": "x"}, "c": {"pair": "y"}, "d": {"pair": "y"}}
     assert _mean({"a": 0.0, "b": 1.0, "c": 1.0}, pairs, {}, "", "")[0] == 0.75
+
+
+@pytest.mark.parametrize(
+    ("why_not", "said"),
+    [
+        ("doubtful: printed twice", "run here"),
+        ("other collection; doubtful: printed twice", "run here; not comparable [1]"),
+    ],
+)
+def test_a_doubtful_number_hides_no_other_reason(monkeypatch, why_not, said):
+    row = SimpleNamespace(
+        paper="002", table="4", label="BM25", comparable=False, doubt="printed twice", why_not=why_not
+    )
+    monkeypatch.setattr(paper_tables, "paper_rows", lambda *_: [row])
+    monkeypatch.setattr(paper_tables, "_column", lambda _: ())
+    notes = _Notes()
+    outcome = SimpleNamespace(cell=SimpleNamespace(benchmark="owls"), tally=Tally())
+    assert _ran([outcome], {(): row}, notes) == said

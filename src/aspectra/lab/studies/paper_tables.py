@@ -205,7 +205,9 @@ def _ran(outcomes: Sequence[Outcome], own: Mapping[_Column, Published], notes: _
         for row in paper_rows(first.paper, first.table, outcome.cell.benchmark)
         if row.label == first.label and _column(row) in own
     ]
-    reasons = list(dict.fromkeys(row.why_not for row in held if not row.comparable and not row.doubt))
+    # A doubt about a printed number has its own mark; what stands before it holds for the row.
+    told = (row.why_not.partition("doubtful: ")[0].removesuffix("; ") for row in held)
+    reasons = list(dict.fromkeys(filter(None, told)))
     words = "run here, simulated" if any(o.tally.simulated for o in outcomes) else "run here"
     if reasons:
         words += f"; not comparable {notes.mark(reasons[0])}"
