@@ -92,10 +92,11 @@ def test_rerankers_of_infosearch_have_a_protocol_of_their_own():
     assert all("re-ranks" in row.why_not for row in find(rows, system="FollowIR"))
 
 
-def test_loaded_infosearch_counts(tmp_path):
-    bench = BENCHMARKS.get("infosearch")(infosearch(tmp_path / "Language-v1"))
-    assert "3 of language, the paper has 200" in tables(bench)[0].why_not
-    assert "6 documents, the paper has 800" in tables(bench)[0].why_not
+@pytest.mark.parametrize(("dimension", "topics"), [("Language", 200), ("Keyword", 288)])
+def test_loaded_infosearch_counts(tmp_path, dimension, topics):
+    bench = BENCHMARKS.get("infosearch")(infosearch(tmp_path / f"{dimension}-v1"))
+    assert f"3 of {dimension.lower()}, the paper has {topics}" in tables(bench)[0].why_not
+    assert f"6 documents, the paper has {4 * topics:,}" in tables(bench)[0].why_not
 
 
 @pytest.mark.parametrize(
