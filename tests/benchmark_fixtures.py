@@ -77,10 +77,13 @@ def csfcube(folder: Path, packed: str = "") -> Path:
     packed_too = ".gz" if packed else ""
     for facet, seeds in pairs.items():
         value = {}
-        for seed, grades in seeds.items():
+        for number, (seed, grades) in enumerate(seeds.items()):
             ratings = list(grades.values())
-            names = ("adju", "max", "min", "ann1", "ann2")
-            value[seed] = {"cands": list(grades), **{f"relevance_{name}": ratings for name in names}}
+            value[seed] = {"cands": list(grades)}
+            value[seed] |= {f"relevance_{name}": ratings for name in ("adju", "max", "min")}
+            # Four annotators, two of them a pair, as in the release.
+            second, first = ("ann3", "ann2") if number else ("ann4", "ann1")
+            value[seed] |= {f"relevance_{second}": ratings[::-1], f"relevance_{first}": ratings}
         put(folder / f"test-pid2anns-csfcube-{facet}.json{packed_too}", json.dumps(value))
     fold1, fold2 = ["100_background", "100_method"], ["101_background", "102_result", "555_result"]
     splits = {"fold1_dev": fold1, "fold2_dev": fold2, "fold1_test": fold2, "fold2_test": fold1}

@@ -138,7 +138,17 @@ class TestCsfcube:
         with pytest.raises(UsageError):
             load("csfcube", tmp_path, instruction="shouted")
         with pytest.raises(UsageError):
-            load("csfcube", tmp_path, ratings="mine")
+            load("csfcube", tmp_path, ratings="ann1")
+
+    def test_ratings_of_one_annotator(self, tmp_path):
+        csfcube(tmp_path)
+        rated = {who: load("csfcube", tmp_path, ratings=who).qrels["gold"] for who in ("first", "second")}
+        # Other annotators rated the second pair.
+        for pair, first, second in [
+            ("100_background", [3, 1, 0], [0, 1, 3]),
+            ("101_background", [2, 0], [2, 3]),
+        ]:
+            assert [list(rated[who][pair].values()) for who in ("first", "second")] == [first, second]
 
     def test_aspect_subset_is_by_the_release_whatever_the_library_predicts(self, tmp_path):
         bench = load("csfcube", csfcube(tmp_path), instruction="aspect-subset", roles="predicted")

@@ -28,7 +28,8 @@ __all__ = ["FACETS", "VARIANTS", "aspect_text", "facet_instruction", "load"]
 
 FACETS = ("background", "method", "result")
 _ROLES = {"background": ("background", "objective"), "method": ("method",), "result": ("result",)}
-_RATINGS = ("adju", "max", "min", "ann1", "ann2")
+_RATINGS = ("adju", "max", "min", "first", "second")
+_BY_PLACE = {"first": 0, "second": 1}
 _FOLDS = ("fold1_dev", "fold2_dev", "fold1_test", "fold2_test")
 
 _PARAPHRASES = ("paraphrase-1", "paraphrase-2", "paraphrase-3")
@@ -90,7 +91,7 @@ def aspect_text(paper: Paper, facet: str) -> str:
         ),
         Option(
             "ratings",
-            "whose ratings: adjudicated, the greatest, the least, or one annotator's",
+            "whose ratings: adjudicated, the greatest, the least, or a pair's first or second annotator's",
             _RATINGS,
             "adju",
         ),
@@ -189,7 +190,13 @@ def _annotations(folder: Folder, facet: str) -> Iterator[tuple[str, Row]]:
 
 
 def _grades(folder: Folder, seed: str, row: Row, ratings: str, facet: str) -> dict[str, float]:
-    given: Any = row.get(f"relevance_{ratings}")
+    if ratings in _BY_PLACE:
+        # The release has four annotators (relevance_ann1 to 4), of whom two rated each pair.
+        own = sorted(name for name in row if name.startswith("relevance_ann"))
+        key = own[_BY_PLACE[ratings]] if len(own) == len(_BY_PLACE) else ""
+    else:
+        key = f"relevance_{ratings}"
+    given: Any = row.get(key)
     place = f"{folder.root}, {facet}, query {seed}"
     if not isinstance(given, list) or len(given) != len(row["cands"]):
         count = len(given) if isinstance(given, list) else "no"
