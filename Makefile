@@ -16,12 +16,13 @@ SECONDS ?= 60
 RECORD ?= docs/results/reliability.jsonl
 PROOF = $(BIN)/python tests/proofs/$@.py $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record $(RECORD))
 
-.PHONY: help setup demo test patterns test-long test-torch lint bench study docs site wheel clean llm-test-server
+.PHONY: help setup demo test affected record patterns test-long test-torch lint bench study docs site wheel clean llm-test-server
 .PHONY: soak kills crashes flips fuzz mutants proofs
 
 help:
 	@echo "make demo    set up, build the demo library and search it"
 	@echo "make test    set up and run the tests"
+	@echo "make affected     the tests that a change touches (BASE=COMMIT), by the record that make record makes once"
 	@echo "make test-long    the tests that try a part of their cases, with all of them (half an hour)"
 	@echo "make test-torch   the tests of the extra torch, in .venv-torch (700 MB more)"
 	@echo "make lint    ruff, mypy and the room rule"
@@ -65,6 +66,13 @@ demo: .venv/.installed
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 test: .venv/.installed-dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations 10 --durations-min 1
+
+# Tests that a change touches: since the last commit, or since BASE=COMMIT. The record is kept in .venv.
+affected: .venv/.installed-dev
+	$(if $(BASE),BASE=$(BASE)) $(BIN)/python tests/affected.py
+
+record: .venv/.installed-dev
+	nice $(BIN)/python tests/affected.py --record
 
 # The record of regular expressions that are proved linear, which make test does not prove again.
 patterns: .venv/.installed-dev
