@@ -148,7 +148,9 @@ def test_a_model_is_made_by_the_name_that_the_part_gives(tiny):
 
 def test_a_row_says_what_its_model_was_shown_only_in_part(monkeypatch):
     monkeypatch.setattr(paper_tables, "paper_rows", lambda *_: [])
-    outcome = SimpleNamespace(cell=SimpleNamespace(benchmark="owls"), tally=Tally(cut=7))
+    outcome = SimpleNamespace(
+        cell=SimpleNamespace(benchmark=SimpleNamespace(name="owls")), tally=Tally(cut=7)
+    )
     notes = _Notes()
     row = SimpleNamespace(paper="000", table="1")
     assert _ran([outcome], {(): row}, notes) == "run here; texts cut [1]"
@@ -169,6 +171,30 @@ def test_a_row_says_own_prompt_until_it_has_its_file(tiny, capsys):
     assert "; own prompt" in said
     assert "own prompt: its model was tuned on another prompt" in said
     assert main(["bench", "run", "beir=x", "--prompts", "x"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("study", "make", "under", "parts", "said"),
+    [
+        ("infosearch", made_up.infosearch, "Language-v1", ["BM25"], "measured on infosearch/language alone"),
+        (
+            "obliq",
+            made_up.obliq,
+            "analogues/math",
+            ["BM25, math", "BM25, twitter"],
+            "obliq/twitter, looked for in DATA/obliq",
+        ),
+    ],
+)
+def test_a_part_of_the_data_gives_all_tables(tmp_path, home, capsys, study, make, under, parts, said):
+    make(tmp_path / study / under)
+    path = Path(__file__).parents[2] / "studies" / "papers" / f"{study}.toml"
+    places = ["--output", str(tmp_path / "out"), "--libraries", str(tmp_path / "libraries"), "--no-progress"]
+    chosen = [word for part in parts for word in ("--part", part)]
+    assert main(["bench", "run", str(path), "--data", str(tmp_path), *places, *chosen]) == 0
+    page = (tmp_path / "out" / "page.md").read_text("utf-8")
+    assert "run here; not comparable" in page
+    assert said in page
 
 
 PART = "GPT-5-2-agents--twitter"
@@ -237,5 +263,5 @@ def test_a_doubtful_number_hides_no_other_reason(monkeypatch, why_not, said):
     monkeypatch.setattr(paper_tables, "paper_rows", lambda *_: [row])
     monkeypatch.setattr(paper_tables, "_column", lambda _: ())
     notes = _Notes()
-    outcome = SimpleNamespace(cell=SimpleNamespace(benchmark="owls"), tally=Tally())
+    outcome = SimpleNamespace(cell=SimpleNamespace(benchmark=SimpleNamespace(name="owls")), tally=Tally())
     assert _ran([outcome], {(): row}, notes) == said

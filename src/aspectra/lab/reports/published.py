@@ -123,6 +123,9 @@ def paper_rows(number: str, table: str, benchmark: str | Benchmark = "") -> tupl
         table: its number in the paper.
         benchmark: what they are compared with, see :func:`tables`; "" for nothing.
 
+    Returns:
+        Nothing where the benchmark is a part of which the table has no number.
+
     Raises:
         UsageError: there is no such paper or table.
     """
@@ -131,8 +134,8 @@ def paper_rows(number: str, table: str, benchmark: str | Benchmark = "") -> tupl
         raise UsageError(f"no published numbers of paper {number!r} are held", why=", ".join(papers))
     held = tables(benchmark or papers[number]["benchmark"])
     found = tuple(row for row in held if (row.paper, row.table) == (number, table))
-    if not found:
-        known = dict.fromkeys(row.table for row in held if row.paper == number)
+    known = dict.fromkeys(row.table for row in tables(papers[number]["benchmark"]) if row.paper == number)
+    if table not in known:
         raise UsageError(f"paper {number} has no table {table!r} here", why="tables: " + ", ".join(known))
     return found
 

@@ -16,7 +16,7 @@ from aspectra.search.stages.protocol import load_stages
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.settings import IndexSettings
 
-__all__ = ["Need", "lacking"]
+__all__ = ["Need", "absent_data", "lacking"]
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,7 @@ def lacking(
             try:
                 source.open()
             except BadInput as error:
-                text = _one_line(error).removeprefix("needs data: ")
-                return Need("data", text, "; ".join(_models(study, known)))
+                return Need("data", _one_line(error), "; ".join(_models(study, known)))
         for run in source.pooling.runs if source.pooling else ():
             if not Path(run).exists():
                 return Need("model", f"the rankings of {Path(run).name}, which were not made")
@@ -81,6 +80,11 @@ def lacking(
     return Need("model", "; ".join(dict.fromkeys(found))) if found else None
 
 
+def absent_data(error: BadInput) -> Need | None:
+    """The need behind an error that a benchmark's loader raised, or None where it is another error."""
+    return Need("data", _one_line(error)) if error.why.startswith("needs data: ") else None
+
+
 def _models(study: Study, known: Mapping[str, str]) -> list[str]:
     """Models that a study names, not whether they are there."""
     named = [_needed(spec, known) for spec in study.encoders or () if spec not in IndexSettings().encoders]
@@ -98,4 +102,5 @@ def _no_endpoint(name: str) -> None:
 
 
 def _one_line(error: AspectraError) -> str:
-    return "; ".join(part.strip() for part in (error.why or error.what, error.hint) if part)
+    why = (error.why or error.what).removeprefix("needs data: ")
+    return "; ".join(part.strip() for part in (why, error.hint) if part)

@@ -26,7 +26,7 @@ from aspectra.lab.reports.tables import SMALL_NOTE, Cell, Number, Table, render,
 from aspectra.lab.statistics.bootstrap import BOOTSTRAP_NOTE, bootstrap_interval
 from aspectra.lab.statistics.significance import SMALL
 from aspectra.lab.studies.file import Column, StudyFile, TableSpec
-from aspectra.lab.studies.needs import Need, lacking
+from aspectra.lab.studies.needs import Need, absent_data, lacking
 from aspectra.lab.studies.paper_tables import Ran, check_paper_table, paper_tables
 from aspectra.llm.chat import ChatModel
 from aspectra.views.encoders.protocol import Encoder, load_encoder
@@ -101,12 +101,18 @@ def run_study_file(
         if (used := study.settings().encoders) != encoders:
             loaded.cache_clear()  # those of all parts might not fit into memory
             encoders = used
-        if (need := lacking(study, load=loaded, answering=answering, known=file.needs)) is not None:
+        need = lacking(study, load=loaded, answering=answering, known=file.needs)
+        place = folder / file_name(name)
+        if need is None:
+            model = answering(study.model) if answering and study.calls_model else None
+            try:
+                done = run_study(study, place, libraries, progress=progress, load=loaded, model=model)
+            except BadInput as error:  # a folder may be there without the task or dimension
+                if (need := absent_data(error)) is None:
+                    raise
+        if need is not None:
             needs[name] = replace(need, text=need.text.replace(str(file.data), "DATA"))
             continue
-        place = folder / file_name(name)
-        model = answering(study.model) if answering and study.calls_model else None
-        done = run_study(study, place, libraries, progress=progress, load=loaded, model=model)
         outcomes[name] = done.outcomes
         made, kept = made + done.made, kept + done.kept
         manifests[name] = json.loads((place / "manifest.json").read_text("utf-8"))

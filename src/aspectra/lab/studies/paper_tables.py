@@ -199,15 +199,17 @@ def _has_prompt(name: str, ran: Ran) -> bool:
 
 def _ran(outcomes: Sequence[Outcome], own: Mapping[_Column, Published], notes: _Notes) -> str:
     first = next(iter(own.values()))
-    held = [
-        row
-        for outcome in outcomes
-        for row in paper_rows(first.paper, first.table, outcome.cell.benchmark)
-        if row.label == first.label and _column(row) in own
-    ]
+    held: list[Published] = []
+    reasons: list[str] = []
+    for benchmark in (outcome.cell.benchmark for outcome in outcomes):
+        rows = paper_rows(first.paper, first.table, benchmark)
+        found = [row for row in rows if row.label == first.label and _column(row) in own]
+        if not found and part_of(first.paper, benchmark.name):
+            reasons.append(f"measured on {benchmark.name} alone, and the printed numbers are of all parts")
+        held += found
     # A doubt about a printed number has its own mark; what stands before it holds for the row.
     told = (row.why_not.partition("doubtful: ")[0].removesuffix("; ") for row in held)
-    reasons = list(dict.fromkeys(filter(None, told)))
+    reasons += filter(None, told)
     words = "run here, simulated" if any(o.tally.simulated for o in outcomes) else "run here"
     if reasons:
         words += f"; not comparable {notes.mark(reasons[0])}"
