@@ -462,7 +462,10 @@ def test_what_is_read_off_pages_only_fills_what_a_record_lacks(library, pages_fi
 
 @pytest.mark.parametrize("write", [True, False])
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError])
-def test_what_is_raised_while_sqlite_calls_is_no_damage(library, monkeypatch, raised, write):
+def test_what_is_raised_while_sqlite_calls_is_no_damage(library, monkeypatch, request, raised, write):
+    # Ctrl-C is ignored in processes that a shell starts in the background.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     hashed = row_sums.xxhash.xxh3_64_intdigest
 
     def fails(content):

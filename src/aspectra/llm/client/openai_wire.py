@@ -54,7 +54,7 @@ _MEANT = {  # of an error under status 200 without a status of its own
     429: re.compile(r"rate.?limit|too.many|overload", re.I),
     400: re.compile(r"invalid.request|unsupported", re.I),
 }
-_INVALID = re.compile(r"validation error|\bloc\b.*\bmsg\b")
+_INVALID = re.compile(r"validation error|\bloc\b.{0,80}\bmsg\b")
 _OPTIONS = {
     "temperature": re.compile(r"\btemperature\b", re.I),
     "seed": re.compile(r"\bseed\b", re.I),

@@ -34,7 +34,7 @@ _TRIES = 40  # places at which JSON is looked for
 _THOUGHT = r"(?:[\w:.]{0,20}[_: ])?(?:think|thought|reason|reflect|analy|scratch|monolog|deliberat)\w{0,12}"
 _OPEN = re.compile(rf"[<\[◁]\|?{_THOUGHT}\|?[>\]▷]", re.I)
 _CLOSE = re.compile(rf"[<\[◁](?:/|\|/|\|?end_of_){_THOUGHT}\|?[>\]▷]|<\|message\|>", re.I)
-_FINAL = re.compile(r"<\|channel\|>\s*final\b.*?<\|message\|>", re.I | re.S)
+_FINAL = re.compile(r"<\|channel\|>\s*final\b.{0,80}?<\|message\|>", re.I | re.S)
 _UNSURE = re.compile(
     r"n['’o]t\b|\b(?:cannot|never|neither|nor|or|either|if|unless|would(?! say)|could|might|may|maybe|perhaps"
     r"|hmm|wait|worse|less|loses|instead|rather|between|versus|unsure|unclear)\b",
@@ -316,7 +316,7 @@ def _label_of(item: Any, token: re.Pattern[str]) -> str | None:
 def _plain(text: str, cut: bool) -> str:
     """The answer without thoughts, tags and emphasis; of a cut reply its start, without the last word."""
     text = plain_digits(without_thoughts(text))
-    text = re.sub(r"\d[\d./]*$|\w+$", "", text).lstrip()[:60] if cut else text
+    text = re.sub(r"(?<![\d./])\d[\d./]*+$|(?<!\w)\w++$", "", text).lstrip()[:60] if cut else text
     return re.sub(r"</?\w{1,20}>|<\|\w{1,20}\|>|[*_`#~]+", " ", text)
 
 
