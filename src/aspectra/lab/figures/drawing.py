@@ -177,6 +177,7 @@ def groups_of(names: Sequence[str], most: int = MOST_LINES) -> list[list[str]]:
 @cache
 def _advance(text: str, size: float) -> float:
     """Width in inches of one line of text."""
+    needs_plot()
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
