@@ -27,7 +27,7 @@ from aspectra.lab.experiments.experiment import (
     topic_query,
 )
 from aspectra.lab.experiments.manifest import manifest
-from aspectra.lab.experiments.recipe_tables import breakdown_tables, main_table
+from aspectra.lab.experiments.recipe_tables import breakdown_tables, main_table, plain_interval
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import score_cell
 from aspectra.lab.experiments.study import Source, Study
@@ -400,6 +400,14 @@ def test_equal_means_are_not_printed_bold(beir):
     assert table.best == frozenset()
     with pytest.raises(UsageError, match="no recipe is called 'z'"):
         main_table("x", [score_cell(first, records)], baseline="z")
+
+
+def test_intervals_stay_on_the_measures_scale():
+    assert plain_interval({"a": 1.0, "b": 0.0}, 0.5, (0.0, 1.0))[:2] == (0.0, 1.0)
+    assert plain_interval({"a": 1.0, "b": 0.0}, 0.5, (-9.0, 9.0))[:2] == pytest.approx(
+        (-5.85, 6.85), abs=0.01
+    )
+    assert plain_interval({"a": 1.0, "b": 0.0}, 0.4, (0.0, 1.0)) is None
 
 
 def test_breakdowns_and_manifest(csfcube):

@@ -12,6 +12,7 @@ from aspectra.lab.evaluation.means import Score
 from aspectra.lab.experiments.scoring import Outcome
 from aspectra.lab.reports.tables import SMALL_NOTE, Column, Number, Table, first_of, set_shown
 from aspectra.lab.reports.tables import Cell as TableCell
+from aspectra.lab.statistics.bootstrap import bootstrap_interval
 from aspectra.lab.statistics.significance import SMALL, Interval, compare, mean_interval
 
 __all__ = [
@@ -24,8 +25,9 @@ __all__ = [
 ]
 
 INTERVALS_NOTE = (
-    "in brackets: 95 % t-intervals of means over units, not of differences between recipes; none where a "
-    "mean is of other means (folds, pairs) or of a ratio"
+    "in brackets: 95 % t-intervals of means over units, bootstrap intervals where those would leave the "
+    "scale, not of differences between recipes; none where a mean is of other means (folds, pairs) or of a "
+    "ratio"
 )
 
 
@@ -38,12 +40,15 @@ def _heading(column: Column, columns: Collection[Column]) -> str:
     return " ".join(filter(None, (measure, mode[:3], set_shown(column, columns))))
 
 
-def plain_interval(values: Mapping[str, float], mean: float) -> Interval | None:
-    """Of a mean; None where it is not the plain one over units, of which the interval would be."""
+def plain_interval(values: Mapping[str, float], mean: float, bounds: tuple[float, float]) -> Interval | None:
+    """The t-interval of a mean, or the bootstrap one where that would leave ``bounds``, the measure's scale.
+
+    None where the mean is not the plain one over units, of which the interval would be.
+    """
     span = mean_interval(values)
-    if span is None:
+    if span is None or not math.isclose(0.5 * (span.low + span.high), mean, abs_tol=1e-9):
         return None
-    return span if math.isclose(0.5 * (span.low + span.high), mean, abs_tol=1e-9) else None
+    return span if bounds[0] <= span.low and span.high <= bounds[1] else bootstrap_interval(values)
 
 
 def _places(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], list[Outcome]]:
@@ -104,7 +109,9 @@ def main_table(
             if score is None or score.mean is None:
                 cells.append(None)
                 continue
-            span = plain_interval(score.values, score.mean) if intervals else None
+            span = (
+                plain_interval(score.values, score.mean, score.measure.family.bounds) if intervals else None
+            )
             deviation = outcome.deviations.get(column)
             cells.append(Number.of(score.mean, score.measure.family.scale, span, deviation))
         cells += [round(1000 * outcome.seconds, 1)] if times else []

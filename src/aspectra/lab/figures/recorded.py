@@ -274,7 +274,11 @@ def mean_of(system: System, column: Column, units: Iterable[str] | None = None) 
     values = system.values.get(column, {})
     if units is None:
         mean = system.means.get(column)
-        return None if mean is None else Number.of(mean, scale, plain_interval(values, mean))
+        return (
+            None
+            if mean is None
+            else Number.of(mean, scale, plain_interval(values, mean, family_of(column).bounds))
+        )
     own = {unit: values[unit] for unit in units if unit in values}
     if not own:
         return None

@@ -292,7 +292,8 @@ def _number(
     if not values:
         return None, 0
     mean = math.fsum(values.values()) / len(values) if where else score.mean
-    made = bootstrap_interval(values) if spec.resampled else plain_interval(values, mean or 0.0)
+    bounds = score.measure.family.bounds
+    made = bootstrap_interval(values) if spec.resampled else plain_interval(values, mean or 0.0, bounds)
     span = made if spec.intervals and mean is not None else None
     return Number.of(mean, score.measure.family.scale, span), len(values)
 

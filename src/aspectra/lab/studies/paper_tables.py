@@ -235,8 +235,9 @@ def _measured(
             labels = outcome.evaluations[name].labels
             mean, values = _mean(score.values, labels, dict(wanted), part, row.mean_of if row else "")
             if mean is not None:
-                span = plain_interval(values, mean) if spec.intervals else None
-                return Number.of(mean, score.measure.family.scale, span)
+                family = score.measure.family
+                span = plain_interval(values, mean, family.bounds) if spec.intervals else None
+                return Number.of(mean, family.scale, span)
     return None
 
 
