@@ -159,7 +159,9 @@ class Plan(Value, Displayed, frozen=True):
         within: only these ids are ranked (a pool); None for the whole library.
         limit, evidence, versions: as in :class:`~aspectra.search.query.Query`.
         unread: words of the query that request something of papers and are not applied, with the reason.
-        text, instruction: the question as somebody wrote it, for stages that show it to a judge.
+        text, instruction: the question as somebody wrote it, for stages that show it to a model.
+        same, different: aspects of the query, for the same stages, whatever its searches compare; None in a
+            plan without stages, and in an older one, whose stages are told the aspects of its probes.
 
     >>> plan = library.plan("owls at night", recipe="bm25 | top(20)")
     >>> plan.stages, Plan.loads(plan.to_json()) == plan
@@ -177,6 +179,8 @@ class Plan(Value, Displayed, frozen=True):
     unread: tuple[Unread, ...] = ()
     text: str = ""
     instruction: str = ""
+    same: tuple[str, ...] | None = None
+    different: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         force_setattr(self, "conditions", distinct(self.conditions))
@@ -190,6 +194,10 @@ class Plan(Value, Displayed, frozen=True):
             check_length("characters in a stage", stage, _LONGEST_STAGE, hint="as in: rerank(depth=50)")
         for what, text in (("text", self.text), ("instruction", self.instruction)):
             check_length(f"characters in the {what}", text, LONGEST_TEXT, hint="shorten it")
+        aspects = (*(self.same or ()), *(self.different or ()))
+        check_length("aspects in a plan", aspects, MOST_PROBES, hint="name those that matter most")
+        for aspect in aspects:
+            check_length("characters in an aspect", aspect, LONGEST_ASPECT, hint="say it in a few words")
         check_number("the limit", self.limit, 0, MOST_PAPERS, hint="limit = 10")
         check_number("evidence", self.evidence, 0, MOST_EVIDENCE, hint="evidence = 1")
         check_number("the compliance", self.compliance, -_HEAVIEST, _HEAVIEST, hint="compliance = 0.6")
@@ -235,6 +243,8 @@ class Plan(Value, Displayed, frozen=True):
             text = step.describe() if isinstance(step, Search) else [step]
             mark = f"{number}. " if several else ""
             lines += [f"  {mark}{text[0]}", *(f"  {' ' * len(mark)}{line}" for line in text[1:])]
+        told = (("alike in", self.same), ("different in", self.different))
+        lines += [f"  stages are told: {word} {', '.join(names)}" for word, names in told if names]
         for condition in self.conditions:
             said = f" “{condition.words}”" if condition.words else ""
             how = "" if condition.filters else f", worth {condition.sign * self.compliance:+.2f} of the lead"

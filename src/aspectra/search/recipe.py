@@ -12,6 +12,7 @@ from aspectra.base.spelling import read_member, spell, split_line
 from aspectra.base.values import Value, force_setattr, replace
 from aspectra.search.instructions.understanding import Understood, understand
 from aspectra.search.plan import MOST_STEPS, Fusion, Plan, Search
+from aspectra.search.planning.aspects import Aspect, named_sentences
 from aspectra.search.planning.planners.protocol import (
     DEFAULT_PLANNER,
     PLANNERS,
@@ -154,6 +155,8 @@ class Recipe(Value, frozen=True):
             unread=understood.unread,
             text=query.text if self.stages else "",
             instruction=query.instruction if self.stages else "",
+            same=_told(understood.query.same, query.same_sentences) if self.stages else None,
+            different=_told(understood.query.different) if self.stages else None,
         )
 
     def _search(self, step: str | SearchRecipe, query: Query, views: ViewNames) -> tuple[Search, Understood]:
@@ -180,6 +183,12 @@ class Recipe(Value, frozen=True):
             probes = (replace(probe, instruction=query.instruction) for probe in search.probes)
             search = replace(search, probes=tuple(probes))
         return search, understood
+
+
+def _told(aspects: tuple[str, ...], sentences: tuple[int, ...] = ()) -> tuple[str, ...]:
+    """What stages are told of aspects and sentences that a query names, each once."""
+    named = (named_sentences(sentences).name,) if sentences else ()
+    return tuple(dict.fromkeys((*(Aspect.parse(aspect).told for aspect in aspects), *named)))
 
 
 def _bound(probe: ProbeRecipe, query: Query, views: ViewNames) -> Probe:

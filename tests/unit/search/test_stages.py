@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_planners import EVERYTHING
 
+from aspectra.app.surfaces.service.question import Question
 from aspectra.base.errors import UsageError
+from aspectra.base.spelling import read_member
+from aspectra.base.values import replace as changed
 from aspectra.lab.simulation.oracle import Oracle
 from aspectra.llm.failures import BudgetReached, ContextExceeded, KeyRefused, Transient
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.paper import Paper, Reference
 from aspectra.search.conditions.condition import limits
 from aspectra.search.plan import Plan
+from aspectra.search.planning.planners.protocol import PLANNERS
 from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
+from aspectra.search.rerank.judges.protocol import JUDGES
+from aspectra.search.scoring.engine import Found
 from aspectra.search.searcher import Searcher
 from aspectra.search.stages._rewording import kinds
-from aspectra.search.stages.protocol import STAGES, needs_model, read_stages
+from aspectra.search.stages.protocol import STAGES, Context, Draft, needs_model, read_stages
 from small_library import searcher_over
 
 WORDS = ("owl", "mouse", "night", "maze", "wing", "ear")
@@ -125,6 +133,65 @@ def test_judges_are_told_the_question_as_it_was_asked(barn):
     assert "only papers after 2003, not a survey" in shown
     assert [condition.spelling for condition in plan.conditions]
     assert all(condition.spelling in shown for condition in plan.conditions)
+
+
+class Shelf:
+    """An engine that finds the same papers whatever is searched: so that every planner can be asked."""
+
+    def __init__(self, engine):
+        self.papers = engine.papers
+
+    def find(self, *_, **__):
+        return Found(("p1", "p2"), (1.0, 0.5), None)
+
+
+def _requests(searcher, stage, plan):
+    """What a stage puts to a model, where the plan's first search found two papers."""
+    model = Scripted(lambda _: '{"query": "owls", "picked": [], "notes": "", "order": ["2"]}')
+    forward = changed(plan.search, probes=tuple(p for p in plan.search.probes if not p.reverse))
+    draft = Draft(forward, ids=("p1", "p2"))
+    read_member(STAGES.get, stage, "stage").run(draft, 2, Context(Shelf(searcher.engine), plan, model))
+    return [request.messages for request in model.asked]
+
+
+@pytest.mark.parametrize("planner", list(PLANNERS))
+@pytest.mark.parametrize(
+    "stage",
+    [
+        *(f"rerank(method={n})" for n in JUDGES if JUDGES.get(n).needs_model),
+        *(
+            n for n in STAGES if n not in ("rerank", "write") and needs_model([n])
+        ),  # write has a test of its own
+    ],
+)
+def test_models_are_told_what_the_query_asks_whatever_the_search_compares(barn, planner, stage):
+    views = replace(EVERYTHING, lenses=("roles", "style"))
+
+    def asked(**given):
+        plan = Recipe.parse(f"{planner} | {stage}").plan(Query(seeds=("p0",), **given), views)
+        assert Plan.loads(plan.to_toml()) == plan
+        return plan, _requests(barn, stage, plan)
+
+    questions = (
+        {},
+        {"same": ("approach",)},
+        {"same": ("method: gaussian splatting",)},
+        {"same": ("result",)},
+        {"different": ("method",)},
+        {"instruction": "owls in the north please"},
+    )
+    requests = [asked(**one)[1] for one in questions]
+    assert all(one != other for n, one in enumerate(requests) for other in requests[:n])
+    assert "alike in: method" in requests[1][0][-1].content
+    assert "stages are told: alike in method" in asked(**questions[1])[0].describe()
+    given = Question(seeds=("p0",), same=("approach", "result: fast"), recipe=f"{planner} | {stage}")
+    plan, _ = asked(same=given.same)
+    assert given.edited(plan).same == ("method", "result: fast")
+    assert given.edited(plan, "same result").same == ("method",)
+    for number in (0, 1, 3, 4, 5):  # an older plan is answered as ever; that of guided says the same
+        older = changed(asked(**questions[number])[0], same=None, different=None)
+        same = _requests(barn, stage, older) == requests[number]
+        assert same == (planner == "guided" or number in (0, 5))
 
 
 class Stating(Scripted):

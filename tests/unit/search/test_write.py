@@ -100,10 +100,10 @@ def _answer(request):
     return json.dumps({"value": TEXTS[_lens_of(request)]})
 
 
-def _run(library, recipe, script=_answer, seeds=("owls",)):
+def _run(library, recipe, script=_answer, seeds=("owls",), **given):
     model = Scripted(script)
     searcher = Searcher(library, load=lambda _: FakeEncoder(), model=model)
-    return searcher.run(searcher.plan(Query(seeds=seeds, limit=4), recipe)), model
+    return searcher.run(searcher.plan(Query(seeds=seeds, limit=4, **given), recipe)), model
 
 
 @pytest.mark.parametrize(
@@ -129,6 +129,15 @@ def test_every_kind_of_agents_asks_once_for_each_query(night, recipe, asked):
     assert (step.name, step.tally.questions, step.tally.degraded) == ("write", len(asked), 0)
     assert Plan.loads(ranking.plan.to_toml()) == ranking.plan
     assert Recipe.parse(recipe).steps == Recipe.parse(" | ".join(map(str, Recipe.parse(recipe).steps))).steps
+
+
+def test_what_its_prompts_do_not_hold_of_the_query_is_said(night):
+    plain, asked = (_run(night, "prism | write", same=same) for same in ((), ("method",)))
+    assert [r.messages for r in plain[1].asked] == [r.messages for r in asked[1].asked]
+    assert not plain[0].steps[0].notes
+    assert asked[0].steps[0].notes == (
+        "its prompts ask for fixed parts of a paper: not told “alike in: method”",
+    )
 
 
 def test_the_whole_paper_is_shown_without_its_citations(night):

@@ -55,6 +55,11 @@ class Aspect:
     focus: str = ""
     terms: str = ""
 
+    @property
+    def told(self) -> str:
+        """The aspect for a model that is told it: its name, and the terms that somebody named in it."""
+        return f"{self.name}: {self.terms}" if self.terms else self.name
+
     @classmethod
     def parse(cls, text: str) -> Aspect:
         """From a person's words: a role, a usual word for one, or anything else as free words.
@@ -149,4 +154,4 @@ def aspect_probes(probes: Iterable[Probe], sign: int) -> list[Probe]:
 
 def aspects_asked(probes: Iterable[Probe], sign: int) -> list[str]:
     """Names of aspects, each once, in which papers should be alike (sign 1) or different (sign -1)."""
-    return list(dict.fromkeys(probe.aspect for probe in aspect_probes(probes, sign)))
+    return list(dict.fromkeys(one.aspect for one in aspect_probes(probes, sign) if one.aspect))

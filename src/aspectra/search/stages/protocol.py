@@ -172,7 +172,7 @@ class Context:
         return out
 
     def question(self, criterion: str = "") -> Question:
-        """The question that judges get.
+        """The question that models get: that of the query, whatever the searches of the plan compare.
 
         Args:
             criterion: see :class:`Question`; "" for the one aspect that papers should share, else relevance.
@@ -182,12 +182,12 @@ class Context:
         parts = [plan.text.strip() or next((p.text for p in probes if p.text.strip()), "")]
         parts += [f"{paper.title}\n{paper.abstract}".strip() for paper in self.papers(seeds)]
         instructions = [plan.instruction.strip()]
-        alike = aspects_asked(probes, 1)
-        for word, names in (("alike in", alike), ("different in", aspects_asked(probes, -1))):
+        alike = aspects_asked(probes, 1) if plan.same is None else plan.same
+        unlike = aspects_asked(probes, -1) if plan.different is None else plan.different
+        for word, names in (("alike in", alike), ("different in", unlike)):
             instructions += [f"{word}: {', '.join(names)}"] if names else []
-        usual = (
-            alike[0] if len(alike) == 1 and alike[0] in ("background", "method", "result") else "relevance"
-        )
+        only = alike[0].partition(":")[0] if len(alike) == 1 else ""
+        usual = only if only in ("background", "method", "result") else "relevance"
         return Question(
             "\n\n".join(part for part in parts if part),
             "; ".join(part for part in instructions if part),

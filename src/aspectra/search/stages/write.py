@@ -100,7 +100,8 @@ class Write:
     """Readings of the seeds give way to queries that the model writes; readings of other papers stay.
 
     The prompts are those of the lenses ``research_question``, ``method``, ``experiment`` and, for the reader
-    ``base``, ``overview``, as the library has them, else ours. What a lens holds of a seed already, by the
+    ``base``, ``overview``, as the library has them, else ours. They are about the paper alone: instruction
+    and aspects of the query are not in them, and a note says so. What a lens holds of a seed already, by the
     same model, is taken as it is. Where nothing was written the extracted reading stays.
 
     Attributes:
@@ -142,7 +143,8 @@ class Write:
         Raises:
             UsageError: it does not follow a search with readings.
         """
-        asker = Asker(context.require(self.name), ShownTexts(context.question()), concurrency=context.lanes)
+        question = context.question()
+        asker = Asker(context.require(self.name), ShownTexts(question), concurrency=context.lanes)
         texts = self._known(draft.search, context)
         notes = [f"{aspect} of {seed}: as the lens holds it" for seed, aspect in texts]
         asker.simulated = any(simulated for _, simulated in texts.values())
@@ -163,6 +165,8 @@ class Write:
             written |= {(task.paper.id, aspect): text for aspect, text in answer.items()}
         cuts = _cuts(tasks, shares)
         notes += cuts
+        if question.instruction:
+            notes.append(f"its prompts ask for fixed parts of a paper: not told “{question.instruction}”")
         lacking = [key for key in _wanted(draft.search) if not written.get(key)]
         notes += [
             f"nothing was written about the {a} of {seed}: its reading is searched" for seed, a in lacking

@@ -155,7 +155,7 @@ class Question(Value, frozen=True):
             plan: made of this question.
             without: the spelling of a condition, or ``same NAME`` or ``different NAME``, that is dropped.
         """
-        from aspectra.search.planning.aspects import ASPECT_ROLES, aspects_asked, named_sentences
+        from aspectra.search.planning.aspects import ASPECT_ROLES, Aspect, aspects_asked, named_sentences
 
         sentences = named_sentences(self.same_sentences).name
         kept = tuple(c.spelling for c in plan.conditions if c.spelling != without)
@@ -163,10 +163,12 @@ class Question(Value, frozen=True):
         named = {
             word: tuple(
                 name
-                for name in aspects_asked(plan.search.probes, sign)
+                for name in dict.fromkeys(
+                    (*aspects_asked(plan.search.probes, sign), *(Aspect.parse(a).name for a in told or ()))
+                )
                 if name != sentences and f"{word} {name}" != without
             )
-            for word, sign in (("same", 1), ("different", -1))
+            for word, sign, told in (("same", 1, plan.same), ("different", -1, plan.different))
         }
         held = {word: [one for one in getattr(self, word) if ":" in one] for word in named}
         return msgspec.structs.replace(
