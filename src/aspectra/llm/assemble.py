@@ -100,14 +100,12 @@ class Model:
         remote: host that texts are sent to; "" where none is.
     """
 
-    def __init__(
-        self, journal: Journal, asked: ChatModel, account: Account, price: Price | None, client: ChatModel
-    ) -> None:
+    def __init__(self, journal: Journal, account: Account, price: Price | None, client: ChatModel) -> None:
         self.journal = journal
         self.account = account
         self.price = price
         self.remote = client.remote if isinstance(client, OpenAICompatible) else ""
-        self._asked, self._client = asked, client
+        self._client = client
 
     @property
     def name(self) -> str:
@@ -245,4 +243,4 @@ def wrap_model(client: ChatModel, settings: ModelSettings) -> Model:
         asked = Retry(asked, tries=settings.tries, seconds=settings.seconds)
     file = JournalFile(settings.journal or _default_journal())
     journal = Journal(asked, file, account, settings.lanes, keep_text=settings.journal_text)
-    return Model(journal, asked, account, price, client)
+    return Model(journal, account, price, client)
