@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 import time
+from dataclasses import fields, is_dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 
 import pytest
@@ -19,6 +20,8 @@ from aspectra.app.surfaces.service.handles import Cursor, Handles
 from aspectra.app.surfaces.service.jobs import Jobs, plain_name
 from aspectra.app.surfaces.service.question import Question
 from aspectra.base.errors import Gone, NoSuchThing, Overloaded, UsageError
+from aspectra.search.rerank.judges.protocol import JUDGES
+from aspectra.search.stages.protocol import STAGES
 
 
 def test_only_so_many_pieces_of_work_run_at_once():
@@ -138,6 +141,25 @@ def test_files_are_kept_under_their_content(tmp_path):
         jobs.bench("../../etc", ["bm25"])
     with pytest.raises(UsageError, match="are not here"):
         jobs.bench("csfcube", ["bm25"])
+
+
+def _file_options() -> list[str]:
+    """Every option of a step or a judge that names a file or a folder of prompts."""
+    made = [maker for family in (STAGES, JUDGES) for maker in map(family.get, family)]
+    names = {field.name for maker in made if is_dataclass(maker) for field in fields(maker)}
+    return sorted(
+        name for name in names if any(word in name for word in ("prompt", "file", "path", "folder"))
+    )
+
+
+@pytest.mark.parametrize("option", ["x.toml", *(f"a({one} = '/etc/passwd')" for one in _file_options())])
+def test_no_request_names_a_file(option, tmp_path):
+    assert {"hop_prompt", "prompt_file", "prompts", "read_prompt"} <= {*_file_options()}
+    (tmp_path / "csfcube").mkdir()
+    with pytest.raises(UsageError, match="names a file"):
+        Question(text="owls", recipe=f"bm25 | {option}")
+    with pytest.raises(UsageError, match="names a file"):
+        Jobs(tmp_path, tmp_path, benchmarks=tmp_path).bench("csfcube", [f"bm25 | {option}"])
 
 
 _WORDS = st.text(max_size=40).filter(lambda text: text == text.strip() and text != "")

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from aspectra.app.surfaces.service.question import refuse_files
 from aspectra.app.terminal.progress import PROGRAM_READS
 from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import AspectraError, NoSuchThing, Overloaded, UsageError
@@ -194,8 +195,7 @@ class Jobs:
                 why="a service reads no folder that a request names",
                 hint="aspectra config set serve.benchmarks FOLDER, with a sub-folder of that name",
             )
-        if files := [one for one in recipes if one.strip().endswith(".toml")]:
-            raise UsageError(f"{files[0]!r} is a file", hint="write its steps, as: bm25 | top(200) | hybrid")
+        refuse_files(recipes)
         chosen = [part for one in recipes for part in ("-r", one)]
         return ["bench", "run", f"{name}={self._benchmarks / name}", *chosen, "--format", "json"]
 

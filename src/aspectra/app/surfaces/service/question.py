@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -16,13 +17,28 @@ if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.search.plan import Plan
 
-__all__ = ["MOST_SHOWN", "Question"]
+__all__ = ["MOST_SHOWN", "Question", "refuse_files"]
 
 MOST_SHOWN = 100  # papers on a page
 Short = Annotated[str, Meta(max_length=200)]
 Few = Annotated[tuple[Short, ...], Meta(max_length=20)]
 Year = Annotated[int, Meta(ge=0, le=9999)] | Annotated[str, Meta(max_length=20)] | None
 Aspects = Annotated[tuple[Annotated[str, Meta(max_length=500)], ...], Meta(max_length=8)]
+_FILE = re.compile(r"\.toml\s*$|prompt\w*\s*=")  # a recipe in a file, or an option such as prompt_file
+
+
+def refuse_files(recipes: Iterable[str]) -> None:
+    """Refuse recipes that name a file of this computer, as the recipe itself or as a step's prompt.
+
+    Raises:
+        UsageError: one does.
+    """
+    if any(_FILE.search(one) for one in recipes):
+        raise UsageError(
+            "a recipe that names a file is for the command line",
+            why="a service reads no files that a request names",
+            hint="write its steps, as: bm25 | top(200) | hybrid",
+        )
 
 
 class Question(Value, frozen=True):
@@ -76,12 +92,7 @@ class Question(Value, frozen=True):
     evidence: Annotated[int, Meta(ge=0, le=5)] = 1
 
     def __post_init__(self) -> None:
-        if self.recipe.strip().endswith(".toml"):
-            raise UsageError(
-                "a recipe in a file is for the command line",
-                why="a service reads no files that a request names",
-                hint="write its steps, as: bm25 | top(200) | hybrid",
-            )
+        refuse_files([self.recipe])
 
     @classmethod
     def from_parameters(cls, given: Mapping[str, Sequence[str]]) -> Question:
