@@ -16,6 +16,7 @@ from aspectra.base.values import Value
 __all__ = [
     "DEFAULT_RECIPE",
     "RUN_FORMATS",
+    "SPENDING",
     "TABLE_FORMATS",
     "Settings",
     "data_folder",
@@ -27,6 +28,8 @@ __all__ = [
 ]
 
 DEFAULT_RECIPE = "guided"
+SPENDING = ("search.recipe", "llm.model", "llm.budget", "llm.lanes", "llm.timeout", "llm.extra")
+"""What says how much a language model is asked; a project's file sets it only with its user's permission."""
 TABLE_FORMATS = ("markdown", "latex", "csv", "json")  # of the lab's tables
 RUN_FORMATS = ("trec", "beir", "jsonl")  # of a run that is exported
 

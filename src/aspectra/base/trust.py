@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Literal
+from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from aspectra.base.errors import NotTrusted, UsageError
@@ -49,6 +49,7 @@ OPENAI_ORIGIN = "https://api.openai.com"
 ADDRESSES = ("ASPECTRA_EMBEDDINGS_URL", "OPENAI_BASE_URL")
 _PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+")
+_Placed = Literal["model", "code", "library", "settings"]
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 ASK: ContextVar[Callable[[str], bool] | None] = ContextVar("ask", default=None)
@@ -81,16 +82,17 @@ class Permission:
     """One thing that the user permits.
 
     It prints and parses as one text: ``https://host``, ``https://host with VARIABLE``, ``model:PLACE``,
-    ``code:PLACE`` or ``library:FOLDER``.
+    ``code:PLACE``, ``library:FOLDER`` or ``settings:FOLDER``.
 
     Attributes:
         kind: ``host``: texts may be sent there; ``model``: its files may be loaded; ``code``: the code that
-            comes with a model may run; ``library``: other programs may be given its papers.
+            comes with a model may run; ``library``: other programs may be given its papers; ``settings``: the
+            ``aspectra.toml`` in it may say what language models spend.
         name: an origin (see :func:`origin_of`), a folder's absolute path, or a model's name on a hub.
         key: of a host, the environment variable whose key may be sent there; "" for no key.
     """
 
-    kind: Literal["host", "model", "code", "library"]
+    kind: Literal["host", "model", "code", "library", "settings"]
     name: str
     key: str = ""
 
@@ -111,8 +113,8 @@ class Permission:
         return cls("host", origin_of(url), key)
 
     @classmethod
-    def folder(cls, place: str, kind: Literal["model", "library"] = "model") -> Permission:
-        """That the model, or the library, in a folder is used; the folder is not looked at."""
+    def folder(cls, place: str, kind: Literal["model", "library", "settings"] = "model") -> Permission:
+        """That the model, the library, or the settings in a folder are used; the folder is not looked at."""
         return cls(kind, os.path.abspath(os.path.expanduser(place)))
 
     @classmethod
@@ -125,7 +127,7 @@ class Permission:
         >>> Permission.parse("https://example.org/v1 with MY_KEY")
         Permission(kind='host', name='https://example.org', key='MY_KEY')
         """
-        kinds: tuple[Literal["model", "code", "library"], ...] = ("model", "code", "library")
+        kinds: tuple[_Placed, ...] = get_args(_Placed)
         for kind in kinds:
             if text.startswith(f"{kind}:") and text != f"{kind}:":
                 return cls(kind, text.partition(":")[2])
@@ -136,7 +138,7 @@ class Permission:
             raise UsageError(
                 f"{text!r} cannot be permitted",
                 why=error.why or error.what,
-                hint="https://HOST, model:FOLDER, model:OWNER/NAME, code:OWNER/NAME or library:FOLDER",
+                hint="https://HOST, code:OWNER/NAME, model:NAME, or model:, library: or settings:FOLDER",
             ) from error
 
     @property
@@ -149,6 +151,8 @@ class Permission:
             return f"the model {self.name} would be loaded, and files of a model can run code"
         if self.kind == "library":
             return f"papers and notes of the library {self.name} would be given to other programs"
+        if self.kind == "settings":
+            return f"what a language model is asked and may spend would follow the settings in {self.name}"
         return f"code that comes with the model {self.name} would be run"
 
     @property

@@ -166,7 +166,12 @@ def test_permissions_are_listed_given_and_withdrawn(run, monkeypatch, home):
 def test_a_host_that_is_set_for_a_project_is_permitted(run):
     assert run("config", "set", "--project", "llm.base_url", "http://127.0.0.1:8000/v1")[0] == 0
     assert run("config", "trust")[1].splitlines()[0] == "http://127.0.0.1:8000"
+    assert "settings:" not in run("config", "trust")[1]
     assert run("config", "set", "--project", "llm.lanes", "2")[0] == 0
+    assert "settings:" in run("config", "trust")[1], "nothing in it was somebody else's"
+    assert run("config", "distrust", "settings:.")[0] == 0
+    assert run("config", "set", "--project", "llm.model", "m")[0] == 0
+    assert "settings:" not in run("config", "trust")[1]
 
 
 def test_a_file_that_is_nested_without_end_is_refused(tmp_path):

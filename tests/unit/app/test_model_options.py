@@ -7,7 +7,7 @@ import pytest
 from aspectra.app.options.model import cost_in_words, model_settings, read_limits
 from aspectra.app.session import CommonOptions, Session, _let_permissions_be_asked
 from aspectra.base.errors import NotTrusted, UsageError
-from aspectra.base.trust import ASK, Permission, allow, require
+from aspectra.base.trust import ASK, Permission, allow, require, withdraw
 from aspectra.llm.assemble import build_model
 from aspectra.llm.budget import Cost, Limits
 from aspectra.llm.failures import KeyRefused
@@ -46,6 +46,7 @@ def test_a_command_without_a_model_says_how_to_name_one(session):
 
 
 def test_options_come_before_the_environment_and_that_before_the_file(session, tmp_path, monkeypatch):
+    allow(Permission.folder(str(tmp_path), "settings"))
     (tmp_path / "aspectra.toml").write_text('[llm]\nmodel = "of-file"\nbase_url = "http://file/v1"\n')
     assert model_settings(session).model == "of-file"
     monkeypatch.setenv("ASPECTRA_LLM_MODEL", "of-environment")
@@ -79,6 +80,7 @@ def test_settings_that_were_read_before_do_not_hide_the_options_of_a_command(ses
 
 
 def test_a_journal_in_a_file_is_relative_to_that_file(session, tmp_path):
+    allow(Permission.folder(str(tmp_path), "settings"))
     (tmp_path / "aspectra.toml").write_text('[llm]\nmodel = "m"\njournal = "calls.db"\n')
     assert model_settings(session).journal == tmp_path / "calls.db"
 
@@ -122,6 +124,8 @@ def project(session, tmp_path, monkeypatch):
     """Writes the project's file and returns the model's settings."""
     for name in ("ASPECTRA_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
+
+    allow(Permission.folder(str(tmp_path), "settings"))
 
     def write(text, **options):
         (tmp_path / "aspectra.toml").write_text(text)
@@ -187,6 +191,24 @@ def test_a_project_s_file_can_switch_off_the_network_and_not_on(session, tmp_pat
     user.write_text("offline = false\n")
     (tmp_path / "aspectra.toml").write_text("offline = true\n")
     assert Session().settings.offline
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[search]\nrecipe = "bm25 | rerank"', *(f"[llm]\n{one}" for one in ('budget = ""', 'model = "m"'))],
+)
+def test_a_project_s_file_does_not_say_what_is_spent(project, monkeypatch, tmp_path, text):
+    monkeypatch.setenv("ASPECTRA_LLM_BASE_URL", "https://mine.example/v1")
+    mine = {"set_": ["llm.model=mine"]} if "model" not in text else {}
+    settings = f"settings:{tmp_path}"
+    assert project(text, **mine).model
+    assert withdraw(settings)
+    with pytest.raises(NotTrusted, match="may spend") as error:
+        project(text, **mine)
+    assert error.value.hint == f"if you trust it: aspectra config trust {settings}"
+    assert project(text, offline=True, **mine).offline  # from the journal alone
+    given = ["llm.model=mine", "llm.budget=5calls", "search.recipe=bm25"]
+    assert project(text, set_=given).model == "mine"  # what the user says in its place needs none
 
 
 @pytest.mark.parametrize("journal", ["../calls.db", "/var/tmp/calls.db", "a/../../calls.db"])

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from aspectra.app.session import Session, common
-from aspectra.app.settings import Settings, user_file
+from aspectra.app.settings import SPENDING, Settings, user_file
 from aspectra.app.terminal.panels import AsJson, CommandGroup, option
 from aspectra.app.terminal.screen import columns, safe
 from aspectra.base.config import PROJECT_FILE, find_key, keys_of, parse_value, read_file
@@ -109,7 +109,7 @@ def set_(
     if known[key].path:
         new = known[key].placed(new, Path.cwd())
     file = session.options.config or (Path(PROJECT_FILE) if project else user_file())
-    read_file(file, known)  # a file that is wrong already is not made worse
+    before = read_file(file, known)  # a file that is wrong already is not made worse
     table = tomlkit.parse(file.read_text(encoding="utf-8")) if file.is_file() else tomlkit.document()
     inner: Any = table
     *above, last = key.split(".")
@@ -124,6 +124,8 @@ def set_(
     session.screen.note(f"{key} = {json.dumps(new, ensure_ascii=False)} in {file}")
     if project and key == "llm.base_url" and new:
         _permit(session, Permission.host(new))
+    if project and key in SPENDING and not before.keys() & {*SPENDING}:  # else some may be somebody else's
+        _permit(session, Permission.folder(".", "settings"))
 
 
 @app.command()
@@ -134,7 +136,7 @@ def trust(
         str | None,
         typer.Argument(
             metavar="WHAT",
-            help="https://HOST, model:FOLDER, model:NAME, code:NAME or library:FOLDER.",
+            help="https://HOST, code:NAME, or model:, library: or settings:FOLDER.",
             show_default=False,
         ),
     ] = None,
@@ -143,7 +145,7 @@ def trust(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Permit a host, a model, its code or a library, whoever names it; alone, list what is permitted.
+    """Permit a host, a model, its code, a library or settings, whoever names it; alone, list all.
 
     Libraries, plans, studies and a project's aspectra.toml may name these: they are used only
     if they are permitted here, or if you name them on the command line.

@@ -15,8 +15,10 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
+from aspectra.app.settings import SPENDING
 from aspectra.app.terminal.panels import option
 from aspectra.base.errors import NotTrusted, UsageError
+from aspectra.base.trust import Permission, require
 
 if TYPE_CHECKING:
     from aspectra.app.session import Session
@@ -80,7 +82,7 @@ def read_limits(given: str) -> Limits:
     )
 
 
-def model_settings(session: Session, name: str = "") -> ModelSettings:
+def model_settings(session: Session, name: str = "", *, connect: bool = True) -> ModelSettings:
     """What the settings ``llm.*`` say about the model.
 
     With ``--offline`` answers come from the journal alone and no connection is opened.
@@ -88,10 +90,12 @@ def model_settings(session: Session, name: str = "") -> ModelSettings:
     Args:
         session: of the command.
         name: of another model at the same endpoint; "" for ``llm.model``.
+        connect: False where answers come from the journal alone.
 
     Raises:
         UsageError: no model is named, or the budget cannot be understood.
-        NotTrusted: a project's file puts the journal outside of the project.
+        NotTrusted: a project's file that the user has not permitted says what is asked or spent, or puts the
+            journal outside of the project.
     """
     from aspectra.llm.assemble import ModelSettings
 
@@ -108,6 +112,9 @@ def model_settings(session: Session, name: str = "") -> ModelSettings:
     extra = _fields(profile.extra)
     if journal and project and claimed("llm.journal"):
         _refuse_outside(journal, project)
+    theirs = [key for key in SPENDING if claimed(key)]
+    if project and theirs and connect and not session.settings.offline:
+        require(Permission.folder(str(project.parent), "settings"), f"{project} ({', '.join(theirs)})")
     return ModelSettings(
         model=name or profile.model,
         base_url=profile.base_url,
@@ -164,7 +171,7 @@ def language_model(session: Session, *, connect: bool = True) -> Iterator[Model]
 
     from aspectra.llm.assemble import build_model
 
-    settings = model_settings(session)
+    settings = model_settings(session, connect=connect)
     with build_model(replace(settings, offline=settings.offline or not connect)) as model:
         _say_where(session, model, settings.model)
         yield model
