@@ -9,6 +9,7 @@ import pytest
 
 from aspectra.app.commands.daily import looking
 from aspectra.app.output.schemas import json_schema
+from aspectra.papers.library.marks.values import Origin
 
 BIB = """
 @article{owl, title={Owls hunt at night}, author={Lovelace, Ada}, year=2019, doi={10.1000/owl},
@@ -140,6 +141,25 @@ def test_open(made, monkeypatch, home):
     made("edit", "rank", "--identifier", "arxiv=2101.00001")
     assert made("open", "rank", "--pdf", "--print")[1] == "https://arxiv.org/pdf/2101.00001\n"
     assert len(opened) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "is_one"),
+    [
+        ("a.PDF", b"\n%PDF-1.7", True),
+        ("a.sh", b"#!/bin/sh\n#%PDF-", False),
+        ("a.desktop", b"[Desktop Entry]\nExec=sh", False),
+        ("a.pdf", b"#!/bin/sh", False),
+    ],
+)
+def test_only_a_pdf_is_opened_as_one(made, monkeypatch, home, name, content, is_one):
+    file = home / "work" / name
+    file.write_bytes(content)
+    origin = Origin(str(file), 1, "", "", "pdf", "")
+    monkeypatch.setattr("aspectra.papers.library.marks.reader.Marks.origins", lambda *_: {"owl": [origin]})
+    code, out, err = made("open", "owl", "--pdf", "--print")
+    assert (code, out) == ((0, f"{file}\n") if is_one else (1, ""))
+    assert is_one or "gone or not a PDF" in err
 
 
 def test_without_an_opener_the_address_is_printed(made, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -134,13 +135,13 @@ def _place(library: Library, paper: str, *, pdf: bool) -> str:
     """The address of a paper's page, or the path of its PDF."""
     held = library.store.get(paper)
     files = [o.file for o in library.marks.read.origins([paper]).get(paper, []) if o.source == "pdf"]
-    there = [file for file in files if Path(file).is_file()]
+    there = [file for file in files if _is_pdf(Path(file))]
     if pdf and there:
         return there[0]
     if pdf and "arxiv" in held.identifiers:
         return f"https://arxiv.org/pdf/{quote(held.identifiers['arxiv'])}"
     if pdf:
-        why = f"it was {files[0]}, which is gone" if files else "it was not added from a PDF"
+        why = f"it was {files[0]}, which is gone or not a PDF" if files else "it was not added from a PDF"
         raise AspectraError(f"there is no PDF of {paper}", why=why, hint=f"aspectra open {paper}")
     for scheme, resolver in RESOLVERS.items():
         if scheme in held.identifiers:
@@ -154,6 +155,15 @@ def _place(library: Library, paper: str, *, pdf: bool) -> str:
         why="its record has no DOI, no other identifier of a page, and no address",
         hint=f"aspectra edit {paper} --identifier doi=10.1000/xyz",
     )
+
+
+def _is_pdf(file: Path) -> bool:
+    """Whether a file is a PDF by name and content: a library may name any file, and some would be run."""
+    if file.suffix.casefold() != ".pdf" or not file.is_absolute() or not file.is_file():
+        return False
+    with contextlib.suppress(OSError), file.open("rb") as content:
+        return b"%PDF-" in content.read(1024)
+    return False
 
 
 def _opened(place: str) -> bool:
