@@ -132,9 +132,10 @@ class Connection:
         replies = [self._checked("GET", path, {}, None, query)]
         while address := replies[-1].next:
             there, here = urlsplit(address), urlsplit(self.base)
-            if not there.path.startswith(here.path):
+            # The program on this computer may give itself another name; the same server is asked.
+            same = there.netloc in ("", here.netloc) or (self.local and _loopback(there.hostname or ""))
+            if not (same and there.path.startswith(f"{here.path}/")):  # else the path could become a host
                 raise ZoteroError("Zotero's answer cannot be read", why="its next page is elsewhere")
-            # The page is fetched from the same server, whatever name the link gives it.
             step = f"{there.path.removeprefix(here.path)}?{there.query}"
             replies.append(self._checked("GET", step, {}, None, {}))
         return replies
