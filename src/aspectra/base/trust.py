@@ -67,10 +67,16 @@ def origin_of(url: str) -> str:
     """
     try:
         address = urlsplit(url)
-        host = (address.hostname or "").encode("idna").decode() if address.hostname else ""
-        port = address.port
+        host, port = address.hostname or "", address.port
     except ValueError:
         address, host, port = urlsplit(""), "", None
+    if not host.isascii():
+        # IDNA 2003 and 2008 spell some names as two hosts; the library that connects may take the other.
+        labels = (n if n.isascii() else f"xn--{n.encode('punycode').decode()}" for n in host.split("."))
+        raise UsageError(
+            "the address of a server cannot be used",
+            why=f"letters beyond ASCII can stand for two hosts; write it as {'.'.join(labels)}",
+        )
     if address.scheme not in _PORTS or not _HOST.fullmatch(host):
         raise UsageError("the address of a server cannot be used", why="it must be http(s)://host/path")
     shown = f"[{host}]" if ":" in host else host
