@@ -28,7 +28,7 @@ def test_agents_and_programs_get_the_same(demo_folder, tmp_path):
     with serving_process(folder, tmp_path) as address:
         found = asyncio.run(agent(address))
         answer = httpx.post(f"{address}/v1/similar", json={**asked, "limit": 5}, timeout=60).json()
-        assert [(p["id"], p["score"]) for p in found["papers"]] == [
+        assert [(p["untrusted"]["id"], p["score"]) for p in found["papers"]] == [
             (h["id"], h["score"]) for h in answer["hits"]
         ]
         assert found["plan"] == answer["plan"]["hash"]

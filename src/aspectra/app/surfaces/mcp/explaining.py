@@ -31,19 +31,20 @@ def explain_match(libraries: Libraries, given: Explain, chosen: Mapping[str, str
         raise Gone("the index was built anew since that answer", hint="search again")
     paper = papers_of(service, [given.id], chosen)[0]
     shown = clip(line(given.id), 400)
-    out: dict[str, Any] = {"library": name, "plan": plan.hash, "generation": generation, "id": shown}
+    out: dict[str, Any] = {"library": name, "plan": plan.hash, "generation": generation}
     ranking = service.run(plan, explain=True)
     if paper not in ranking.ids:
         why = service.library.searcher.why_not(plan, paper)
         if not plan.limit < why.rank <= MOST_REACHED or any(one.drops for one in why.reasons):
-            return _told(out | _of_missing(why))
+            return _told(out | _of_missing(why), shown)
         ranking = service.run(plan.with_limit(why.rank), explain=True)  # it is among these
         if paper not in ranking.ids:  # another version of its work is shown
-            return _told(out | _of_missing(why))
-    return _told(out | _of_hit(ranking, ranking.ids.index(paper)))
+            return _told(out | _of_missing(why), shown)
+    return _told(out | _of_hit(ranking, ranking.ids.index(paper)), shown)
 
 
-def _told(out: dict[str, Any]) -> Told:
+def _told(out: dict[str, Any], shown: str) -> Told:
+    out["untrusted"] = {"id": shown, **out["untrusted"]}
     return Told(out, _in_words(out))
 
 
@@ -107,13 +108,13 @@ def _of_missing(why: WhyNot) -> dict[str, Any]:
 def _in_words(out: dict[str, Any]) -> str:
     told = out["untrusted"]
     if "score" not in out:
-        rows = [f"{out['id']} {out['why']}"]
+        rows = [out["why"]]
         rows += [
             f"untrusted: {'drops it: ' if one['drops'] else ''}{one['what']} {one['quote']}"
             for one in told["reasons"]
         ]
     else:
-        rows = [f"{out['id']}: rank {out['rank']}, score {out['score']}"]
+        rows = [f"rank {out['rank']}, score {out['score']}"]
         rows += [
             f"{p['part']}: {_signed(p['adds'])} (weight {p['weight']}, rank {p['rank']})"
             for p in out["parts"]
@@ -123,7 +124,7 @@ def _in_words(out: dict[str, Any]) -> str:
         ]
         rows += [f"untrusted: {one}" for one in (*told["conditions"], *told["moves"])]
         rows += [f"untrusted: {one['about']} “{one['text']}”" for one in told["quotes"]]
-    return "\n".join(strings([*rows[:1], f"untrusted: {told['title']}", *rows[1:]], TEXT, 500))
+    return "\n".join(strings([*rows[:1], f"untrusted: {told['id']} {told['title']}", *rows[1:]], TEXT, 500))
 
 
 def _signed(number: float | None) -> str:

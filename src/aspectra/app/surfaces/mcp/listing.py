@@ -138,11 +138,13 @@ def _fitted(hits: tuple[Hit, ...], detail: str, most: int) -> tuple[list[dict[st
 
 def _bare(hit: Hit) -> dict[str, Any]:
     named = handle(hit.id, dict(hit.paper.identifiers))
-    return {"id": named, "rank": hit.rank, "score": round(hit.score, 6), "year": hit.paper.year}
+    facts = {"rank": hit.rank, "score": round(hit.score, 6), "year": hit.paper.year}
+    return {**facts, "untrusted": {"id": named}}  # ids come from files, and some are sentences
 
 
 def _entry(hit: Hit, room: _Room, *, full: bool) -> dict[str, Any]:
-    paper, untrusted = hit.paper, dict[str, Any]()
+    entry = _bare(hit)
+    paper, untrusted = hit.paper, entry["untrusted"]
     untrusted["title"] = clip(line(paper.title), room.title)
     if room.authors:
         untrusted["authors"] = clip(line(", ".join(paper.authors[:50])), room.authors)
@@ -157,7 +159,7 @@ def _entry(hit: Hit, room: _Room, *, full: bool) -> dict[str, Any]:
         untrusted["abstract"] = clip(plain(paper.abstract), room.abstract)
         untrusted["conditions"] = strings((str(c) for c in hit.conditions), room.abstract // 2, 200)
     untrusted["quotes"] = quotes[: room.quotes]
-    return {**_bare(hit), "untrusted": {name: held for name, held in untrusted.items() if held}}
+    return {**entry, "untrusted": {name: held for name, held in untrusted.items() if held}}
 
 
 def _quote(found: Evidence, most: int, *, full: bool) -> dict[str, Any]:
@@ -184,13 +186,11 @@ def _in_words(out: dict[str, Any]) -> str:
     left = TEXT - size(rows)
     papers = []
     for one in out["papers"]:
-        told = one.get("untrusted", {})
+        told = one["untrusted"]
         quotes = " | ".join(f"“{clip(line(quote['text']), 240)}”" for quote in told.get("quotes", [])[:2])
-        shown = f"{clip(told['title'], 200)} {quotes}" if "title" in told else ""
+        shown = f": {clip(told['title'], 200)} {quotes}" if "title" in told else ""
         year = f" ({one['year']})" if one["year"] is not None else ""
-        papers.append(
-            f"{one['rank']}. {one['id']}{year} {one['score']}" + (f" untrusted: {shown}" if shown else "")
-        )
+        papers.append(f"{one['rank']}.{year} {one['score']} untrusted: {told.get('id', '')}{shown}")
     shown_papers = fitting((clip(row, 700) for row in papers), left - 100)
     if len(shown_papers) < len(papers):
         shown_papers.append(f"{len(papers) - len(shown_papers)} more: see the structured content")

@@ -33,10 +33,10 @@ def get_paper(libraries: Libraries, given: Get, chosen: Mapping[str, str]) -> To
     links = library.links(paper.id)
     out: dict[str, Any] = {
         "library": name,
-        "id": handle(paper.id, dict(paper.identifiers)),
         "year": paper.year,
-        "links": {kind: _links(ids) for kind, ids in links.items() if ids},
         "untrusted": {
+            "id": handle(paper.id, dict(paper.identifiers)),
+            "links": {kind: _links(ids) for kind, ids in links.items() if ids},
             "title": clip(line(paper.title), 800),
             "authors": clip(line(", ".join(paper.authors[:100])), 600),
             "venue": clip(line(paper.venue), 200),
@@ -52,10 +52,10 @@ def get_paper(libraries: Libraries, given: Get, chosen: Mapping[str, str]) -> To
     part = out["untrusted"]["text"] = text[out["start"] : end]
     if end < len(text):
         out["next_start"] = end
-    told = out["untrusted"].get("title", "")
+    told = " ".join(out["untrusted"].get(name, "") for name in ("id", "title"))
     more = f"; the rest: start {end}" if end < len(text) else ""
-    head = f"{out['id']} ({paper.year or 'no year'}), characters {out['start']} to {end} of {len(text)}{more}"
-    return Told(out, f"{head}\nuntrusted, to the end: {clip(told, 400)}\n{part}")
+    head = f"{paper.year or 'no year'}, characters {out['start']} to {end} of {len(text)}{more}"
+    return Told(out, f"{head}\nuntrusted, to the end: {clip(told, 600)}\n{part}")
 
 
 def _links(ids: Sequence[str]) -> dict[str, Any]:
