@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import pytest
 
+from aspectra.app.ingest.flow import flow_of
 from aspectra.app.ingest.works import Works
 from aspectra.base.errors import NoSuchPaper, UsageError
 from aspectra.papers.library.store import Store
@@ -119,3 +123,15 @@ def test_a_split_pair_is_not_reported_again(store):
     for paper in PAPERS:
         Works(store).split("near", paper.id)
     assert [group.kind for group in Works(store).duplicates().groups] == ["one"]
+
+
+@pytest.mark.parametrize("formula", ["=1+1", "|calc", ";=1+1", "\uff5c=cmd", "  |calc", '"=1+1'])
+def test_no_cell_of_the_flow_is_a_formula(tmp_path, formula):
+    with Store.create(tmp_path / "a.lib") as library:
+        with library.writing("add") as writer:
+            writer.add([Paper("owl", "Owls", metadata={"database": formula})], path="a.ris", source="ris")
+            writer.marks.decide(["owl"], "exclude", formula)
+        cells = [cell for row in csv.reader(io.StringIO(flow_of(library).to_csv())) for cell in row]
+    named = [cell for cell in cells if formula.strip() in cell]
+    assert named
+    assert all(cell.startswith("'") for cell in named)

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
+from aspectra.papers.export.csv import safe_cell
 from aspectra.papers.library.row_sums import MARKED
 from aspectra.papers.library.store import Store
 
@@ -167,7 +168,7 @@ class Flow:
         writer.writerow(("box", "what", "n"))
         for key, label, number, inside in self.boxes():
             writer.writerow((key, label, number))
-            writer.writerows((key, _no_formula(name), n) for name, n in inside)
+            writer.writerows((key, safe_cell(name), n) for name, n in inside)
         return out.getvalue()
 
 
@@ -175,11 +176,6 @@ def _escaped(text: str) -> str:
     """Text inside a Mermaid label: quotes, and what is HTML or a line's end there, as entities."""
     text = " ".join(text.split())
     return "".join(f"#{ord(c)};" if c in '"#<>&`;[]{}|\\' else c for c in text)
-
-
-def _no_formula(text: str) -> str:
-    """A cell that no table program takes for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
 def flow_of(store: Store) -> Flow:
