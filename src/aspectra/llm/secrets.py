@@ -12,9 +12,10 @@ import re
 from aspectra.base.errors import UsageError
 from aspectra.base.trust import OPENAI_ORIGIN, OPENAI_VARIABLE, origin_of
 
-__all__ = ["DEFAULT_VARIABLE", "key_variable", "read_key", "redact"]
+__all__ = ["DEFAULT_VARIABLE", "SHORTEST", "key_variable", "read_key", "redact"]
 
 DEFAULT_VARIABLE = "ASPECTRA_API_KEY"
+SHORTEST = 8  # characters of a key; fewer are a placeholder, such as "none", and stand in honest texts too
 _WINDOW = 6  # a run of this many characters of a key is as good as the key for whoever looks for it
 _LOOKS_SECRET = re.compile(r"(?i)\b(bearer\s+|(?:sk|pk|hf|gsk|xai|ghp|key)[-_])[A-Za-z0-9+/=._~-]{8,}")
 
@@ -69,8 +70,7 @@ def redact(text: str, secret: str) -> str:
     >>> redact("Authorization: Bearer something-else-1", "")
     'Authorization: Bearer ***'
     """
-    # What is shorter than four characters is a word put there because something had to be.
-    width = _WINDOW if len(secret) >= 2 * _WINDOW else len(secret) if len(secret) >= 4 else 0
+    width = _WINDOW if len(secret) >= 2 * _WINDOW else len(secret) if len(secret) >= SHORTEST else 0
     covered = bytearray(len(text))
     for at in range(len(text) - width + 1 if width else 0):
         if text[at : at + width] in secret:

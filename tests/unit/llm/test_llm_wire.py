@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.llm.chat import Message, Request, Usage
+from aspectra.llm.client.endpoint import Endpoint
 from aspectra.llm.client.openai_wire import context_in_card, failure, read_reply, request_body, retry_after
 from aspectra.llm.failures import (
     BadRequest,
@@ -298,7 +299,7 @@ def test_no_part_of_a_key_is_left(key, around, start, length):
 
 def test_short_words_in_place_of_keys_spoil_no_message():
     assert redact("the next example", "x") == "the next example"
-    assert redact("the word EMPTY", "EMPTY") == "the word ***"
+    assert redact("the word EMPTY", "EMPTY") == "the word EMPTY"
     assert redact("key sk-abcdefgh12345678 given", "") == "key sk-*** given"
 
 
@@ -344,3 +345,13 @@ def test_log_probabilities_are_those_of_the_first_token_with_a_letter():
     ]
     choice = {"message": {"content": "\n\n**No"}, "logprobs": {"content": rows}}
     assert read(json.dumps({"choices": [choice]}).encode()).logprobs == (("No", -0.1),)
+
+
+@pytest.mark.parametrize("length", [1, 4, 7, 8, 19])
+def test_both_cleaners_take_the_same_keys_for_keys(monkeypatch, length):
+    key = "qwertyuiopasdfghjkl"[:length]
+    monkeypatch.setenv("A_KEY", key)
+    endpoint = Endpoint("https://models.example/v1", lambda origin: "A_KEY", wanted="A_KEY")
+    said = f"the key is {key} indeed"
+    assert (key not in redact(said, key)) == (length >= 8)
+    assert (key not in endpoint.scrub(200, said.encode()).decode()) == (length >= 8)

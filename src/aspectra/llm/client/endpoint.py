@@ -19,7 +19,7 @@ from aspectra.base.errors import BadInput, MissingExtra, UsageError
 from aspectra.base.trust import Permission, origin_of
 from aspectra.llm.client.openai_wire import failure
 from aspectra.llm.failures import KeyRefused, Malformed, ModelError, Offline
-from aspectra.llm.secrets import read_key, redact
+from aspectra.llm.secrets import SHORTEST, read_key, redact
 
 if TYPE_CHECKING:
     import httpx
@@ -31,7 +31,6 @@ ACCEPTED = {"Accept-Encoding": "gzip"}
 """What :class:`Body` can undo, as a header of every request."""
 
 _LONGEST_REFUSAL = 2**16  # bytes
-_SECRET = 8  # characters; what is shorter is a word put there because something had to be
 
 
 def offline() -> bool:
@@ -140,7 +139,7 @@ class Endpoint:
     def scrub(self, status: int, raw: bytes) -> bytes:
         """A body without the key, should the endpoint echo it; of a refusal no more than its start."""
         key = self.key()
-        if len(key) >= _SECRET:
+        if len(key) >= SHORTEST:
             plain = json.dumps(key)[1:-1]
             for form in {key, plain, plain.replace("/", "\\/")}:  # as it is, and as JSON may write it
                 raw = raw.replace(form.encode(), b"***")
