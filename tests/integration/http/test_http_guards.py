@@ -32,6 +32,9 @@ FORGED_ORIGINS = [
     "file://",
     "chrome-extension://abc",
     "http://user@127.0.0.1:8765",
+    "http://[::1",
+    "http://]/",
+    "https://a]b",
 ]
 
 
