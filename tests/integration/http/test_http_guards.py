@@ -38,6 +38,15 @@ FORGED_ORIGINS = [
 ]
 
 
+def test_the_cookie_stays_on_encrypted_connections_where_the_page_came_by_one(demo_folder, answering_from):
+    token = "a-long-enough-secret"
+    answering = answering_from(demo_folder, token=token)
+    form = {"content-type": "application/x-www-form-urlencoded", "origin": "http://127.0.0.1:8765"}
+    for more in ({}, {"origin": "https://127.0.0.1:8765"}, {"x-forwarded-proto": "https"}):
+        answer = answering.ask("POST", "/token", headers=form | more, data={"token": token})
+        assert ("Secure" in answer.headers["set-cookie"]) == bool(more)
+
+
 @pytest.mark.parametrize("host", FORGED_HOSTS)
 @pytest.mark.parametrize("path", ["/", "/v1/status", "/healthz", "/static/style.css"])
 def test_other_hosts_are_refused(answering, host, path):
@@ -162,4 +171,5 @@ def test_every_answer_carries_the_headers(answering):
         headers = answering.ask("GET", path).headers
         assert headers["content-security-policy"].startswith("default-src 'self'")
         assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "private, no-cache"
         assert headers["x-request-id"]

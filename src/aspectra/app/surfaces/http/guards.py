@@ -25,6 +25,7 @@ _HEADERS = {
     b"x-frame-options": b"DENY",
     b"cross-origin-opener-policy": b"same-origin",
     b"cross-origin-resource-policy": b"same-origin",
+    b"cache-control": b"private, no-cache",
 }
 
 

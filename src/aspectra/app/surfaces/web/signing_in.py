@@ -41,7 +41,9 @@ def signing_in(pages: Pages) -> APIRouter:
             error = NoToken("this is not the token", hint="ASPECTRA_TOKEN, where the service was started")
             return pages.render(request, "token.html", status=error.http_status, error=error)
         answer = pages.back("/")
-        secure = request.url.scheme == "https"
+        # Behind a proxy with a certificate, the browser names the scheme in the form's origin.
+        schemes = (request.url.scheme, request.headers.get("x-forwarded-proto"))
+        secure = "https" in schemes or request.headers.get("origin", "").startswith("https:")
         answer.set_cookie(COOKIE, given, httponly=True, samesite="strict", secure=secure, path="/")
         return answer
 
