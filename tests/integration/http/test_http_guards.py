@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from aspectra.app.surfaces.service.access import Access
 from aspectra.base.errors import UsageError
+from aspectra.llm.scripted import Scripted
 
 FORGED_HOSTS = [
     "evil.example",
@@ -87,9 +90,25 @@ def test_a_form_of_the_page_passes(writable):
 def test_requests_that_a_browser_marks_as_foreign_are_refused(answering):
     foreign = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}
     assert answering.ask("GET", "/v1/status", headers=foreign).status_code == 403
-    link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}  # a link on another page
+    link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
     assert answering.ask("GET", "/healthz", headers=link).status_code == 200
     assert answering.ask("POST", "/v1/search", headers=link, json={"text": "a"}).status_code == 403
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "same-origin"])
+@pytest.mark.parametrize("place", ["iframe", "object", "image", "", "document"])
+def test_no_other_site_makes_the_page_ask_the_model(answering, place, site):
+    model = Scripted(lambda request: "[2] > [1] > [3]")
+    answering.service._model = lambda: contextlib.nullcontext(model)
+    headers = {"accept": "text/html", "sec-fetch-site": site, "sec-fetch-mode": "navigate"}
+    headers |= {"sec-fetch-dest": place} if place else {}
+    asking = {"text": "rerank documents", "recipe": "bm25 | rerank(depth=3)"}
+    answer = answering.ask("GET", "/", params=asking, headers=headers)
+    plain = answering.ask("GET", "/", params={"text": "rerank documents"}, headers=headers)
+    own = site == "same-origin"
+    assert (answer.status_code, bool(model.asked)) == ((200, True) if own else (403, False))
+    assert plain.status_code == (200 if own or place == "document" else 403)
+    assert own or place != "document" or "a link of another site brought it" in answer.text
 
 
 def test_the_token_is_needed_and_compared(demo_folder, answering_from):

@@ -11,12 +11,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aspectra.app.surfaces.http.problems import problem_response
 from aspectra.app.surfaces.service.access import COOKIE, Access, NoToken
+from aspectra.app.surfaces.service.answering import FROM_ELSEWHERE
 from aspectra.base.errors import AspectraError, NotAllowed, TooLarge
 
 __all__ = ["Guards"]
 
 _NO_FORMS = ("/v1/", "/mcp", "/healthz", "/readyz")
 _SAFE = ("GET", "HEAD", "OPTIONS")
+_ELSEWHERE = ("cross-site", "same-site")  # other ports of this computer are of the same site
 _POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 _HEADERS = {
     b"content-security-policy": _POLICY.encode(),
@@ -73,7 +75,11 @@ class Guards:
                 raise TooLarge(f"the request has more than {limit:,} bytes", hint="send less at a time")
             return message
 
-        await self._application(scope, counted, with_headers)
+        came = FROM_ELSEWHERE.set(request.headers.get("sec-fetch-site") in _ELSEWHERE)
+        try:
+            await self._application(scope, counted, with_headers)
+        finally:
+            FROM_ELSEWHERE.reset(came)
 
     def _check(self, request: Request) -> int:
         """Most bytes that the request may have.
@@ -87,11 +93,11 @@ class Guards:
             error = NotAllowed("this service has another name", hint=f"http://127.0.0.1:{access.port}/")
             raise error
         origin = headers.get("origin")
-        if origin is not None and not _is_of(origin, access):
-            raise NotAllowed("requests from other sites are refused", hint="open the page itself")
-        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and (
-            request.method not in _SAFE or headers.get("sec-fetch-mode") != "navigate"
-        ):
+        foreign = origin is not None and not _is_of(origin, access)
+        if headers.get("sec-fetch-site") in _ELSEWHERE:  # a link may be followed, to a page of its own
+            how = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
+            foreign = foreign or request.method not in _SAFE or how != ("navigate", "document")
+        if foreign:
             raise NotAllowed("requests from other sites are refused", hint="open the page itself")
         kind = headers.get("content-type", "").partition(";")[0].strip().casefold()
         form = kind in ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain", "")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from aspectra.app.output.pages import MOST_PAGES, check_page, page_of
 from aspectra.app.surfaces.service.handles import Cursor, Handles
-from aspectra.base.errors import AspectraError, Gone, NoSuchPaper, UsageError, ViewMismatch
+from aspectra.base.errors import AspectraError, Gone, NoSuchPaper, NotAllowed, UsageError, ViewMismatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import Ranking
 
-__all__ = ["Answer", "ModelOff", "Service"]
+__all__ = ["FROM_ELSEWHERE", "Answer", "ModelOff", "Service"]
 
 _KEPT = 500  # plans
+FROM_ELSEWHERE: ContextVar[bool] = ContextVar("from_elsewhere", default=False)
+"""Whether a link of another site brought the request under way: then no language model is asked."""
 
 
 class ModelOff(UsageError):
@@ -147,7 +150,7 @@ class Service:
         Raises:
             UsageError: the question cannot mean anything, or the cursor belongs to another one.
             Gone: the index was built anew since the cursor was given.
-            ModelOff: a step needs a language model.
+            ModelOff, NotAllowed: a step needs a language model.
         """
         made = self.plan(question)
         if cursor:
@@ -191,6 +194,12 @@ class Service:
             )
         if not asks or self._model is None:
             return self.library.searcher.run(plan, explain=explain)
+        if FROM_ELSEWHERE.get():
+            raise NotAllowed(
+                "this search would ask the language model",
+                why="a link of another site brought it",
+                hint="if you want it, search for it yourself: the button Search",
+            )
         with self._asking, self._model() as self.library.model:
             return self.library.run(plan, explain=explain)
 
