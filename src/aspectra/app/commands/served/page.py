@@ -60,6 +60,7 @@ def serve(
         import uvicorn
 
         from aspectra.app.surfaces.http.application import application
+        from aspectra.app.surfaces.http.connections import BACKLOG, LimitedConnection
     from aspectra.app.options.model import language_model, model_settings
     from aspectra.app.surfaces.service.access import Access, is_loopback
     from aspectra.app.surfaces.service.answering import Service
@@ -97,6 +98,8 @@ def serve(
             threading.Timer(0.5, webbrowser.open, [address]).start()
         config = uvicorn.Config(
             app,
+            http=LimitedConnection,
+            backlog=BACKLOG,
             log_config=None,
             access_log=False,
             lifespan="on",

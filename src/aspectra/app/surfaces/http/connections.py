@@ -1,0 +1,78 @@
+"""Connections of the server: a bounded number at once, each of which must soon send whole headers.
+
+Whoever only opens connections would otherwise keep everybody else out, before any token is asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+__all__ = ["BACKLOG", "LimitedConnection"]
+
+BACKLOG = 32  # taken from the system at once: that many beyond `most`, for a moment
+
+
+def _most() -> int:
+    """A share of the files that this process may open: the library needs some, too."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 500
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return 500 if files < 0 else min(500, files // 4)
+
+
+class LimitedConnection(H11Protocol):
+    """A connection of uvicorn's server.
+
+    Attributes:
+        most: open at once; one more closes the one that has been without a request for longest.
+        seconds: until the headers of a request must be whole; longer than an idle connection is kept.
+    """
+
+    most: ClassVar[int] = _most()
+    seconds: ClassVar[float] = 20.0
+    _silent: ClassVar[dict[LimitedConnection, asyncio.TimerHandle]] = {}  # without a request, oldest first
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+        if len(self.connections) > self.most:
+            next(iter(self._silent)).end()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._heard()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.response_complete and not self.transport.is_closing():
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._heard()
+        super().connection_lost(exc)
+
+    def end(self) -> None:
+        """Close it without a word."""
+        self._heard()
+        self.connections.discard(self)
+        self.transport.abort()
+
+    def _wait(self) -> None:
+        self._heard()
+        self._silent[self] = self.loop.call_later(self.seconds, self._late)
+
+    def _late(self) -> None:
+        if self.transport.get_write_buffer_size():  # an answer is still on its way over a slow line
+            self._wait()
+        else:
+            self.end()
+
+    def _heard(self) -> None:
+        if timer := self._silent.pop(self, None):
+            timer.cancel()
