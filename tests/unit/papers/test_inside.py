@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import sqlite3
 
 import pytest
 
@@ -43,6 +45,23 @@ def test_a_pipe_is_not_waited_for(indexed, name):
     (indexed / name).unlink(missing_ok=True)
     os.mkfifo(indexed / name)
     with pytest.raises(LibraryCorrupt, match="no plain file"):
+        Store(indexed)
+
+
+ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n AS key, n AS value FROM r"
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        f"DROP TABLE meta; CREATE VIEW meta AS {ENDLESS} WHERE n < 0",
+        f"CREATE TRIGGER t AFTER INSERT ON papers BEGIN SELECT count(*) FROM ({ENDLESS}); END",
+    ],
+)
+def test_a_library_with_statements_of_its_own_is_refused(indexed, statements):
+    with contextlib.closing(sqlite3.connect(indexed / "library.db")) as db:
+        db.executescript(statements)
+    with pytest.raises(LibraryCorrupt, match="holds a view or a trigger"):
         Store(indexed)
 
 

@@ -285,6 +285,12 @@ def _open(path: Path, *, write: bool, at_rest: bool = False) -> tuple[sqlite3.Co
     try:
         if isinstance(connection, _AtRest) and os.access(path.parent, os.W_OK):
             connection.lock = hold(path.parent)
+        if connection.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('view', 'trigger')").fetchone():
+            raise LibraryCorrupt(
+                f"{path} is not a library of Aspectra",
+                why="it holds a view or a trigger: statements of somebody else's, which may never end",
+                hint=_MOVE,
+            )
         connection.create_function("digest", -1, remembering(_digest), deterministic=True)
         row_sums.install(connection)
         connection.execute("PRAGMA foreign_keys = ON")
