@@ -153,3 +153,21 @@ def test_hidden_text_and_scripts_are_left_out(tmp_path: Path) -> None:
         "We watch.", "We <span style='display: none'>never</span> watch<script>x</script>.<br>Yes."
     )
     assert read(tmp_path, page)[0].abstract.startswith("Background: We watch . Yes.")
+
+
+@pytest.mark.parametrize("filler", ["a{}='' ", "a='>'/b{} "])
+def test_a_tag_of_endless_attributes_is_refused_unparsed(tmp_path: Path, filler: str) -> None:
+    path = tmp_path / "x.html"
+    path.write_text(
+        "<html><body><p " + "".join(filler.format(n) for n in range(60_000)) + ">x</p></body></html>"
+    )
+    with pytest.raises(BadInput, match="far too many attributes"):
+        list(read_papers(path))
+
+
+def test_long_scripts_and_data_are_no_attributes(tmp_path: Path) -> None:
+    image = f'<img src="data:image/png;base64,{"A/b=" * 100_000}" alt="{"a b " * 100_000}">'
+    script = "<script>for (i = 0; i < 9; i++) { if (i > 3) f(i); }" + "x = y / 2;\n" * 50_000 + "</script>"
+    assert (
+        read(tmp_path, ABSTRACT_PAGE.replace("<nav>", image + script + "<nav>"))[0].title == "Owls at night"
+    )

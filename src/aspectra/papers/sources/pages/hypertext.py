@@ -28,6 +28,9 @@ _BLOCKS = frozenset(
     "p div li ul ol dl dt dd section article main header table tr caption thead tbody blockquote pre figure "
     "figcaption address hr h1 h2 h3 h4 h5 h6 body html details summary fieldset center".split()
 )
+_QUOTED, _BETWEEN = re.compile(rb"\"[^\"]*+\"|'[^']*+'"), re.compile(rb"[\s/=]++")
+_LONG_TAG = 2000  # bytes of a tag whose attributes are counted
+_MOST_COMPARED = 400_000_000  # one second
 _XHTML = re.compile(r"\s*+(?:<\?xml|<!DOCTYPE\s[^<>]{0,200}XHTML|<html[^<>]{0,500}\sxmlns)", re.I)
 _DECLARATIONS = re.compile(r"\s*+(?:<\?xml[^<>]{0,200}\?>\s*+)?(?:<!DOCTYPE[^<>\[]{0,500}>)?", re.I)
 _ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,31});")
@@ -41,8 +44,10 @@ def parsed(content: bytes, path: Path) -> Element:
     Raises:
         BadInput: there is no element, or too many, or they are nested too deeply to be read as a whole.
     """
-    if content.count(b"<") > LIMITS.values:
-        why = f"more than {LIMITS.values:,} tags"
+    why = f"more than {LIMITS.values:,} tags" if content.count(b"<") > LIMITS.values else ""
+    if not why and _comparisons(content) > _MOST_COMPARED:
+        why = "an element has far too many attributes"
+    if why:
         raise BadInput(
             f"{path} is larger than any paper", why=why, hint="save the paper as PDF, and add that"
         )
@@ -67,6 +72,12 @@ def parsed(content: bytes, path: Path) -> Element:
     if root is None:
         raise BadInput(f"{path} holds no HTML", hint="save the page again, or export the record as RIS")
     return root
+
+
+def _comparisons(content: bytes) -> int:
+    """About how often libxml2 compares attributes of one element with one another: the square of how many."""
+    tags = (_QUOTED.sub(b"", tag).partition(b">")[0] for tag in content.split(b"<") if len(tag) > _LONG_TAG)
+    return sum(len(_BETWEEN.findall(tag)) ** 2 for tag in tags)
 
 
 def _as_xml(text: str) -> Element | None:
