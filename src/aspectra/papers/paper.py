@@ -174,14 +174,18 @@ def field_text(paper: Paper, name: str) -> str:
 
 
 _NOT_WORD = re.compile(r"[\W_]+")
+_LONGEST_KEY = 100_000  # characters: one letter can become eighteen
 
 
 def normalise_title(title: str) -> str:
     """Title reduced to what versions of one paper share: letters and digits, case and accents folded.
 
+    Of a title of more than 100,000 characters these.
+
     >>> normalise_title("Attention Is All You Need.")
     'attention is all you need'
     """
-    folded = unicodedata.normalize("NFKD", title).casefold()
-    folded = "".join(c for c in folded if not unicodedata.combining(c))
+    folded = unicodedata.normalize("NFKD", title[:_LONGEST_KEY]).casefold()[:_LONGEST_KEY]
+    marks = [c for c in set(folded) if unicodedata.combining(c)]
+    folded = folded.translate(dict.fromkeys(map(ord, marks))) if marks else folded
     return _NOT_WORD.sub(" ", folded).strip()
