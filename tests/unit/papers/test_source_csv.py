@@ -171,6 +171,43 @@ def test_a_stray_quote_costs_one_row(tmp_path: Path) -> None:
     assert [(r.place, r.skipped) for r in remarks] == [("line 2", True)]
 
 
+@pytest.mark.parametrize("sign", [";", "\t", ","])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ['4;D;"They say ""light"" helps.";10.1000/d;1'],  # its quotes are taken for text
+        ["4;D;They say so.;10.1000/d;1", '5;E;closed";10.1000/e;0'],  # the row is well formed
+    ],
+)
+def test_rows_that_a_stray_quote_joins_are_parted(tmp_path: Path, sign: str, rows: list[str]) -> None:
+    rows = ["1;A;one;10.1000/a;1", '2;B;"open;10.1000/b;0', "3;C;three;10.1000/c;", *rows]
+    table = "\n".join(["id;title;abstract;doi;included", *rows]).replace(";", sign)
+    papers, remarks = read(tmp_path, table)
+    found = {p.title: p.identifiers["doi"] for p in papers}
+    right = {row.split(";")[1]: row.split(";")[3] for row in rows}
+    if "B" in found:  # tabs are seldom quoted: the quote is text
+        assert (found, remarks) == (right, [])
+    else:
+        assert found == {title: doi for title, doi in right.items() if title != "B"}
+        assert [(r.place, r.skipped) for r in remarks] == [("line 3", True)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "One, two\nthree, four, five, six\nseven",  # as many commas as the table has, in sentences
+        "1,2,3,4\n5,6,7,8",  # two rows of another table
+        'They say ""yes"" here,\nthere, then, no',
+        'One, two\nthree, four, 5, 6\nthey say "yes" here',  # quotes that should be doubled
+    ],
+)
+def test_quoted_line_ends_cost_nothing(tmp_path: Path, text: str) -> None:
+    rows = "".join(f'A{n},"{text}",2001,10.1000/{n}\n' for n in range(9))
+    papers, remarks = read(tmp_path, f"title,abstract,year,doi\n{rows}")
+    assert [p.identifiers["doi"] for p in papers] == [f"10.1000/{n}" for n in range(9)]
+    assert not remarks
+
+
 def test_a_short_row_over_two_lines_is_kept(tmp_path: Path) -> None:
     papers, remarks = read(tmp_path, 'title,abstract,year,doi\nA,b,2000,\nOwls,"one\ntwo"\nC,d,2001,\n')
     assert [(p.title, p.abstract) for p in papers] == [("A", "b"), ("Owls", "one\ntwo"), ("C", "d")]

@@ -189,9 +189,9 @@ class _Again:
 def _rows(file: InputFile, way: _Way) -> Iterator[Row | Remark]:
     """(place, cells) of every row.
 
-    A row over several lines began with a stray quote where it has another number of cells than the first
-    rows, and one of its lines alone has that number: its first line is left out, and reading goes on behind
-    it. Lines are read twice only as long as that is no more than what was read before: it stays linear.
+    A row over several lines began with a stray quote where its lines look like rows of their own, see
+    :func:`_stray`: its first line is left out, and reading goes on behind it. Lines are read twice only as
+    long as that is no more than what was read before: it stays linear.
     """
     lines = _Again(file.text_lines())
     reader = csv.reader(lines, delimiter=way.sign, **way.quoting)
@@ -212,8 +212,7 @@ def _rows(file: InputFile, way: _Way) -> Iterator[Row | Remark]:
         number = lines.taken[0][0]
         last = lines.taken[-1][0]
         place = f"line {number}" if number == last else f"lines {number} to {last}"
-        stray = number < last and whole > again and (problem or len(cells) != way.width)
-        stray = stray and any(_cells(line, way) == way.width for _, line in lines.taken[1:_TRIED])
+        stray = number < last and whole > again and _stray(cells, [line for _, line in lines.taken], way)
         if not problem and not stray:
             yield place, cells
             continue
@@ -225,9 +224,29 @@ def _rows(file: InputFile, way: _Way) -> Iterator[Row | Remark]:
             yield Remark(place, f"cannot be cut into cells: {problem or 'a quote is not closed'}")
 
 
-def _cells(line: str, way: _Way) -> int:
-    """How many cells a line has that is a row of its own; 0 where a quote in it stays open."""
-    return 0 if line.count('"') % 2 else len(next(way.rows([line]), []))
+def _stray(cells: list[str], lines: list[str], way: _Way) -> bool:
+    """Whether a quote that begins no cell joined lines that are rows of their own.
+
+    Lines of a quoted text are none: they have other numbers of cells than the rows, or, where they happen to
+    have as many, blanks behind their commas. A row of the right width counts only where text follows its
+    closing quote, or where all of its lines are as wide as the row: the quote was closed in a later row.
+    """
+    if len(cells) != way.width:
+        return any(len(_alone(line, way)) == way.width for line in lines[1:_TRIED])
+    if next(_Way(way.sign, {**way.quoting, "strict": True}).rows(f"{line}\n" for line in lines), None):
+        return all(_like_row(line, way, open_quote=True) for line in lines)
+    return any(_like_row(line, way) for line in lines[1:_TRIED])
+
+
+def _alone(line: str, way: _Way) -> list[str]:
+    """The cells of a line that is a row of its own; none where a quote in it stays open."""
+    return [] if line.count('"') % 2 else next(way.rows([line]), [])
+
+
+def _like_row(line: str, way: _Way, *, open_quote: bool = False) -> bool:
+    """Whether a line has as many cells as a row, not cut in sentences; an open quote in it may be text."""
+    cells = line.split(way.sign) if open_quote and line.count('"') % 2 else _alone(line, way)
+    return len(cells) == way.width > 2 and not any(cell[:1].isspace() for cell in cells)
 
 
 SOURCES.register("csv")(Csv())
