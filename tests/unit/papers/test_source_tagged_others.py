@@ -206,9 +206,17 @@ def test_endnote_import_format(tmp_path: Path) -> None:
     assert other.identifiers == {}
 
 
-def test_refer_without_types_is_parted_by_blank_lines(tmp_path: Path) -> None:
-    _, papers, _ = read(tmp_path, "%A Ada Owl\n%T One\n%D 1990\n\n%A Bo Mouse\n%T Two\n%D 1991\n")
-    assert [paper.title for paper in papers] == ["One", "Two"]
+@pytest.mark.parametrize("kind", ["", "%0 Journal Article\n"])
+def test_refer_is_parted_by_blank_lines_wherever_the_types_stand(tmp_path: Path, kind: str) -> None:
+    rows = "".join(f"%A Ada Owl\n\n%D 1990\n\n%T {n}\n{kind}%R 10.1000/{n}\n%J Wood\n\n" for n in (1, 2))
+    _, papers, remarks = read(tmp_path, f"{rows}%0 Journal Article\n%T 3\n%0 Book\n%T 4\n")
+    assert [(p.title, p.venue, p.identifiers.get("doi")) for p in papers] == [
+        ("1", "Wood", "10.1000/1"),
+        ("2", "Wood", "10.1000/2"),
+        ("3", "", None),
+        ("4", "", None),
+    ]
+    assert not remarks
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,8 @@ class Rules:
         stop: name of the tag that ends a record, or "" where there is none.
         end: a line that ends a record. If its group 1 is not empty, the line counts only if a record follows.
         headless: whether a record may lack its start tag: at the beginning of the file, and for ``fresh``.
-        fresh: tags that begin a record behind a blank line when the one before has a title.
+        fresh: tags that begin a record behind a blank line when the one before has a title; a start tag among
+            the lines of a record without one is then its own.
         titles: the tags of titles.
         listed: tags whose continuation lines are values of their own: they keep their line ends.
     """
@@ -183,11 +184,13 @@ def _cut_records(lines: Iterable[tuple[int, str] | Remark], rules: Rules) -> Ite
             yield from (line,) if line else ()
             continue
         number, text = line
+        blank, last = number > last + 1, number
         begins = rules.begins.match(text) is not None
+        if begins and current and rules.fresh and not blank:
+            begins = any(name == rules.start for name, _ in current.fields)
         loose = rules.loose if rules.loose and (begins or (current and not current.strict)) else None
         end = rules.end.match(text) if rules.end and not begins else None
         tag = None if end else (loose or rules.tag).match(text)
-        blank, last = number > last + 1, number
         if begins or (tag and _headless(tag[1], current, rules, blank)):
             if current:
                 yield current.done()
