@@ -106,6 +106,24 @@ def test_decisions_come_back_with_their_reasons(marked, tmp_path, form):
         assert third.marks.read.decisions()["owl"].decision == "exclude"
 
 
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_tags_and_notes_come_back_from_formats_that_have_a_place_for_them(marked, tmp_path, form):
+    file = tmp_path / f"out.{form}"
+    file.write_text(marked.export(None, form))
+    marked.add(file)  # what is there already is not added again
+    with create_library(tmp_path / "second") as second:
+        second.add(file)
+        for found in (marked, second):
+            read = found.marks.read
+            assert read.tags() == {"owl": ["birds", "night, dark"]}
+            assert [note.line for note in read.notes_of("owl")] == [
+                "“We recorded forty owls.” Weak baseline."
+            ]
+        assert second.export(None, form) == file.read_text()
+        second.marks.tag("owl", remove=["birds"])  # they are the searcher's own
+        assert "birds" not in json.loads(second.export(["owl"], "jsonl"))["metadata"]["marks"]["tags"]
+
+
 def test_the_work_s_record_carries_the_marks_of_all_its_records(library, tmp_path):
     twin = tmp_path / "twin.bib"
     twin.write_text(BIB.splitlines()[0].replace("{owl,", "{preprint,").rstrip(",") + "}")

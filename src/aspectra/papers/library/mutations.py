@@ -19,6 +19,7 @@ from aspectra.papers.library.links.completing import same_named
 from aspectra.papers.library.links.likeness import compare, contradict
 from aspectra.papers.library.links.versions import regroup_all, regroup_ids
 from aspectra.papers.library.marks.actions import rename_in_steps
+from aspectra.papers.library.marks.carrying import part_marks, stated_decision
 from aspectra.papers.library.marks.edits import edited, edits_by_position, put_edit, values_of
 from aspectra.papers.library.marks.origins import OriginWriter, stated_database
 from aspectra.papers.library.marks.values import Edit
@@ -162,7 +163,10 @@ class Writer:
                         report.remarks.append(record)
                         report.skipped += record.skipped
                     else:
-                        pos = self._add_one(record, report, taken)
+                        paper, *marks = part_marks(record)
+                        pos = self._add_one(paper, report, taken)
+                        if any(marks):
+                            self.marks.import_marks(pos, *marks)
                         origins.read(record.id, stated_database(record), pos)
                         report.decisions += self._screened(record, pos, path or source)
                 rename_in_steps(self._db, self._renamed)
@@ -260,8 +264,6 @@ class Writer:
         """Store the decision that a record brings; returns whether it is new."""
         if not file or not ("screening" in record.metadata or "note" in record.metadata):
             return False
-        from aspectra.papers.library.marks.carrying import stated_decision
-
         decision = stated_decision(record, file)
         return decision is not None and self.marks.import_decision(pos, decision)
 

@@ -20,7 +20,7 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.sources.tables.screening import screening_of
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["stated_decision", "with_marks"]
+__all__ = ["part_marks", "stated_decision", "with_marks"]
 
 _PLAIN = ("jsonl", "csv")  # formats that have fields of their own
 _ASREVIEW = {"include": "ASReview_relevant", "exclude": "ASReview_irrelevant"}
@@ -50,6 +50,15 @@ def stated_decision(paper: Paper, file: str) -> Decision | None:
     return Decision(str(found["decision"]), one_line(found.get("reason", "")), source=file)
 
 
+def part_marks(paper: Paper) -> tuple[Paper, list[str], list[str]]:
+    """The paper without the tags and notes that an export of ours put into its metadata, and these."""
+    found: Any = paper.metadata.get("marks")
+    if not isinstance(found, Mapping) or not found or set(found) - {"tags", "notes"}:
+        return paper, [], []
+    rest = {name: value for name, value in paper.metadata.items() if name != "marks"}
+    return replace(paper, metadata=rest), shared_list(found, "tags"), shared_list(found, "notes")
+
+
 def _decision(label: str) -> str:
     return "include" if label == "relevant" else "exclude"
 
@@ -77,7 +86,7 @@ def with_marks(library: MarkedLibrary, papers: Iterable[Paper], form: str, *, wo
             continue
         words = list(dict.fromkeys(tag for one in ids for tag in tags.get(one, ())))
         newest = max((decided[one] for one in ids if one in decided), key=lambda d: d.at, default=None)
-        texts = [_text(note) for one in ids for note in notes.get(one, ())]
+        texts = [note.line for one in ids for note in notes.get(one, ())]
         yield _carrying(paper, words, texts, newest, plain=form in _PLAIN)
 
 
@@ -87,13 +96,6 @@ def _members(library: MarkedLibrary) -> dict[str, list[str]]:
     for one, group in library.fetch("SELECT id, version_group FROM papers WHERE version_group IS NOT NULL"):
         groups[group].append(one)
     return {one: [one, *(i for i in ids if i != one)] for ids in groups.values() for one in ids}
-
-
-def _text(note: Note) -> str:
-    """A note on one line: the quoted sentence, then the words."""
-    quote = f"“{one_line(note.quote)}”" if note.quote.strip() else ""
-    page = f"(p. {one_line(note.page)})" if note.page.strip() else ""
-    return " ".join(part for part in (quote, page, one_line(note.text)) if part)
 
 
 def _carrying(

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from aspectra.papers.text.cleaning import one_line
+
 __all__ = ["DECISIONS", "EDITABLE", "KEPT_STEPS", "Action", "Decision", "Edit", "Item", "Note", "Origin"]
 
 DECISIONS = ("include", "exclude", "maybe")
@@ -40,6 +42,13 @@ class Note:
     created: str = ""
     modified: str = ""
     number: int = field(default=0, compare=False)
+
+    @property
+    def line(self) -> str:
+        """It on one line: the quoted sentence, then the words."""
+        quote = f"“{one_line(self.quote)}”" if self.quote.strip() else ""
+        page = f"(p. {one_line(self.page)})" if self.page.strip() else ""
+        return " ".join(part for part in (quote, page, one_line(self.text)) if part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,6 +263,24 @@ class MarksWriter:
             count_change(self._db, "marks")
         return changed
 
+    def import_marks(self, pos: int, tags: Iterable[str], notes: Iterable[str]) -> None:
+        """Add tags and notes that the searcher once exported to the paper at a position, in a transaction.
+
+        What the paper has already is not added again, and what can be no tag is left out.
+        """
+        had = {row[0].casefold() for row in self._db.execute("SELECT tag FROM tags WHERE pos = ?", (pos,))}
+        new = {tag.casefold(): tag for tag in map(one_line, tags) if 0 < len(tag) <= _LONGEST_TAG}
+        rows = [(pos, tag, "") for key, tag in new.items() if key not in had]
+        find = "SELECT text, quote, kind, page FROM notes WHERE pos = ?"
+        known = {Note(*row).line for row in self._db.execute(find, (pos,))}
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        lines = [Note(line, created=now, modified=now) for line in dict.fromkeys(map(one_line, notes))]
+        lines = [note for note in lines if note.text and note.line not in known]
+        self._db.executemany("INSERT INTO tags VALUES (?, ?, ?)", rows)
+        self._db.executemany(_PUT_NOTE, [(pos, *_note_row(note)) for note in lines])
+        if rows or lines:
+            count_change(self._db, "marks", *(["notes"] if lines else []))
+
     def put_items(self, items: Mapping[Item, str]) -> None:
         """Store which papers are which items of another program.
 

@@ -52,6 +52,7 @@ _OWN = (
     "keywords",
     "abstract",
 )
+_MARKS = (("tags", "; "), ("notes", "\n"))  # in tables of ours, and what parts them
 
 Row = tuple[str, Sequence[str]]
 """(place of a row for people, its cells)."""
@@ -133,6 +134,8 @@ class _Table:
         self._kept = header.group(held.kept)
         self._screening = header.group(held.screening)
         self._ours = tuple(header.names[: len(_OWN)]) == _OWN  # marks follow
+        if self._ours:  # what the searcher said, not what the record says
+            self._lists["keywords"], self._shared["note"] = header.columns(["keywords"]), []
         self._databases = frozenset(held.databases["names"])
 
     def paper(self, row: Row, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
@@ -147,6 +150,9 @@ class _Table:
         authors = people_in(cells.first(self._attributes["authors"]))
         identifiers = [*self._named(cells), *_linked(urls)]
         metadata: dict[str, Any] = {**shared, "table": cells.all(but=(title, abstract))}
+        said = cells.named() if self._ours else {}
+        if marks := {name: str(said[name]).split(sign) for name, sign in _MARKS if name in said}:
+            metadata["marks"] = marks
         if record:
             identifiers += record.identifiers.items()
             metadata = {**record.metadata, **metadata}
