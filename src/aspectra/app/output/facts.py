@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from aspectra.app.terminal.screen import count
+from aspectra.papers.bibliography import shared_text
+from aspectra.papers.text.cleaning import one_line
 
 if TYPE_CHECKING:
     from aspectra.papers.paper import Paper
@@ -19,8 +21,8 @@ def record_rows(paper: Paper) -> list[tuple[str, str]]:
     """Label and text of each field of a record but its title and abstract; what is empty is left out.
 
     >>> from aspectra.papers.paper import Paper
-    >>> record_rows(Paper("owl", "Owls hunt at night", year=2019))
-    [('id', 'owl'), ('year', '2019')]
+    >>> record_rows(Paper("owl", "Owls hunt at night", year=2019, metadata={"note": "Ask Ada."}))
+    [('id', 'owl'), ('year', '2019'), ('note in its file', 'Ask Ada.')]
     """
     rows = [("id", paper.id), ("authors", ", ".join(paper.authors)), ("year", str(paper.year or ""))]
     rows += [("venue", paper.venue), *((scheme, value) for scheme, value in paper.identifiers.items())]
@@ -30,6 +32,7 @@ def record_rows(paper: Paper) -> list[tuple[str, str]]:
         rows.append(("full text", f"{count(len(paper.sections), 'section')}, {size:,} characters"))
     if paper.references:
         rows.append(("references", f"{len(paper.references):,}"))
+    rows.append(("note in its file", one_line(shared_text(paper.metadata, "note"))))
     return [(label, text) for label, text in rows if text]
 
 
