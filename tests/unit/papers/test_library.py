@@ -276,10 +276,18 @@ def test_the_lock_is_free_after_a_full_disk_or_an_interrupt(library, monkeypatch
 
 
 def test_text_that_is_not_utf8_is_refused_in_words(library):
+    odd, one = "caf\udce9", PAPERS[0].id
     with pytest.raises(UsageError, match="is not UTF-8"):
-        library.resolve("caf\udce9")
-    with pytest.raises(UsageError, match="not UTF-8"), library.writing("note") as writer:
-        writer.marks.tag(["caf\udce9"], ["a"])
+        library.resolve(odd)
+    for write in (
+        lambda marks: marks.tag([odd], ["a"]),
+        lambda marks: marks.tag([one], [odd]),
+        lambda marks: marks.tag([one], ["a"], [odd]),
+        lambda marks: marks.decide([one], "exclude", odd),
+    ):
+        with pytest.raises(UsageError, match="not UTF-8"), library.writing("note") as writer:
+            write(writer.marks)
+    assert (library.marks.tags(), library.marks.decisions()) == ({}, {})
 
 
 def test_readers_never_wait_for_the_writer(library):

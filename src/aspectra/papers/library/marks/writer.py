@@ -86,7 +86,7 @@ class MarksWriter:
             NoSuchPaper: an id is not in the library.
             UsageError: a tag is empty or too long.
         """
-        new, old = [_tag(one) for one in add], [_tag(one) for one in remove]
+        new, old = [_tag(_typed(one)) for one in add], [_tag(_typed(one)) for one in remove]
         with self.action("tag", "") as step:
             at = self._positions(papers)
             step.keep("tags", list(at))
@@ -156,7 +156,7 @@ class MarksWriter:
         """
         if decision and decision not in DECISIONS:
             raise UsageError(f"there is no decision {decision!r}", hint=f"one of {', '.join(DECISIONS)}")
-        reason, changed = one_line(reason), 0
+        reason, changed = _typed(reason), 0
         with self.action("decide", "") as step:
             at = self._positions(papers)
             step.keep("decisions", list(at))
@@ -351,6 +351,12 @@ def _count(db: sqlite3.Connection, step: Step, changed: Any) -> None:
 def _note_row(note: Note) -> tuple[str, ...]:
     texts = (note.kind, note.text, note.quote, note.page, note.colour, note.source, note.key)
     return (*texts, note.created, note.modified)
+
+
+def _typed(text: str) -> str:
+    """What the searcher wrote on one line; UnicodeEncodeError where it is not UTF-8."""
+    text.encode()
+    return one_line(text)
 
 
 def _tag(text: str) -> str:
