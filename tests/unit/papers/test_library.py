@@ -7,6 +7,7 @@ import errno
 import os
 import signal
 import sqlite3
+import threading
 from dataclasses import replace
 
 import pytest
@@ -259,6 +260,24 @@ def test_second_writer_fails_at_once_naming_the_holder(library):
         pass
     assert "`index`" in error.value.why
     assert "process" in error.value.why
+
+
+def test_threads_that_write_with_one_library_wait_for_each_other(library):
+    failed = []
+
+    def write():
+        try:
+            add(library, Paper("late", "Written by another thread"))
+        except LibraryBusy as error:
+            failed.append(error)
+
+    other = threading.Thread(target=write)
+    with library.writing("add") as writer:
+        other.start()
+        other.join(0.05)  # one that does not wait has failed by then
+        writer.add([Paper("first", "Written by the first thread")])
+    other.join()
+    assert (failed, "first" in library, "late" in library) == ([], True, True)
 
 
 @pytest.mark.parametrize("name", ["write", "ftruncate"])

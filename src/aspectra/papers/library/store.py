@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import cached_property
@@ -54,6 +55,7 @@ class Store:
         refuse_links(self.folder)
         self._reader = schema.Reader(self.database)
         self._idle: list[schema.Reader] = []  # of earlier snapshots: opening one takes half a millisecond
+        self._turn = threading.RLock()  # of the threads that write with this object
         self.generations = Generations(self.folder)
         self.checksums = RowSums(self.fetch, kept=self.format >= SUMMED)
         try:
@@ -89,20 +91,19 @@ class Store:
     def writing(self, purpose: str) -> Iterator[Writer]:
         """The single writer, under the lock.
 
-        A library of an older format is brought to the present one first. At the end, citations of what was
-        added are linked.
+        A library of an older format is brought to the present one first; at the end, citations are linked.
 
         Args:
             purpose: shown in the error that a second writer gets.
 
         Raises:
-            LibraryBusy: another process is writing.
+            LibraryBusy: another process is writing; threads that write with this object wait for each other.
         """
         if schema.at_rest(self._reader.connection):  # the disk was full, perhaps it is no longer
             self.close()
             self._reader = schema.Reader(self.database)
             schema.writable(self._reader.connection, self.database)
-        with WriterLock(self.folder, purpose), noting():
+        with self._turn, WriterLock(self.folder, purpose), noting():
             connection = schema.connect(self.database, write=True)
             try:
                 if older := self.format < schema.FORMAT:
@@ -394,7 +395,6 @@ class Store:
         """Problems of the database; empty when all is well.
 
         Args:
-            quick: leave out what takes longest: derived values, which are checked whenever they are read, and
-                comparing SQLite's indexes with their tables.
+            quick: leave out what takes longest, as in :func:`~aspectra.papers.library.schema.problems`.
         """
         return schema.problems(self.database, quick=quick)
