@@ -80,6 +80,7 @@ class Library(Displayed):
         return SavedSearches(self)
 
     def __enter__(self) -> Library:
+        self.store.meta("format")  # a closed one says so
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -130,10 +131,7 @@ class Library(Displayed):
         return reports
 
     def resolve(self, *papers: str) -> list[str]:
-        """Ids of papers, each once, in the order given: ids, DOIs, arXiv ids or exact titles.
-
-        Raises NoSuchPaper where one is not in the library.
-        """
+        """Ids of papers by id, DOI, arXiv id or exact title, once each; NoSuchPaper where it is none."""
         return list(dict.fromkeys(self.store.resolve(one) for one in papers))
 
     def remove(self, *ids: str) -> int:

@@ -141,6 +141,23 @@ def test_a_paper_is_shown_linked_and_exported(library):
         library.show("nobody")
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda library: library.search("graphs"),
+        len,
+        lambda library: library.show("graph"),
+        lambda library: library.add("lib.bib"),
+        lambda library: library.marks.tag("graph", add=["x"]),
+        lambda library: library.__enter__(),
+    ],
+)
+def test_a_closed_library_says_so(library, use):
+    library.close()
+    with pytest.raises(UsageError, match=r"my\.lib is closed"):
+        use(library)
+
+
 def test_wrong_arguments_are_refused_with_a_suggestion(library):
     with pytest.raises(UsageError) as error:
         library.search("owls", sinse=2020)

@@ -121,7 +121,7 @@ def test_a_library_shows_what_it_holds_and_what_waits(mine, home):
 
 def test_a_library_that_was_closed_shows_the_error(mine):
     mine.close()
-    assert "failed" in mine._repr_mimebundle_()["text/plain"]
+    assert "my.lib is closed" in mine._repr_mimebundle_()["text/plain"]
 
 
 def test_a_paper_shows_its_record_and_the_roles_that_are_known():

@@ -61,6 +61,8 @@ def translate(error: sqlite3.Error | UnicodeError, path: Path) -> AspectraError:
     if isinstance(error, UnicodeEncodeError):
         shown = error.object[:80].encode("ascii", "backslashreplace").decode()
         return UsageError(f"'{shown}' is not UTF-8", why="a library holds nothing else", hint="type it anew")
+    if isinstance(error, sqlite3.ProgrammingError) and "closed database" in text:
+        return UsageError(f"the library at {path.parent} is closed", hint="open it again: aspectra.open(...)")
     code = getattr(error, "sqlite_errorcode", None)  # None for what Python itself found
     main = None if code is None else code & 0xFF
     if main == sqlite3.SQLITE_FULL or (main in _NO_ROOM and disk_is_full(path.parent)):
