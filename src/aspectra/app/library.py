@@ -328,7 +328,7 @@ class Library(Displayed):
         """Papers as text for other programs.
 
         Args:
-            papers: a ranking, papers, or their ids; None for all papers of the library.
+            papers: a ranking, papers, or their ids, or one id; None for all papers of the library.
             format: name of a writer, as ``bibtex``, or ``trec`` for rankings.
             versions: ``best``: one record a work, with what only its others have; ``all``: each record.
 
@@ -343,6 +343,7 @@ class Library(Displayed):
 
         check_choice(format, export_formats(), "export format")
         if papers is not None and not hasattr(papers, "to_trec"):
+            papers = [papers] if isinstance(papers, str) else papers
             papers = self.resolve(*(one if isinstance(one, str) else one.id for one in papers))
         return written(self.store, papers, format, versions)
 

@@ -130,6 +130,7 @@ def test_a_paper_is_shown_linked_and_exported(library):
     assert (paper.id, paper.year) == ("dense", 2020)
     assert library.links("dense") == {"versions": [], "cites": [], "cited_by": []}
     assert library.export([paper], "ris").startswith("TY  - ")
+    assert library.export("dense", "ris") == library.export([paper], "ris")
     assert library.export(["dense", "graph"], "bibtex").count("@") == 2
     assert library.export(format="jsonl").count("\n") == 3
     ranking = library.search("retrieval", limit=2)
