@@ -17,7 +17,11 @@ from aspectra.lab.experiments.execute import recorded_run, run_study, score_stud
 from aspectra.lab.experiments.recipe_tables import main_tables
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.study import Source, Study, protocols_of
+from aspectra.lab.figures.recorded import Choice, places_of
+from aspectra.lab.pages.verdict import verdict_on
 from aspectra.lab.reports.comparison import comparison_tables, published_table, systems_of
+from aspectra.llm.failures import Transient
+from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.search.recipe import Recipe
 from fake_encoder import FakeEncoder
@@ -218,6 +222,38 @@ def test_comparison(folder, tmp_path):
         systems_of(held)
     with pytest.raises(BadInput, match="damaged"):
         systems_of({"x": {"cells": [{}]}})
+
+
+def test_nothing_is_computed_from_a_cell_in_which_calls_failed(tmp_path):
+    bad = Recipe.parse("bm25 | rerank(method=yes-no)")
+    source = Source("infosearch", str(made_up.infosearch(tmp_path / "i")))
+    study = Study((source,), (BM25, bad), encoders=(), ceilings={"best": bad.name})
+    out = tmp_path / "one"
+    said: list = [Transient("down")]
+    model = Scripted(lambda _: said[0])
+    done = run(study, out, model=model)
+    note = f"failed: {bad.name}: calls to the model failed in 9 rankings; nothing is computed from it"
+    (table,) = main_tables(done.outcomes).values()
+    assert [row[0] for row in table.rows] == ["bm25", f"{bad.name} [failed]", "best [failed]"]
+    assert {cell for row in table.rows[1:] for cell in row[1:-2]} == {None}, "but for calls and tokens"
+    assert f"{note}; the same command asks again" in table.notes
+    found = {"one": open_study(out)}
+    systems = systems_of({"one": found["one"].results()})
+    for baseline, rows in (("bm25", {"bm25"}), (bad.name, set())):
+        (compared,) = comparison_tables(systems, baseline)
+        assert {row[1] for row in compared.rows} == rows
+        assert note in compared.notes
+    (place,) = places_of(found, Choice())
+    assert list(place.systems) == ["bm25"]
+    assert f"F{note[1:]}." in verdict_on(place, Choice()).details
+    with pytest.raises(UsageError) as caught:
+        places_of(found, Choice(systems=(bad.name,)))
+    assert "calls to the model failed" in caught.value.why
+    left_out = score_study(found["one"], incomplete=True)
+    assert any("9 of 9 rankings are missing" in note for note in left_out[1].notes)
+    said[0] = "yes"
+    done = run(study, out, model=model)
+    assert (done.made, [o.failed for o in done.outcomes]) == (18, [0, 0, 0])
 
 
 def test_measures_are_chosen_as_the_preset_spells_them(folder, tmp_path):

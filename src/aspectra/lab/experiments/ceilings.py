@@ -35,7 +35,8 @@ def add_ceilings(cells: Iterable[Cell], records: Records) -> int:
         if BASE_MODE not in qrels:
             raise UsageError(f"{cell.benchmark.name} has no modes, so that nothing has a ceiling there")
         for base in records.of(cell.ceiling_of):
-            if records.get(cell.key, base.topic, base.mode, base.repeat) is not None:
+            held = records.get(cell.key, base.topic, base.mode, base.repeat)
+            if held is not None and not held.failed:
                 continue
             on_subject = _relevant(qrels[BASE_MODE].get(base.topic, {}))
             comply = _relevant(qrels[base.mode].get(base.topic, {})) & on_subject

@@ -237,6 +237,7 @@ def _cell(outcome: Outcome) -> dict[str, Any]:
         "runs": outcome.cell.runs,
         "deterministic": outcome.cell.deterministic,
         "notes": list(outcome.notes),
+        **({"failed": outcome.failed} if outcome.failed else {}),
         "sets": sets,
     }
 

@@ -10,7 +10,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.spelling import file_name
 from aspectra.lab.evaluation.means import Score
 from aspectra.lab.experiments.scoring import Outcome
-from aspectra.lab.reports.tables import SMALL_NOTE, Column, Number, Table, first_of, set_shown
+from aspectra.lab.reports.tables import SMALL_NOTE, Column, Number, Table, failed_note, first_of, set_shown
 from aspectra.lab.reports.tables import Cell as TableCell
 from aspectra.lab.statistics.bootstrap import bootstrap_interval
 from aspectra.lab.statistics.significance import SMALL, Interval, compare, mean_interval
@@ -103,7 +103,7 @@ def main_table(
     marks: dict[tuple[int, int], str] = {}
     best: set[tuple[int, int]] = set()
     for outcome, own in zip(outcomes, found, strict=True):
-        cells: list[TableCell] = [outcome.name]
+        cells: list[TableCell] = [outcome.name + " [failed]" * bool(outcome.failed)]
         for column in columns:
             score = own.get(column)
             if score is None or score.mean is None:
@@ -114,7 +114,7 @@ def main_table(
             )
             deviation = outcome.deviations.get(column)
             cells.append(Number.of(score.mean, score.measure.family.scale, span, deviation))
-        cells += [round(1000 * outcome.seconds, 1)] if times else []
+        cells += [None if outcome.failed else round(1000 * outcome.seconds, 1)] if times else []
         cells += [_paid(name, outcome.cost.get(name, 0.0)) for name in paid]
         rows.append(tuple(cells))
     for j, column in enumerate(columns, start=1):
@@ -128,7 +128,7 @@ def main_table(
         if baseline:
             compared = _marks(dict(zip(names, scores, strict=True)), baseline)
             marks.update({(names.index(name), j): mark for name, mark in compared.items()})
-    notes = _notes(outcomes, found[0], times)
+    notes = _notes(outcomes, next(filter(None, found), {}), times)
     if baseline:
         notes.append(f"+ / - : better / worse than {baseline}, paired test (t), p < 0.05")
     if intervals:
@@ -156,7 +156,7 @@ def _paid(name: str, value: float) -> str | float:
 
 
 def _notes(outcomes: Sequence[Outcome], scores: Mapping[Column, Score], times: bool) -> list[str]:
-    """What the numbers depend on; ``scores`` are those of the first outcome."""
+    """What the numbers depend on; ``scores`` are those of the first outcome with scores."""
     first = outcomes[0]
     benchmark = first.cell.benchmark
     units: dict[int, list[str]] = {}
@@ -220,8 +220,9 @@ def breakdown_table(title: str, outcomes: Sequence[Outcome], measure: str, label
                 names.append(outcome.cell.recipe.name)
                 break
     values = list(dict.fromkeys(v for parts in found for v in parts))
+    failed = [failed_note(outcome.cell.recipe.name, outcome.failed) for outcome in outcomes if outcome.failed]
     if not values:
-        raise UsageError(f"no topic has the label {label!r} under {measure}")
+        raise UsageError(f"no topic has the label {label!r} under {measure}", why="; ".join(failed))
     for recipe, parts in zip(names, found, strict=True):
         means = [parts[v][0] if v in parts else None for v in values]
         known = [m for m in means if m is not None]
@@ -230,6 +231,7 @@ def breakdown_table(title: str, outcomes: Sequence[Outcome], measure: str, label
     sizes = {v: sorted({parts[v][1] for parts in found if v in parts}) for v in values}
     counts = ", ".join(f"{v} {' or '.join(map(str, n))}" for v, n in sizes.items())
     notes = [f"{measure}; units: {counts}"]
+    notes += failed
     notes += [f"{unlabelled:,} units have no {label} and are in no column"] if unlabelled else []
     return Table(title, ("recipe", *values, f"mean of {label}s"), tuple(rows), tuple(notes))
 

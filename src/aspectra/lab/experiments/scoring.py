@@ -19,6 +19,7 @@ from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.vectors import DIVERSE, PaperVectors
 from aspectra.lab.measures.pmrr import pair_up
 from aspectra.lab.measures.protocol import Arity, Measure
+from aspectra.lab.reports.tables import failed_note
 from aspectra.search.step import Tally
 
 __all__ = ["Outcome", "labels_of", "runs_of", "score_cell"]
@@ -42,6 +43,7 @@ class Outcome:
             where there were to be several: 0 for a deterministic recipe, which is run once; absent where
             fewer than two runs have a mean. Values and means are then means over the runs.
         notes: measures that were left out, each one sentence.
+        failed: rankings in which calls to a model failed; then nothing is scored.
     """
 
     cell: Cell
@@ -54,6 +56,7 @@ class Outcome:
     tally: Tally = Tally()
     deviations: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    failed: int = 0
 
     @property
     def cost(self) -> dict[str, float]:
@@ -99,7 +102,7 @@ def score_cell(
     incomplete: bool = False,
     vectors: PaperVectors | None = None,
 ) -> Outcome:
-    """Score what is recorded of a cell.
+    """Score what is recorded of a cell; nothing where calls to a model failed in one of its rankings.
 
     Args:
         cell: what was run.
@@ -107,7 +110,7 @@ def score_cell(
         preset: see :mod:`aspectra.lab.evaluation.presets`.
         measures: spellings; default: those the benchmark's paper reports.
         modes: modes that were to be run; default: all of the benchmark.
-        incomplete: average although rankings are missing.
+        incomplete: average although rankings are missing, or were made while calls failed.
         vectors: of papers, for measures of diversity over the first :data:`DIVERSE` of each ranking.
 
     Raises:
@@ -115,7 +118,9 @@ def score_cell(
             is not there.
     """
     benchmark = cell.benchmark
-    held = records.of(cell.key)
+    every = records.of(cell.key)
+    held = [r for r in every if not (incomplete and r.failed)]
+    failed = sum(r.failed for r in held)
     judged = _judged(benchmark)
     wanted_modes = tuple(modes) if modes is not None else benchmark.modes
     wanted = {(t.id, m) for t in benchmark.topics if t.id in judged for m in modes_of(t, wanted_modes)}
@@ -137,8 +142,9 @@ def score_cell(
         notes.append(f"incomplete: {total - made:,} of {total:,} rankings are missing and left out")
     if held and not any(r.ids for r in held):
         notes.append(f"{cell.recipe.name} found nothing for any topic")
-    scored = [_score_run(benchmark, run, scorable, chosen, incomplete=incomplete) for run in runs if run]
-    for run, found_of_run in zip(filter(None, runs), scored, strict=True):
+    runs = [run for run in runs if run and not failed]
+    scored = [_score_run(benchmark, run, scorable, chosen, incomplete=incomplete) for run in runs]
+    for run, found_of_run in zip(runs, scored, strict=True):
         if spatial and vectors is not None:
             found_of_run["vectors"] = _diversity(benchmark, run, spatial, chosen, vectors)
     evaluations, deviations = _over_runs(scored, cell)
@@ -152,19 +158,20 @@ def score_cell(
         appended=sum(r.missing for r in held),
         tally=sum((r.tally for r in held), Tally()),
         deviations=deviations,
-        notes=(*notes, *_degraded(held), *_cut(cell, held), *_versions(held)),
+        notes=(*notes, *_degraded(cell, every), *_cut(cell, held), *_versions(held)),
+        failed=failed,
     )
 
 
-def _degraded(held: Sequence[Record]) -> list[str]:
-    bad = sum(bool(r.tally.degraded) for r in held)
+def _degraded(cell: Cell, held: Sequence[Record]) -> list[str]:
+    bad = sum(bool(r.tally.degraded or r.failed) for r in held)
     if not bad:
         return []
     total = sum((r.tally for r in held), Tally())
     why = f"{total.repairs:,} of {total.questions:,} answers were missing or repaired"
     failed = sum(r.failed for r in held)
-    again = f"; calls failed in {failed:,}, which the same command makes again" if failed else ""
-    return [f"{bad:,} of {len(held):,} rankings are degraded: {why}{again}"]
+    again = [f"{failed_note(cell.recipe.name, failed)}; the same command asks again"] if failed else []
+    return [*again, f"{bad:,} of {len(held):,} rankings are degraded: {why}"]
 
 
 def _cut(cell: Cell, held: Sequence[Record]) -> list[str]:

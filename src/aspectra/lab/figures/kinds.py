@@ -82,7 +82,8 @@ def _notes(place: Place, units: int | None = None) -> list[str]:
             " Simulated: an oracle that knows the judgements answers, and no language model."
             if simulated
             else ""
-        )
+        ),
+        *place.failed,
     ]
 
 

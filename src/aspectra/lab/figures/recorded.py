@@ -18,7 +18,7 @@ from aspectra.lab.experiments.recipe_tables import plain_interval
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.measures.protocol import Arity, Family, parse
 from aspectra.lab.reports.comparison import System, systems_of
-from aspectra.lab.reports.tables import Column, Number
+from aspectra.lab.reports.tables import Column, Number, failed_note
 from aspectra.lab.statistics.significance import mean_interval
 
 __all__ = [
@@ -81,6 +81,7 @@ class Place:
         labels: unit -> label -> value.
         cells: system -> its experiment and the key of its cell.
         documents: of the benchmark.
+        failed: a sentence on each system that was left out because calls to a model failed.
     """
 
     benchmark: str
@@ -89,6 +90,7 @@ class Place:
     labels: Mapping[str, Mapping[str, str]]
     cells: Mapping[str, tuple[Opened, str]]
     documents: int = 0
+    failed: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -183,12 +185,16 @@ def places_of(opened: Mapping[str, Opened], choice: Choice, *, rescored: Sequenc
         if name not in names:
             raise unknown_name(f"no system is called {name!r}", name, names)
     out = []
+    lost: list[str] = []
     for (benchmark, protocol), held in groups.items():
         chosen = [
             (system, key)
             for system, key in held
             if not choice.systems or system.name in (*choice.systems, choice.baseline)
         ]
+        failed = tuple(f"F{failed_note(s.name, s.failed)[1:]}." for s, _ in chosen if s.failed)
+        lost += failed
+        chosen = [(system, key) for system, key in chosen if not system.failed]
         facts = next(f["benchmarks"][benchmark] for f in found.values() if benchmark in f["benchmarks"])
         if chosen:
             out.append(
@@ -199,12 +205,14 @@ def places_of(opened: Mapping[str, Opened], choice: Choice, *, rescored: Sequenc
                     facts.get("labels") or {},
                     {system.name: key for system, key in chosen},
                     int(facts.get("documents") or 0),
+                    failed,
                 )
             )
     if not out:
         raise UsageError(
             "nothing that was run fits",
-            why="; ".join(dict.fromkeys(f"{s.benchmark}, {s.protocol}" for s, _ in every)) or "no cells",
+            why="; ".join(lost or dict.fromkeys(f"{s.benchmark}, {s.protocol}" for s, _ in every))
+            or "no cells",
         )
     return out
 

@@ -110,6 +110,7 @@ def _means(place: Place) -> Table:
     notes = (
         "in brackets: 95 % intervals of means over queries, not of differences between systems",
         "bold: best mean",
+        *place.failed,
     )
     return Table(place.title, ("system", *header, "ms/query"), tuple(rows), notes, best=frozenset(best))
 

@@ -69,7 +69,7 @@ def verdict_on(place: Place, choice: Choice) -> Verdict:
         if units < SMALL
         else ()
     )
-    told = (*_simulated(place), *few)
+    told = (*place.failed, *_simulated(place), *few)
     if ceilings and ceilings != list(scored):
         told = (*told, f"Made from the judgements, and no system to choose: {_list(ceilings)}.")
     if len(systems) == 1:

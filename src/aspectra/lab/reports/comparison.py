@@ -13,7 +13,7 @@ from aspectra.lab.evaluation.presets import get_preset
 from aspectra.lab.measures.protocol import parse
 from aspectra.lab.reports.published import Published
 from aspectra.lab.reports.published import tables as published_numbers
-from aspectra.lab.reports.tables import SMALL_NOTE, Column, Number, Table, set_shown
+from aspectra.lab.reports.tables import SMALL_NOTE, Column, Number, Table, failed_note, set_shown
 from aspectra.lab.statistics.significance import SMALL, compare, win_tie_loss
 
 __all__ = ["System", "comparison_tables", "published_table", "systems_of"]
@@ -36,6 +36,7 @@ class System:
         name: as tables call it.
         benchmark, protocol, revision, preset: what it was scored on, and how.
         judgements: hash of the judgements, or "" where the file does not name it.
+        failed: rankings in which calls to a model failed; then there are no values.
         values: (judgement set, measure, mode) -> unit -> value.
         means: (judgement set, measure, mode) -> mean.
         ranked, topics: how many of the judged topics have a ranking.
@@ -51,6 +52,7 @@ class System:
     ranked: int
     topics: int
     judgements: str = ""
+    failed: int = 0
 
 
 def systems_of(results: Mapping[str, Mapping[str, Any]]) -> list[System]:
@@ -108,6 +110,7 @@ def _system(where: str, held: Mapping[str, Any], cell: Mapping[str, Any]) -> Sys
             ranked=cell["ranked"],
             topics=cell["topics"],
             judgements=held["benchmarks"][cell["benchmark"]].get("judgement_hash", ""),
+            failed=cell.get("failed", 0),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(
@@ -156,15 +159,15 @@ def comparison_tables(
             continue
         wanted = _wanted(measures, base.preset)
         rows: list[tuple[Any, ...]] = []
-        notes: list[str] = []
-        columns = dict.fromkeys(c for s in here for c in s.values)
+        notes = [failed_note(s.name, s.failed) for s in here if s.failed]
+        columns = dict.fromkeys(c for s in here for c in s.values if not base.failed)
         for column in columns:
             if not wanted or column[1] in wanted:
                 name = _spelled(column, columns)
                 others, skipped = _comparable(column, name, base, here)
                 rows += _compared(column, name, base, others, test=test, correction=correction)
                 notes += skipped
-        if not rows:
+        if not rows and not notes:
             continue
         small = {(i, _UNITS): " small" for i, row in enumerate(rows) if row[_UNITS] < SMALL}
         corrected = "" if correction == "none" else f", {correction}-corrected over the systems of a measure"

@@ -19,6 +19,7 @@ __all__ = [
     "Column",
     "Number",
     "Table",
+    "failed_note",
     "first_of",
     "render",
     "set_shown",
@@ -31,6 +32,12 @@ Column = tuple[str, str, str]
 SMALL_NOTE = (
     f"small: fewer than {SMALL} units, so that t-tests and t-intervals lean on values that are about normal"
 )
+
+
+def failed_note(name: str, failed: int) -> str:
+    """What is said of a recipe with ``failed`` rankings in which calls to a model failed."""
+    rankings = f"{failed:,} ranking" + "s" * (failed > 1)
+    return f"failed: {name}: calls to the model failed in {rankings}; nothing is computed from it"
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,7 +235,7 @@ def _column_table(spec: TableSpec, held: Outcomes, rows: Sequence[str], here: Se
                 empty.discard(number)
             values.append(value)
         cells.append(tuple(values))
-    if empty:
+    if empty and not any(outcome.failed for outcome in here):
         missing = spec.columns[min(empty)]
         raise UsageError(
             f"the table {spec.title!r} has nothing in its column {missing.name or missing.measure!r}",

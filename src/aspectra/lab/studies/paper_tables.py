@@ -13,7 +13,7 @@ from aspectra.lab.experiments.scoring import Outcome
 from aspectra.lab.experiments.study import Study
 from aspectra.lab.measures.protocol import parse
 from aspectra.lab.reports.published import Published, paper_rows, part_of
-from aspectra.lab.reports.tables import Cell, Number, Table
+from aspectra.lab.reports.tables import Cell, Number, Table, failed_note
 from aspectra.lab.studies.file import Paper, TableSpec
 from aspectra.lab.studies.needs import Need
 
@@ -199,6 +199,8 @@ def _has_prompt(name: str, ran: Ran) -> bool:
 
 def _ran(outcomes: Sequence[Outcome], own: Mapping[_Column, Published], notes: _Notes) -> str:
     first = next(iter(own.values()))
+    if lost := [o for o in outcomes if o.failed]:
+        return f"failed {notes.mark(failed_note(lost[0].cell.recipe.name, lost[0].failed))}"
     held: list[Published] = []
     reasons: list[str] = []
     for benchmark in (outcome.cell.benchmark for outcome in outcomes):

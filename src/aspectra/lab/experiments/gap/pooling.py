@@ -18,6 +18,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.values import Value
 from aspectra.lab.benchmarks.protocol import Benchmark
 from aspectra.lab.experiments.records import Records
+from aspectra.lab.reports.tables import failed_note
 from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.run import Run
 from aspectra.search.recipe import Recipe
@@ -204,6 +205,12 @@ def _recorded(folder: Path, benchmark: str) -> list[System]:
     with Records(folder / "records.jsonl", write=False) as records:
         for cell in whole:
             held = [r for r in records.of(cell["cell"]) if r.mode == "original" and r.repeat == 0]
+            if failed := sum(r.failed for r in held):
+                raise UsageError(
+                    f"{folder} makes no pools",
+                    why=failed_note(cell["recipe"], failed),
+                    hint="run the experiment again, which asks again",
+                )
             if held:
                 run = {r.topic: dict(zip(r.ids, r.scores, strict=True)) for r in held}
                 recipe = recipes.get(cell["recipe"])

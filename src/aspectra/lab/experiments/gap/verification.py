@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 from aspectra.base.errors import UsageError
@@ -12,7 +13,7 @@ from aspectra.lab.experiments.gap.pooling import PooledBenchmark, System
 from aspectra.lab.experiments.scoring import Outcome, labels_of
 from aspectra.lab.reports.gap import GapTask, PoolScore, gap_table, growth_table
 from aspectra.lab.reports.obliqueness import RANKING, RECALL, obliqueness_table
-from aspectra.lab.reports.tables import Table
+from aspectra.lab.reports.tables import Table, failed_note
 from aspectra.lab.statistics.significance import Values
 
 __all__ = ["gap_tables", "gap_tasks"]
@@ -41,7 +42,7 @@ def gap_tasks(outcomes: Sequence[Outcome], measures: Sequence[str]) -> list[GapT
     is a verifier, any other one is a retriever that ranks a pool.
 
     Args:
-        outcomes: of all parts; those on other benchmarks are left out.
+        outcomes: of all parts; those on other benchmarks are left out, and those in which calls failed.
         measures: complete spellings, which the parts were scored by.
 
     Raises:
@@ -50,18 +51,22 @@ def gap_tasks(outcomes: Sequence[Outcome], measures: Sequence[str]) -> list[GapT
     """
     by_name: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
-        if isinstance(outcome.cell.benchmark, PooledBenchmark):
+        if isinstance(outcome.cell.benchmark, PooledBenchmark) and not outcome.failed:
             by_name.setdefault(outcome.cell.benchmark.name, []).append(outcome)
+    failed = [failed_note(outcome.cell.recipe.name, outcome.failed) for outcome in outcomes if outcome.failed]
     if not by_name:
         raise UsageError(
-            "no part ranks pools made from rankings", hint='sources = [{..., pooling = {runs = ["DIR"]}}]'
+            "no part ranks pools made from rankings",
+            why="; ".join(failed),
+            hint='sources = [{..., pooling = {runs = ["DIR"]}}]',
         )
-    return [
+    tasks = [
         _task(here, judged, measures)
         for here in by_name.values()
         for judged in here[0].evaluations
         if judged in here[0].cell.benchmark.qrels
     ]
+    return [replace(task, notes=(*task.notes, *failed)) for task in tasks]
 
 
 def _task(outcomes: Sequence[Outcome], judged: str, measures: Sequence[str]) -> GapTask:
