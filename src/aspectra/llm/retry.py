@@ -73,6 +73,7 @@ class Retry(Wrapper):
         """
         started = _now()
         attempt = 0
+        last: ModelError | None = None
         lost: tuple[Usage, ...] = ()
         while True:
             self._refuse_if_shut(attempt, lost)
@@ -82,9 +83,9 @@ class Retry(Wrapper):
             except ModelError as error:
                 self._note(error)
                 wait = self._wait(error, attempt, started)
-                if wait is None:
+                if wait is None or _says_the_same(error, last):
                     raise _after(error, attempt, lost) from None
-                lost += charged(request, error)
+                last, lost = error, (*lost, *charged(request, error))
             else:
                 self._note(None)
                 if attempt == 1:
@@ -126,6 +127,11 @@ class Retry(Wrapper):
                 self._shut = None
                 return
         raise shut.again(f"{shut.why}; not asked again for a while" if not attempt else "", lost)
+
+
+def _says_the_same(error: ModelError, last: ModelError | None) -> bool:
+    """Whether an unreadable answer came twice, such as a web page; a third attempt would get it too."""
+    return last is not None and (error.status, error.why) == (200, last.why)
 
 
 def _now() -> float:

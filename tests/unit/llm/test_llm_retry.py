@@ -105,6 +105,14 @@ def test_time_is_bounded(asked_to_wait, draw):
         assert wait >= asked - 1e-9 if asked is not None else wait <= 20.0
 
 
+def test_an_unreadable_answer_that_came_twice_is_not_asked_for_again():
+    page, other = (Malformed("unreadable", why=why, status=200) for why in ("a web page", "half of it"))
+    for said, asked in (([page, page, "fine"], 2), ([page, other, page, "fine"], 4)):
+        model, inner = retry(said)
+        complete(model)
+        assert len(inner.asked) == asked
+
+
 def test_a_wait_asked_for_is_kept():
     model, inner = retry([Transient("x", retry_after=7.0), "fine"], draw=0.0)
     complete(model)

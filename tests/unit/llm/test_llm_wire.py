@@ -199,7 +199,9 @@ def test_words_of_the_endpoint_are_one_short_clean_line():
         ({"error": {"message": "Invalid API key", "type": "x"}}, KeyRefused),
         ({"error": {"message": "slow down", "code": "429"}}, Transient),
         ({"error": {"type": "invalid_request_error", "message": "no"}}, BadRequest),
-        ({"detail": "something broke"}, Transient),
+        ({"error": "the model cannot be run here"}, BadRequest),
+        ({"message": "the model is loading, try again"}, Transient),
+        ({"detail": "something broke"}, BadRequest),
     ],
 )
 def test_an_error_under_status_200_is_of_its_own_kind(body, kind):

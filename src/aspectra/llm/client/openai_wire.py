@@ -52,7 +52,7 @@ _MEANT = {  # of an error under status 200 without a status of its own
     401: re.compile(r"api.?key|authenti|unauthori[sz]ed", re.I),
     402: re.compile(r"insufficient|quota|credit|billing|daily|spend|usage.limit", re.I),
     429: re.compile(r"rate.?limit|too.many|overload", re.I),
-    400: re.compile(r"invalid.request|unsupported", re.I),
+    500: re.compile(r"internal|timeout|timed.out|unavailable|again|loading|busy", re.I),
 }
 _INVALID = re.compile(r"validation error|\bloc\b.{0,80}\bmsg\b")
 _OPTIONS = {
@@ -132,7 +132,9 @@ def read_reply(raw: bytes, *, host: str, seconds: float, clean: Clean) -> Reply:
     body = _parsed(raw)
     if not isinstance(body, dict):
         # The text itself is not repeated: it may hold anything, and is often a web page.
-        raise _malformed(host, f"{len(raw)} bytes that are no JSON object")
+        page = raw.lstrip().startswith(b"<")
+        why = "a web page, and no JSON object" if page else f"{len(raw)} bytes that are no JSON object"
+        raise _malformed(host, why)
     if (status := inner_status(200, raw)) != 200:
         raise failure(status, {}, raw, host=host, clean=clean)
     usage = _usage(body.get("usage"))
@@ -286,7 +288,7 @@ def inner_status(status: int, raw: bytes) -> int:
     if re.fullmatch(r"[45]\d\d", code):
         return int(code)
     said = " ".join(_said(raw, str))
-    return next((meant for meant, words in _MEANT.items() if words.search(said)), 500)
+    return next((meant for meant, words in _MEANT.items() if words.search(said)), 400)
 
 
 def retry_after(value: str, now: float) -> float | None:
