@@ -15,8 +15,9 @@ From the outside in, each layer is where it is because of the one below it:
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -31,10 +32,12 @@ from aspectra.llm.failures import ModelError, Offline
 from aspectra.llm.journal import Journal
 from aspectra.llm.journal_file import JournalFile
 from aspectra.llm.prices import Price, Prices, default_prices
-from aspectra.llm.rate import RateLimit
+from aspectra.llm.rate import Lanes, RateLimit
 from aspectra.llm.retry import Retry
 
 __all__ = ["Model", "ModelSettings", "build_model", "wrap_model"]
+
+_FIRST = 2  # calls at once of a server on this computer, until it has answered some
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,8 @@ class ModelSettings:
             have permitted both, see :mod:`aspectra.base.trust`.
         revision: any word; another one makes the journal ask anew.
         timeout: seconds for one attempt.
-        lanes: calls under way at once, see :class:`aspectra.llm.journal.Journal`.
+        lanes: calls under way at once, see :class:`aspectra.llm.journal.Journal`; at most so many
+            of a server on this computer, see :class:`aspectra.llm.rate.Lanes`.
         requests_per_minute: 0 for no limit.
         tokens_per_minute: 0 for no limit.
         tries: attempts for one call.
@@ -232,6 +236,7 @@ def wrap_model(client: ChatModel, settings: ModelSettings) -> Model:
     price = Prices.read(settings.prices or default_prices()).of(settings.model)
     account = Account(settings.limits)
     asked = client
+    local = isinstance(client, OpenAICompatible) and client.local
     if not isinstance(client, _NotAsked):
         if settings.requests_per_minute or settings.tokens_per_minute:
             asked = RateLimit(
@@ -240,7 +245,10 @@ def wrap_model(client: ChatModel, settings: ModelSettings) -> Model:
                 tokens_per_minute=settings.tokens_per_minute,
             )
         asked = Budget(asked, account, price)
-        asked = Retry(asked, tries=settings.tries, seconds=settings.seconds)
+        asked = Retry(asked, tries=settings.tries, seconds=settings.seconds, queues=local)
     file = JournalFile(settings.journal or _default_journal())
-    journal = Journal(asked, file, account, settings.lanes, keep_text=settings.journal_text)
+    lanes: int | Callable[[], Lanes] = settings.lanes
+    if isinstance(client, OpenAICompatible) and local:
+        lanes = partial(Lanes, settings.lanes, start=_FIRST, seconds=settings.timeout, slots=client.slots)
+    journal = Journal(asked, file, account, lanes, keep_text=settings.journal_text)
     return Model(journal, account, price, client)

@@ -17,6 +17,7 @@ __all__ = [
     "BudgetReached",
     "ContextExceeded",
     "KeyRefused",
+    "Late",
     "Malformed",
     "ModelError",
     "NoSuchModel",
@@ -87,6 +88,10 @@ class Transient(ModelError):
 
     code = "model-unavailable"
     retryable = True
+
+
+class Late(Transient):
+    """No answer in time from a server on this computer, where calls wait for each other."""
 
 
 class Malformed(ModelError):

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest_texts
 from aspectra.llm.budget import Account, charged, note_recorded
 from aspectra.llm.chat import ChatModel, Reply, Request, Wrapper
-from aspectra.llm.failures import ModelError
+from aspectra.llm.failures import Late, ModelError
 from aspectra.llm.journal_file import JournalFile, Record
 from aspectra.llm.loops import PerLoop
+from aspectra.llm.rate import Lanes
 
 __all__ = ["Journal", "acceptable"]
 
@@ -53,7 +53,7 @@ class _Flight:
 class _Here:
     """What belongs to one event loop."""
 
-    free: asyncio.Semaphore
+    lanes: Lanes
     flights: dict[str, _Flight] = field(default_factory=dict)
     pending: list[tuple[Record, asyncio.Future[Reply | None]]] = field(default_factory=list)
     busy: bool = False
@@ -71,8 +71,8 @@ class Journal(Wrapper):
         account: where recorded answers are counted, beside the accounts open around the call.
         lanes: calls under way at once, 1 or more, in the order in which they came. A call is under way until
             its reply is on disk, so a program that dies loses no more replies than this. Waits between
-            attempts count too: an endpoint that asks for patience is asked less by all.
-
+            attempts count too: an endpoint that asks for patience is asked less by all. Or what makes them
+            for an event loop; then a call whose answer came too late waits for a lane again.
         keep_text: keep the words of questions too, so that an answer can be read beside what was asked.
 
     Attributes:
@@ -85,12 +85,12 @@ class Journal(Wrapper):
         inner: ChatModel,
         file: JournalFile,
         account: Account | None = None,
-        lanes: int = 8,
+        lanes: int | Callable[[], Lanes] = 8,
         *,
         keep_text: bool = False,
     ) -> None:
-        if lanes < 1:
-            raise UsageError(f"at least one call must be allowed at a time, not {lanes}")
+        if not callable(lanes):
+            Lanes(lanes)  # refuses what is none
         super().__init__(inner)
         self.file = file
         self.hits = 0
@@ -98,7 +98,7 @@ class Journal(Wrapper):
         self._account = account
         self._keep_text = keep_text
         self._simulated = False
-        self._loops = PerLoop(lambda: _Here(asyncio.Semaphore(lanes)))
+        self._loops = PerLoop(lambda: _Here(lanes() if callable(lanes) else Lanes(lanes)))
         self._executor = ThreadPoolExecutor(1, "aspectra-journal")
 
     @property
@@ -161,15 +161,21 @@ class Journal(Wrapper):
         return reply
 
     async def _ask(self, key: str, request: Request, here: _Here) -> Reply:
-        queued = here.free.locked()
-        async with here.free:
-            # Meanwhile another process may have asked.
-            if queued and (reply := self.file.find(key)) is not None:
-                return self._recorded(reply)
-            return await self._ask_and_keep(key, request, here)
+        queued = here.lanes.full
+        while True:
+            async with here.lanes as allowed:
+                # Meanwhile another process may have asked.
+                if queued and (reply := self.file.find(key)) is not None:
+                    return self._recorded(reply)
+                try:
+                    return await self._ask_and_keep(key, request, here)
+                except Late:
+                    if not here.lanes.late(allowed):
+                        raise
 
     async def _ask_and_keep(self, key: str, request: Request, here: _Here) -> Reply:
         reply = await self.inner.complete(request)
+        here.lanes.answered(reply.seconds)
         self._simulated = self._simulated or reply.simulated
         accepted = False
         try:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from aspectra.base.errors import UsageError
 from aspectra.llm.budget import charged
 from aspectra.llm.chat import ChatModel, Reply, Request, Usage, Wrapper
-from aspectra.llm.failures import KeyRefused, Malformed, ModelError, NoSuchModel, QuotaSpent, Transient
+from aspectra.llm.failures import KeyRefused, Late, Malformed, ModelError, NoSuchModel, QuotaSpent, Transient
 
 __all__ = ["Retry"]
 
@@ -35,6 +35,7 @@ class Retry(Wrapper):
         down_after: the endpoint counts as down when so many attempts in a row failed ...
         down_seconds: ... over at least so many seconds. It is then left alone for as long, and calls fail at
             once. So they do after one that found the key refused, the credit spent or no such model.
+        queues: whether whoever calls waits for a lane again where an answer was late; then it is no attempt.
         draw: gives a number in [0, 1).
     """
 
@@ -48,6 +49,7 @@ class Retry(Wrapper):
         longest_wait: float = 20.0,
         down_after: int = 20,
         down_seconds: float = 20.0,
+        queues: bool = False,
         draw: Callable[[], float] = random.random,
     ) -> None:
         if tries < 1:
@@ -56,7 +58,7 @@ class Retry(Wrapper):
         self._tries, self._seconds = tries, seconds
         self._first_wait, self._longest_wait = first_wait, longest_wait
         self._down_after, self._down_seconds = down_after, down_seconds
-        self._draw = draw
+        self._draw, self._queues = draw, queues
         self._lock = threading.Lock()
         self._failures = 0
         self._failing_since = 0.0
@@ -95,7 +97,7 @@ class Retry(Wrapper):
 
     def _wait(self, error: ModelError, attempt: int, started: float) -> float | None:
         """Seconds until the next attempt, or None where there is none."""
-        if not error.retryable or attempt >= self._tries:
+        if not error.retryable or (self._queues and isinstance(error, Late)) or attempt >= self._tries:
             return None
         if error.retry_after is not None:  # a little later than asked, and not all at the same moment
             wait = error.retry_after * (1 + 0.1 * self._draw())
@@ -109,6 +111,8 @@ class Retry(Wrapper):
             now = _now()
             if isinstance(error, _CLOSED_DOOR):
                 self._shut, self._shut_until = error, now + self._down_seconds
+            elif self._queues and isinstance(error, Late):
+                pass  # busy, not down
             elif isinstance(error, Transient | Malformed) and error.retry_after is None:
                 if not self._failures:
                     self._failing_since = now

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import random
 
+import httpx
 import pytest
 
 import virtual_clock
@@ -199,6 +200,50 @@ def test_limits_hold_through_faults(tmp_path, fault):
         cost = rig.model.account.cost
     assert 750 <= cost.tokens <= 800
     assert cost.calls >= rig.server.answered
+
+
+class Slots(Server):
+    """A server that works on two calls at a time, for so many seconds each; the others wait."""
+
+    def __init__(self, seconds):
+        super().__init__()
+        self.seconds, self.busy = seconds, asyncio.Semaphore(2)
+
+    async def chat(self, raw, headers, writer):
+        async with self.busy:
+            await asyncio.sleep(self.seconds(self.calls))
+            return await super().chat(raw, headers, writer)
+
+
+@pytest.mark.parametrize("stated", [0, 2])
+@pytest.mark.parametrize(
+    ("seconds", "late"),
+    [(lambda _: 1.0, 0), (lambda _: 3.0, 0), (lambda n: 0.1 if n < 40 else 3.0, 1)],
+    ids=["quick", "slow", "slower"],
+)
+def test_a_slow_server_on_this_computer_gets_no_more_calls_than_it_answers_in_time(
+    tmp_path, seconds, late, stated, caplog
+):
+    class Stating(Connected):
+        async def handle_async_request(self, request):
+            if request.method == "POST":
+                return await super().handle_async_request(request)
+            assert request.url == "http://127.0.0.1:1/props"
+            facts = b'{"total_slots": %d}' % stated
+            return httpx.Response(200, stream=httpx.ByteStream(facts))
+
+    server = Slots(seconds)
+    client = Stating(server).serve(OpenAICompatible("loopback", URL, timeout=5.0))
+    settings = ModelSettings(prices=tmp_path / "none", journal=tmp_path / "j.db", lanes=16, timeout=5.0)
+
+    async def go():
+        return await asyncio.gather(*(model.complete(ask(n)) for n in range(60)))
+
+    with wrap_model(client, settings) as model:
+        replies = virtual_clock.run(go())
+        assert not any(reply.lost for reply in replies)
+        calls = model.account.cost.calls
+    assert (calls > 60, bool(caplog.messages)) == (bool(late and not stated),) * 2
 
 
 async def work(rig):

@@ -7,9 +7,9 @@ nothing is sent. Where the key comes from and goes to: :mod:`aspectra.llm.secret
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from aspectra.llm.client.openai_wire import (
     refused_option,
     request_body,
 )
-from aspectra.llm.failures import Transient
+from aspectra.llm.failures import Late, ModelError, Transient
 from aspectra.llm.loops import PerLoop
 from aspectra.llm.secrets import DEFAULT_VARIABLE
 from aspectra.llm.secrets import key_variable as variable_of
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["OpenAICompatible", "journal_name"]
 
 _LOG = logging.getLogger(__name__)
+_SOON = 5.0  # seconds for a fact that can be done without
 
 
 def journal_name(
@@ -92,6 +93,7 @@ class OpenAICompatible:
         self.model = model
         self.remote = self._endpoint.host
         self.base_url = self._endpoint.url
+        self.local = self._endpoint.local
         self.name = journal_name(model, revision=revision, extra=extra, omit=omit)
         self._timeout = timeout
         self._extra = dict(extra or {})
@@ -124,11 +126,11 @@ class OpenAICompatible:
 
     async def _answer(self, request: Request) -> Reply:
         while True:
-            clock = time.perf_counter()
+            clock = asyncio.get_running_loop().time()
             body = request_body(
                 request, self.model, changed=self._changed, extra=self._extra, omit=self._omit
             )
-            status, headers, raw = await self._exchange("POST", "/chat/completions", body)
+            status, headers, raw = await self._exchange("POST", self.base_url + "/chat/completions", body)
             inner = inner_status(status, raw)
             refused = None if inner == 200 else refused_option(inner, raw, json.loads(body))
             if refused is None:
@@ -140,7 +142,7 @@ class OpenAICompatible:
                 _LOG.warning("The endpoint at %s refuses %s: %s.", self.remote, option, instead)
         if status != 200:
             raise self._endpoint.failure(status, headers, raw)
-        seconds = time.perf_counter() - clock
+        seconds = asyncio.get_running_loop().time() - clock
         reply = read_reply(raw, host=self.remote, seconds=seconds, clean=self._endpoint.clean)
         self.simulated = self.simulated or reply.simulated
         return reply
@@ -148,7 +150,7 @@ class OpenAICompatible:
     async def context(self) -> int | None:
         """Tokens that the model reads, question and answer, as the endpoint says; None where it does not."""
         self._check()
-        status, headers, raw = await self._exchange("GET", "/models", None)
+        status, headers, raw = await self._exchange("GET", self.base_url + "/models", None)
         if status in {404, 405, 501}:
             return None
         if status != 200:
@@ -158,6 +160,18 @@ class OpenAICompatible:
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
         return context_in_card(cards[0]) if cards and isinstance(cards[0], dict) else None
+
+    async def slots(self) -> int | None:
+        """Calls that the server answers at once, as llama.cpp's says; None where it does not."""
+        with contextlib.suppress(ModelError, TimeoutError, ValueError, KeyError, TypeError, RecursionError):
+            self._check()
+            async with asyncio.timeout(_SOON):
+                status, _, raw = await self._exchange(
+                    "GET", self.base_url.removesuffix("/v1") + "/props", None
+                )
+            slots = json.loads(raw)["total_slots"] if status == 200 else None
+            return slots if type(slots) is int and slots > 0 else None
+        return None
 
     async def aclose(self) -> None:
         """Close the running loop's connections."""
@@ -170,18 +184,20 @@ class OpenAICompatible:
             self.name, hint="unset ASPECTRA_OFFLINE; recorded answers work without a connection"
         )
 
-    async def _exchange(self, verb: str, path: str, body: bytes | None) -> tuple[int, dict[str, str], bytes]:
+    async def _exchange(self, verb: str, url: str, body: bytes | None) -> tuple[int, dict[str, str], bytes]:
         """(status, headers with names in lower case, body) of one request."""
         import httpx
 
         idle = self._idle.get()
         client = idle.pop() if idle else self._connection()
+        kind: type[Transient] = Transient
         trouble, sent = "", True
         try:
             async with asyncio.timeout(self._timeout):
-                return await self._transfer(client, verb, path, body)
+                return await self._transfer(client, verb, url, body)
         except TimeoutError:
-            trouble = f"no answer within {self._timeout:g} s"
+            kind, trouble = Late if self.local else Transient, f"no answer within {self._timeout:g} s"
+            trouble += "; the setting llm.timeout gives it more"
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             trouble, sent = type(error).__name__, False
         except (httpx.TransportError, httpx.InvalidURL) as error:
@@ -189,7 +205,7 @@ class OpenAICompatible:
         finally:
             idle.append(client)
         # Raised here, not above: the transport's error holds the request, and the request holds the key.
-        raise Transient(
+        raise kind(
             f"the endpoint at {self.remote} cannot be reached"
             if not sent
             else f"the endpoint at {self.remote} did not answer",
@@ -199,7 +215,7 @@ class OpenAICompatible:
         )
 
     async def _transfer(
-        self, client: httpx.AsyncClient, verb: str, path: str, body: bytes | None
+        self, client: httpx.AsyncClient, verb: str, url: str, body: bytes | None
     ) -> tuple[int, dict[str, str], bytes]:
         """One exchange.
 
@@ -207,7 +223,7 @@ class OpenAICompatible:
         traceback that shows variables shows those of every frame that is left.
         """
         headers = {**ACCEPTED, **({"Content-Type": "application/json"} if body is not None else {})}
-        request = client.build_request(verb, self.base_url + path, content=body, headers=headers)
+        request = client.build_request(verb, url, content=body, headers=headers)
         response = await client.send(request, auth=self._endpoint.auth, stream=True)
         try:
             read = Body(response.headers.get("content-encoding", ""), self.remote)
