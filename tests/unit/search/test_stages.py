@@ -290,6 +290,7 @@ def test_a_new_wording_is_searched_instead_or_beside(barn):
     [
         "",
         '{"query": "one to four sentences"}',
+        '{"query": "..."}',
         "no JSON",
         '{"reason": "x"}',
         '{"query": 3}',
@@ -321,6 +322,12 @@ class Reader:
         self.seen.append(request.prompt)
         picked = [label for label, paper in enumerate(request.subjects, 1) if paper in self.picks]
         return json.dumps({"picked": [str(p) for p in picked], "notes": f"saw {len(request.subjects)}"})
+
+
+def test_a_pick_that_repeats_the_prompt_is_no_answer(barn):
+    said = {"picked": ["labels of the texts that may fit"], "notes": "x", "query": "owls"}
+    step = _asking(barn, Scripted(lambda _: json.dumps(said))).result(_plan(barn, "agent(hops=1)")).steps[0]
+    assert (step.tally.defects["unreadable"], step.tally.unanswered) == (1, 1)
 
 
 def test_an_agent_puts_what_it_picked_first_then_what_it_read(barn):

@@ -175,10 +175,12 @@ def test_nothing_written_leaves_the_reading_and_says_so(night):
     assert [(h.id, h.score) for h in empty] == [(h.id, h.score) for h in plain]
     assert not empty.steps[0].tally.degraded
     assert any("nothing was written about the method of owls" in note for note in empty.steps[0].notes)
-    lost, _ = _run(night, "prism | write", lambda _: "I would rather not.")
-    assert [(h.id, h.score) for h in lost] == [(h.id, h.score) for h in plain]
-    assert lost.steps[0].tally.degraded
-    assert lost.steps[0].tally.unanswered == 3
+    dots = json.dumps(dict.fromkeys(("value", "question", "method", "experiment"), "..."))
+    for recipe, said, count in (("", "I would rather not.", 3), ("", dots, 3), ("(agents=one)", dots, 1)):
+        lost, _ = _run(night, f"prism | write{recipe}", lambda _, said=said: said)
+        assert [(h.id, h.score) for h in lost] == [(h.id, h.score) for h in plain]
+        assert lost.steps[0].tally.degraded
+        assert lost.steps[0].tally.unanswered == count
 
 
 def test_a_paper_too_long_for_the_model_is_cut_between_sections_and_that_is_said(night, tmp_path):

@@ -31,6 +31,17 @@ type = "string"
 """
 
 
+def test_a_value_that_repeats_the_prompt_is_none():
+    said = PROMPT.replace("What of owls?", r"Like {\"value\": \"a plain sentence\"}.")
+    prompt = LensPrompt.parse("owls", said)
+    for value in ("a plain  sentence", "...", "a text of at most 4,000 characters"):
+        with pytest.raises(Unreadable, match="repeats the prompt"):
+            prompt.read(json.dumps({"value": value}))
+    assert prompt.read('{"value": ""}').value == ""
+    label = said.replace('type = "string"', 'enum = ["a plain sentence", "none"]')
+    assert LensPrompt.parse("owls", label).read('{"value": "a plain sentence"}').value == "a plain sentence"
+
+
 @pytest.mark.parametrize("schema", [TEXT, LABEL, NUMBER, WHOLE], ids=lambda s: s.kind)
 def test_a_schema_reads_back(schema):
     assert ValueSchema.parse(schema.to_dict()) == schema

@@ -76,6 +76,12 @@ class Conversation:
         """Whether papers are shown one a turn or one a line, without fences."""
         return any(turn.each for turn in self.turns) or (bool(self.paper) and "papers" in self.places)
 
+    def repeats(self, text: str) -> bool:
+        """Whether a text of a reply only repeats a placeholder: dots, or what the prompt has in quotes."""
+        said = " ".join(text.split())
+        dots = not any(map(str.isalnum, said))
+        return bool(said) and (dots or any(f'"{said}"' in turn.text for turn in self.turns))
+
     def messages(
         self, values: Mapping[str, str], papers: Sequence[Mapping[str, str]] = ()
     ) -> tuple[Message, ...]:

@@ -84,9 +84,7 @@ def wording(text: str, words: Prompt) -> str:
     plain = words.talk.reply == "text"
     found = without_thoughts(text) if plain else field_of(text, words.talk.keys.get("query", "query"))
     new = " ".join(found.split())[:_LONGEST] if isinstance(found, str) else ""
-    return (
-        "" if new and any(f'"{new}"' in turn.text for turn in words.talk.turns) else new
-    )  # a repeated placeholder
+    return "" if words.talk.repeats(new) else new
 
 
 async def ask_wording(asker: Asker, words: Prompt, kind: str, **more: str) -> str:

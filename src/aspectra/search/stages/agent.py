@@ -125,7 +125,10 @@ class Agent:
         }
 
         def usable(reply: Reply) -> bool:
-            return isinstance(field_of(reply.text, picks), list)
+            found = field_of(reply.text, picks)
+            return isinstance(found, list) and not any(
+                words.talk.repeats(str(item)) for item in found if str(item) not in labels
+            )
 
         def build(share: float) -> Request:
             values = {
@@ -149,7 +152,8 @@ class Agent:
         asker.defects["unknown"] += len(invented)
         asker.bad += bool(invented)
         written = field_of(reply.text, words.talk.keys.get("notes", "notes"))
-        kept = written if isinstance(written, str) and written.strip() else notes
+        new = isinstance(written, str) and written.strip() and not words.talk.repeats(written)
+        kept = written if new else notes
         picked = [paper.id for label, paper in zip(labels, papers, strict=True) if label in known]
         return picked, kept[-_LONGEST_NOTES:]
 

@@ -87,9 +87,9 @@ class _Task:
                 return {self.aspects[0]: str(self.prompt.read(reply.text).value)}
             except Unreadable:
                 return {}
-        keys = prompt("write_all", self.path).talk.keys
-        found = {aspect: field_of(reply.text, keys.get(aspect, aspect)) for aspect in self.aspects}
-        if not all(isinstance(text, str) for text in found.values()):
+        talk = prompt("write_all", self.path).talk
+        found = {aspect: field_of(reply.text, talk.keys.get(aspect, aspect)) for aspect in self.aspects}
+        if not all(isinstance(text, str) and not talk.repeats(text) for text in found.values()):
             return {}
         return {aspect: " ".join(text.split())[:_LONGEST] for aspect, text in found.items()}
 

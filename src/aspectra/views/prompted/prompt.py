@@ -33,7 +33,7 @@ from aspectra.base.hashing import digest, digest_texts
 from aspectra.llm.chat import Message
 from aspectra.llm.prompts.conversation import CONVERSATION_KEYS, Conversation
 from aspectra.llm.prompts.template import fill, parse_prompt
-from aspectra.views.prompted.schema import Read, ValueSchema
+from aspectra.views.prompted.schema import Read, Unreadable, ValueSchema
 
 __all__ = ["BUILTIN_PROMPTS", "MOST_CHARACTERS", "LensPrompt", "builtin_text", "common"]
 
@@ -121,7 +121,12 @@ class LensPrompt:
         Raises:
             Unreadable: there is none, or more than one could be meant.
         """
-        return self.schema.read(reply, plain=self.talk.reply == "text")
+        found = self.schema.read(reply, plain=self.talk.reply == "text")
+        if self.schema.kind == "text" and (
+            self.talk.repeats(str(found.value)) or found.value == self.schema.in_words()
+        ):
+            raise Unreadable("the value repeats the prompt")
+        return found
 
     @classmethod
     def parse(cls, name: str, text: str, schema: Any = None) -> LensPrompt:
