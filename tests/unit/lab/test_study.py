@@ -229,14 +229,14 @@ def test_nothing_is_computed_from_a_cell_in_which_calls_failed(tmp_path):
     source = Source("infosearch", str(made_up.infosearch(tmp_path / "i")))
     study = Study((source,), (BM25, bad), encoders=(), ceilings={"best": bad.name})
     out = tmp_path / "one"
-    said: list = [Transient("down")]
+    said: list = [Transient("down", why="no answer within 9 s")]
     model = Scripted(lambda _: said[0])
     done = run(study, out, model=model)
     note = f"failed: {bad.name}: calls to the model failed in 9 rankings; nothing is computed from it"
     (table,) = main_tables(done.outcomes).values()
     assert [row[0] for row in table.rows] == ["bm25", f"{bad.name} [failed]", "best [failed]"]
     assert {cell for row in table.rows[1:] for cell in row[1:-2]} == {None}, "but for calls and tokens"
-    assert f"{note}; the same command asks again" in table.notes
+    assert f"{note}; last: down: no answer within 9 s; the same command asks again" in table.notes
     found = {"one": open_study(out)}
     systems = systems_of({"one": found["one"].results()})
     for baseline, rows in (("bm25", {"bm25"}), (bad.name, set())):

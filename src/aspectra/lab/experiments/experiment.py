@@ -342,6 +342,7 @@ def _rank(cell: Cell, topic: Topic, mode: str, repeat: int, searcher: Searcher, 
         seconds=perf_counter() - clock,
         tally=sum((step.tally for step in result.steps), Tally()),
         missing=late,
+        error=next((f"{e.what}: {e.why}".rstrip(": ") for s in reversed(result.steps) if (e := s.error)), ""),
     )
 
 

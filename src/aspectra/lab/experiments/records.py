@@ -28,6 +28,7 @@ class Record(Value, frozen=True):
         tally: the calls of its stages to a model, and what they cost.
         missing: documents of the pool that the recipe did not rank, which follow behind.
         version: of the program that made it.
+        error: of its last call that failed, in the endpoint's words; or "".
     """
 
     cell: str
@@ -40,6 +41,7 @@ class Record(Value, frozen=True):
     tally: Tally = Tally()
     missing: int = 0
     version: str = ""
+    error: str = ""
 
     @property
     def key(self) -> tuple[str, str, str, int]:

@@ -170,7 +170,8 @@ def _degraded(cell: Cell, held: Sequence[Record]) -> list[str]:
     total = sum((r.tally for r in held), Tally())
     why = f"{total.repairs:,} of {total.questions:,} answers were missing or repaired"
     failed = sum(r.failed for r in held)
-    again = [f"{failed_note(cell.recipe.name, failed)}; the same command asks again"] if failed else []
+    last = next((f"; last: {r.error}" for r in reversed(held) if r.error), "")
+    again = [f"{failed_note(cell.recipe.name, failed)}{last}; the same command asks again"] if failed else []
     return [*again, f"{bad:,} of {len(held):,} rankings are degraded: {why}"]
 
 
