@@ -80,13 +80,11 @@ class Lanes:
         Args:
             began: calls that were allowed when it was sent.
         """
-        if not self._seconds:
-            return False
-        if began > 1 and self.limit > began // 2:
+        if self._seconds and began > 1 and self.limit > began // 2:
             self._most = began // 2
             self._set(self._most)
             _LOG.warning("Answers come too late: %d calls at once from now on, not %d.", self.limit, began)
-        return began > 1
+        return began > 1 and self._seconds > 0
 
     def _set(self, limit: int) -> None:
         self._early, self._over = 0, self._over + self.limit - limit

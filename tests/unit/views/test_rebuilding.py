@@ -72,3 +72,18 @@ def test_a_heading_without_end_is_not_repeated_with_each_chunk(tmp_path):
     build_index(made, IndexSettings(encoders=(), chunks=("60w",)))
     (folder,) = made.generations.current().glob("chunks*bm25")
     assert Statistics.of(StoredFolder(folder)).words < 20_000
+
+
+def test_a_paper_without_a_vector_is_named(library, caplog):
+    class Silent(FakeEncoder):
+        def encode(self, texts, **more):
+            coded = super().encode(texts, **more)
+            coded.vectors[[n for n, text in enumerate(texts) if "fox" in text]] = 0.0
+            return coded
+
+    with library.writing("add") as writer:
+        writer.add([Paper("den", title="Dens", abstract="A fox sleeps.")])
+    build_index(library, IndexSettings(encoders=("fake",)), load=lambda _: Silent())
+    assert [m for m in caplog.messages if "no vector" in m] == [
+        "fake gave no vector for the paper den; vectors will not find it."
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -34,6 +35,7 @@ __all__ = [
     "sentence_vectors",
 ]
 
+_LOG = logging.getLogger(__name__)
 _AHEAD = 8  # batches sorted by length together, so that little is spent on padding
 _WINDOW_WORDS = 300  # fits 512 word pieces of ordinary prose
 
@@ -132,6 +134,13 @@ def encode_abstracts(
         late = together and encoder.late_pooling
         take = TokenTaker(encoder, texts, settings.late) if settings.late else None
         coded, found = encode_with_terms(encoder, texts, spans if late else None, take)
+        for place in np.flatnonzero(~coded.vectors.any(axis=1)):
+            pos = next(one.pos for one in missing if one.key == keys[place])
+            name = library.papers_at([pos])[pos].id if texts[place].strip() else ""
+            if name:
+                _LOG.warning(
+                    "%s gave no vector for the paper %s; vectors will not find it.", encoder.name, name
+                )
         cut = [np.array(count, "u4") for count in coded.truncated]
         values: list[tuple[Producer, Any]] = [
             (whole, zip(keys, zip(coded.vectors, cut, strict=True), strict=True))
