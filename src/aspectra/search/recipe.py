@@ -13,6 +13,7 @@ from aspectra.base.values import Value, force_setattr, replace
 from aspectra.search.instructions.understanding import Understood, understand
 from aspectra.search.plan import MOST_STEPS, Fusion, Plan, Search
 from aspectra.search.planning.aspects import Aspect, named_sentences
+from aspectra.search.planning.planners._likeness import Likeness
 from aspectra.search.planning.planners.protocol import (
     DEFAULT_PLANNER,
     PLANNERS,
@@ -37,6 +38,8 @@ class ProbeRecipe(Value, frozen=True):
         view: name of the view; ``{encoder}`` stands for the library's default encoder, ``{chunks}`` for its
             smallest chunks.
         weight, pooling, metric, matching, asking, reverse: as in :class:`~aspectra.views.view.Probe`.
+        aspect: whether only sentences of the aspects that the query names are compared, those of several
+            aspects with an equal share of the weight; all sentences where it names none.
     """
 
     view: str
@@ -46,6 +49,14 @@ class ProbeRecipe(Value, frozen=True):
     matching: Matching = ""
     asking: str = ""
     reverse: bool = False
+    aspect: bool = False
+
+    def __post_init__(self) -> None:
+        if self.aspect and not self.matching:
+            raise UsageError(
+                f"the probe on {self.view} compares sentences of an aspect, and has no matching",
+                hint='aspect = true, matching = "transport"',
+            )
 
 
 class SearchRecipe(Value, frozen=True):
@@ -174,14 +185,13 @@ class Recipe(Value, frozen=True):
             asked = replace(asked, text=joined, instruction="")
         understood = understand(asked, views.venues)
         if isinstance(step, SearchRecipe):
-            search = Search(
-                name, tuple(_bound(probe, understood.query, views) for probe in step.probes), step.fusion
-            )
+            probes = [one for probe in step.probes for one in _bound(probe, understood.query, views)]
+            search = Search(name, tuple(probes), step.fusion)
         else:
             search = search_with(name, understood.query, views, options)
         if how == "encoder" and query.instruction:
-            probes = (replace(probe, instruction=query.instruction) for probe in search.probes)
-            search = replace(search, probes=tuple(probes))
+            told = (replace(probe, instruction=query.instruction) for probe in search.probes)
+            search = replace(search, probes=tuple(told))
         return search, understood
 
 
@@ -191,9 +201,10 @@ def _told(aspects: tuple[str, ...], sentences: tuple[int, ...] = ()) -> tuple[st
     return tuple(dict.fromkeys((*(Aspect.parse(aspect).told for aspect in aspects), *named)))
 
 
-def _bound(probe: ProbeRecipe, query: Query, views: ViewNames) -> Probe:
+def _bound(probe: ProbeRecipe, query: Query, views: ViewNames) -> list[Probe]:
+    """The probe for a query; one for each of its aspects where the recipe compares those."""
     names = {"encoder": views.encoder, "chunks": views.chunks()}
-    return Probe(
+    made = Probe(
         probe.view.format(**names),
         text="" if probe.reverse else query.text,
         seeds=query.seeds,
@@ -204,6 +215,19 @@ def _bound(probe: ProbeRecipe, query: Query, views: ViewNames) -> Probe:
         asking=probe.asking.format(**names),
         reverse=probe.reverse,
     )
+    asked = len(query.same) + bool(query.same_sentences)
+    if not probe.aspect or not asked:
+        return [made]
+    made = replace(made, weight=probe.weight / asked)
+    like = Likeness(query, views, (probe.matching,))
+    out = []
+    for aspect in map(Aspect.parse, query.same):
+        own = replace(made, text=aspect.terms, seeds=()) if aspect.terms else made
+        out.append(like.narrowed(own, aspect))
+    if numbers := query.same_sentences:
+        name = named_sentences(numbers).name
+        out.append(replace(made, aspect=name, sentences=numbers, text=""))
+    return out
 
 
 def _is_search(step: str | SearchRecipe) -> bool:

@@ -11,6 +11,7 @@ from aspectra.search.defaults import CONTRAST_WEIGHT
 from aspectra.search.plan import Plan, Search
 from aspectra.search.planning.aspects import REST, Aspect, other_roles
 from aspectra.search.query import Query
+from aspectra.search.recipe import ProbeRecipe, Recipe
 from aspectra.search.searcher import Searcher
 from aspectra.views.dense.centroid import centroids, mean_query, score_means
 from aspectra.views.view import Probe
@@ -83,6 +84,44 @@ def test_the_aspect_decides_which_paper_is_nearest(searcher, matching):
             searcher.run(Plan((Search(plan.search.planner, tuple(probes)),), exclude=plan.exclude)).ids[0]
             == nearest
         )
+
+
+class RawEncoder(FakeEncoder):
+    """Its vectors have lengths of their own."""
+
+    def _mean(self, words: list[str]) -> np.ndarray:
+        return super()._mean(words) * np.float32(1 + len(words))
+
+
+def test_a_probe_of_a_recipe_compares_sentences_of_the_aspect_and_nothing_else(tmp_path):
+    searcher = searcher_over(tmp_path / "library", PAPERS, RawEncoder())
+    probe = {"view": "sentences@{encoder}", "matching": "transport", "aspect": True}
+    steps = [{"probes": [probe], "fusion": {"kind": "sum"}}]
+    recipe = Recipe.from_dict({"name": "transport", "steps": steps, "instruction": "ignore"})
+    held = {p.id: searcher.index.view("sentences@fake").vectors_of(p.id).astype(float) for p in PAPERS[:3]}
+    assert np.linalg.norm(held["seed"][1]) == pytest.approx(5, abs=0.01)  # row 0 is the title
+    for aspect, number in (("background", 1), ("method", 2), ("result", 3)):
+        ranking = searcher.similar("seed", recipe=recipe, same=(aspect,))
+        assert ranking.ids[-1] == "bare"  # without such sentences
+        assert ranking[-1].score < ranking[-2].score
+        for hit in (hit for hit in ranking if hit.id in held):
+            cost = np.linalg.norm(held["seed"][number] - held[hit.id][number])
+            assert hit.score == pytest.approx(-cost, abs=1e-3)  # one sentence is carried to one
+    both = searcher.plan(Query(seeds=("seed",), same=("method", "result")), recipe).search.probes
+    assert [(one.aspect, one.roles, one.weight) for one in both] == [
+        ("method", ("method",), 0.5),
+        ("result", ("result",), 0.5),
+    ]
+    corrected = Query(seeds=("seed",), same=("method",), roles=("1=method",), same_sentences=(3,))
+    assert [one.sentences for one in searcher.plan(corrected, recipe).search.probes] == [(1, 2), (3,)]
+    assert [one.roles for one in searcher.plan(Query(seeds=("seed",)), recipe).search.probes] == [()]
+    with pytest.raises(UsageError, match="has no matching"):
+        ProbeRecipe("sentences@{encoder}", aspect=True)
+
+
+def test_the_transport_judge_is_refused_with_an_aspect(searcher):
+    with pytest.raises(UsageError, match="does not compare aspects"):
+        searcher.similar("seed", recipe="hybrid | rerank(method=transport)", same=("method",))
 
 
 def test_different_turns_away(searcher):

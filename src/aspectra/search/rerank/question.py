@@ -35,6 +35,7 @@ class Question:
         criterion: what makes a paper fit: a name in the file of criteria (``relevance``, ``technique`` ...),
             or a sentence of one's own.
         judge_text: of the query, for judges only (the solution of a problem, say); "" where there is none.
+        aspects: in which papers should be alike or different; the instruction names them too.
     """
 
     text: str
@@ -42,6 +43,7 @@ class Question:
     conditions: tuple[str, ...] = ()
     criterion: str = "relevance"
     judge_text: str = ""
+    aspects: tuple[str, ...] = ()
 
     @property
     def spoken(self) -> str:

@@ -198,7 +198,7 @@ def _fuse(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, depth: 
     asked = how.asked or index.look_up(probes)
     if len(probes) == 1 and probes[0].weight > 0:
         top = index.best(asked[0], _of_all(index, asked[0], allowed, fusion.candidates), depth, allowed)
-        return Fused(top.papers, top.scores, [top.scores], [None], [None])
+        return Fused(top.papers, _finite(top.scores), [top.scores], [None], [None])
     if fusion.kind == "rrf":
         return _fuse_ranks(index, how.search, asked, allowed, depth)
     if fusion.kind == "sum":
@@ -237,6 +237,13 @@ def _fuse(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, depth: 
         drawn[number] = found.apply(reference.scores)
         total = total + probes[number].weight * values
     return Fused(pool, total + _contrast(how.search, standard, drawn), raw, standard, scales)
+
+
+def _finite(scores: Floats) -> Floats:
+    """The scores; in place of a NaN, one just below the lowest."""
+    unknown = np.isnan(scores)
+    lowest = scores[~unknown].min() if not unknown.all() else np.float32(0)
+    return np.where(unknown, np.nextafter(lowest, np.float32(-np.inf)), scores)
 
 
 def _of_all(index: Index, asked: Asked, allowed: NDArray[np.bool_] | None, few: int) -> Scored:

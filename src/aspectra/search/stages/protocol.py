@@ -193,6 +193,7 @@ class Context:
             "; ".join(part for part in instructions if part),
             tuple(condition.label for condition in plan.conditions),
             criterion or usual,
+            aspects=(*alike, *unlike),
         )
 
 

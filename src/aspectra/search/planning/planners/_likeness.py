@@ -103,20 +103,17 @@ class Likeness:
         chunks = f"{self.views.chunks()}@{self.views.encoder}"
         if aspect.focus and chunks in self.views.names:
             asked.append(chunks)
-        numbers = self._numbers(aspect) if query.seeds else ()
         share = weight / len(asked) / len(self.matchings)
         return [
-            replace(
-                probe(query, view, share),
-                aspect=aspect.name,
-                roles=aspect.roles,
-                focus=aspect.focus,
-                sentences=numbers,
-                matching=matching,
-            )
+            self.narrowed(replace(probe(query, view, share), matching=matching), aspect)
             for view in asked
             for matching in self.matchings
         ]
+
+    def narrowed(self, made: Probe, aspect: Aspect) -> Probe:
+        """A probe with a matching, on the sentences that are about an aspect."""
+        numbers = self._numbers(aspect) if made.seeds else ()
+        return replace(made, aspect=aspect.name, roles=aspect.roles, focus=aspect.focus, sentences=numbers)
 
     def _numbers(self, aspect: Aspect) -> tuple[int, ...]:
         """The seed's sentences of an aspect, where somebody corrected the role of one; else ().

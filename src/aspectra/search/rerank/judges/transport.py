@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission
 from aspectra.papers.text.sentences import split_sentences
 from aspectra.search.rerank.asker import Asker
@@ -25,7 +26,7 @@ _MOST = 200  # sentences read of a text
 @JUDGES.register("transport")
 @dataclass(frozen=True)
 class Transport:
-    """Negated cost of carrying the query's sentences to a paper's (otAspire), from -2 to 0.
+    """Negated cost of carrying all sentences of the query to all of a paper's, from -2 to 0.
 
     Attributes:
         encoder: that makes the sentences' vectors, as in ``index --encoder``.
@@ -43,7 +44,17 @@ class Transport:
         return needs_of(self.encoder)
 
     async def score(self, papers: Sequence[Candidate], asker: Asker) -> list[float | None]:
-        """A score for each paper; None for one without text."""
+        """A score for each paper; None for one without text.
+
+        Raises:
+            UsageError: the question names an aspect.
+        """
+        if aspects := asker.shown.question.aspects:
+            raise UsageError(
+                f"the judge {self.name} does not compare aspects ({', '.join(aspects)})",
+                why="it reads texts, and no roles of their sentences",
+                hint='a probe of a recipe with matching = "transport" and aspect = true (docs/pipelines.md)',
+            )
         return await Local(self._carry, self.name).score(papers, asker)
 
     def _carry(self, query: str, texts: Sequence[str]) -> list[float]:
