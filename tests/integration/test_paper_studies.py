@@ -118,6 +118,25 @@ def test_each_printed_row_is_run_here_or_says_what_it_needs(tiny, capsys):
     assert str(tiny.parent) not in json.dumps(manifest) + (out / "page.md").read_text("utf-8")
 
 
+def test_people_are_rows_of_their_own(tiny, capsys):
+    people = (
+        'encoders = []\npeople = {Human = "first", "another person" = "second"}\n\n[[parts]]\nname = "{system'
+    )
+    text = TINY.replace('encoders = []\n\n[[parts]]\nname = "{system', people, 1)
+    text = text.replace('"Human" = "not of interest here"', "").replace('["words again"', '["another person"')
+    tiny.write_text(text, "utf-8")
+    assert run(tiny) == 0
+    tables = json.loads((tiny.parent / "out" / "tables.json").read_text("utf-8"))["tables"]
+    rows = [row for row in tables[0]["rows"] if row["system"] in ("Human", "another person")]
+    assert [row[""][:9] for row in rows] == ["published", "run here;", "run here,"]
+    # The first one's ratings are the adjudicated ones, the second's are the same from behind.
+    assert [row["nDCG@20"]["value"] for row in rows[1:]] == pytest.approx([100, 75.694], abs=0.001)
+    assert all(row["p-MRR"] for row in tables[1]["rows"] if row["system"] in ("Human", "another person"))
+    tiny.write_text(text.replace('"second"', '"third"'), "utf-8")
+    assert run(tiny) == 2
+    assert "has no ratings of 'third' alone" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

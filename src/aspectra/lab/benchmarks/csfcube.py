@@ -119,6 +119,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     corpus = Corpus(lambda: folder.rows(abstracts), convert)
 
     gold: dict[str, Mapping[str, float]] = {}
+    people: dict[str, dict[str, Mapping[str, float]]] = {}
     pools: dict[str, tuple[str, ...]] = {}
     topics: list[Topic] = []
     own = 0
@@ -126,8 +127,11 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
         for seed, row in _annotations(folder, facet):
             grades = _grades(folder, seed, row, ratings, facet)
             own += grades.pop(seed, None) is not None
+            both = {who: _grades(folder, seed, row, who, facet) for who in _BY_PLACE if _annotators(row)}
             for topic in _topics(seed, facet, variant, told=options["aspect"] == "told"):
                 gold[topic.id] = grades
+                for who, given in both.items():
+                    people.setdefault(who, {})[topic.id] = given
                 pools[topic.id] = tuple(grades)
                 topics.append(topic)
     scan = corpus.scan()
@@ -153,6 +157,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
         topics=tuple(topics),
         qrels={"gold": gold},
         pools=pools,
+        people=people,
         excluded=excluded,
         folds=folds,
         audit=audit(folder, scan, topics, {"gold": gold}, pools=pools, problems=problems),
@@ -189,11 +194,16 @@ def _annotations(folder: Folder, facet: str) -> Iterator[tuple[str, Row]]:
         yield text_of(seed), row
 
 
+def _annotators(row: Row) -> list[str]:
+    """The fields of the two who rated a pair, of the release's four (relevance_ann1 to 4); else nothing."""
+    own = sorted(name for name in row if name.startswith("relevance_ann"))
+    return own if len(own) == len(_BY_PLACE) else []
+
+
 def _grades(folder: Folder, seed: str, row: Row, ratings: str, facet: str) -> dict[str, float]:
     if ratings in _BY_PLACE:
-        # The release has four annotators (relevance_ann1 to 4), of whom two rated each pair.
-        own = sorted(name for name in row if name.startswith("relevance_ann"))
-        key = own[_BY_PLACE[ratings]] if len(own) == len(_BY_PLACE) else ""
+        own = _annotators(row)
+        key = own[_BY_PLACE[ratings]] if own else ""
     else:
         key = f"relevance_{ratings}"
     given: Any = row.get(key)

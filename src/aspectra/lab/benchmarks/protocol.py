@@ -108,6 +108,8 @@ class Benchmark:
         measures: canonical names of the measures its paper reports; empty takes the declared ones.
         folds: fold name -> topic ids, where the benchmark defines folds.
         audit: what loading found.
+        people: person -> ratings that this person alone gave, where the release has them: their order is a
+            ranking by people.
         seeds: where queries are papers that the corpus need not hold: those papers with all their text,
             streaming, under the ids in :attr:`Topic.group`; else None.
     """
@@ -126,6 +128,7 @@ class Benchmark:
     measures: tuple[str, ...] = ()
     folds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     audit: Audit = field(default_factory=Audit)
+    people: Mapping[str, Grades] = field(default_factory=dict)
     seeds: Callable[[], Iterator[Paper]] | None = None
 
     @property

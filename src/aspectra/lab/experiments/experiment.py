@@ -67,7 +67,9 @@ class Cell:
         deterministic: whether every run gives the same ranking.
         model: name of the language model that its stages call, or "".
         recorded: the key that it was run under, for a cell that is only scored; "" computes it.
-        ceiling_of: key of the cell whose ceiling it is, see :mod:`aspectra.lab.experiments.ceilings`, or "".
+        ceiling_of: key of the cell whose papers it puts in the order of the judgements, or of a person, see
+            :mod:`aspectra.lab.experiments.ceilings`, or "".
+        person: whose ratings give the order, see :attr:`Benchmark.people`, or "".
     """
 
     recipe: Recipe
@@ -80,6 +82,7 @@ class Cell:
     model: str = ""
     recorded: str = ""
     ceiling_of: str = ""
+    person: str = ""
 
     @cached_property
     def key(self) -> str:
@@ -98,6 +101,8 @@ class Cell:
             parts += [self.model, prompts_hash(self.recipe), self.benchmark.judgement_hash]
         if self.ceiling_of:
             parts += [self.ceiling_of, self.benchmark.judgement_hash]
+        if self.person:
+            parts += [self.person, digest(self.benchmark.people.get(self.person, {}))]
         return digest(parts)[:16]
 
     @property

@@ -90,7 +90,13 @@ def _command_of(study: Study) -> str:
     What only a study file can hold needs that file: STUDY.toml. Seeds are part of what they seed: an
     oracle's is one of its rates.
     """
-    if study.ceilings or study.index or study.among or any(source.pooling for source in study.sources):
+    if (
+        study.ceilings
+        or study.people
+        or study.index
+        or study.among
+        or any(source.pooling for source in study.sources)
+    ):
         others = ["--among", "LIBRARY"] if study.among else []
         return shlex.join(
             ["aspectra", "bench", "run", "STUDY.toml", "--data", "FOLDER", *others, "--output", "DIR"]

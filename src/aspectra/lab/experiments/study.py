@@ -75,6 +75,7 @@ class Study(Value, frozen=True):
         repeats: runs of what is not deterministic.
         encoders: specifications; None takes the default one where a recipe uses vectors.
         ceilings: name of a row -> recipe whose ceiling it is, see :mod:`aspectra.lab.experiments.ceilings`.
+        people: name of a row -> the person of the benchmark whose ratings give its order.
         index: changes of :class:`~aspectra.views.settings.IndexSettings`, by name.
         model: name of the language model at the endpoint; "" for the one that the settings name.
         among: folder of a library whose papers are ranked too, or "" for the benchmark's alone.
@@ -96,6 +97,7 @@ class Study(Value, frozen=True):
     encoders: tuple[str, ...] | None = None
     oracle: str | None = None
     ceilings: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each value
+    people: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each value
     index: dict[str, Any] = {}  # noqa: RUF012 - msgspec copies it for each value
     among: str = ""
     model: str = ""
@@ -107,7 +109,7 @@ class Study(Value, frozen=True):
             raise UsageError("no recipe is named", hint="--recipe bm25")
         for source in self.sources:
             BENCHMARKS.get(source.benchmark)
-        names = [*(recipe.name for recipe in self.recipes), *self.ceilings]
+        names = self.rows
         if unknown := set(self.ceilings.values()) - set(names):
             raise unknown_name(f"a ceiling of {min(unknown)!r}, which is no recipe", min(unknown), names)
         if twice := [name for n, name in enumerate(names) if name in names[:n]]:
@@ -124,6 +126,11 @@ class Study(Value, frozen=True):
         for text in self.measures:
             preset.parse(text)
         self.settings()
+
+    @property
+    def rows(self) -> list[str]:
+        """Names of its rows: recipes, ceilings and people."""
+        return [*(recipe.name for recipe in self.recipes), *self.ceilings, *self.people]
 
     def settings(self) -> IndexSettings:
         """What libraries are indexed with: only the views that some recipe uses."""
@@ -199,10 +206,14 @@ class Study(Value, frozen=True):
             for protocol in protocols_of(self.protocol, benchmark)
             for recipe in self.recipes
         ]
+        first = self.recipes[0].name  # what it ranked, people put in order
         return cells + [
-            replace(cell, recipe=changed(cell.recipe, name=name), ceiling_of=cell.key)
+            replace(cell, recipe=changed(cell.recipe, name=name), ceiling_of=cell.key, person=person)
             for cell in cells
-            for name, of in self.ceilings.items()
+            for name, (of, person) in {
+                **{name: (of, "") for name, of in self.ceilings.items()},
+                **{name: (first, person) for name, person in self.people.items()},
+            }.items()
             if cell.recipe.name == of
         ]
 

@@ -110,7 +110,7 @@ class Place:
         """Whether a row was made from the judgements, see :mod:`aspectra.lab.experiments.ceilings`."""
         opened, key = self.cells[system]
         names = {cell["recipe"] for cell in opened.about.cells if cell["cell"] == key}
-        return bool(names & set(opened.study.ceilings))
+        return bool(names & {*opened.study.ceilings, *opened.study.people})
 
     def costs(self, cost: str) -> dict[str, float]:
         """System -> median milliseconds, or mean calls, tokens or money, of a ranking, where recorded."""

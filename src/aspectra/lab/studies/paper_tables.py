@@ -162,7 +162,7 @@ def _parts_of(name: str, spec: TableSpec, studies: Mapping[str, Study], value: s
         part
         for part, study in studies.items()
         if (not spec.parts or part in spec.parts)
-        and any(recipe.name == name for recipe in study.recipes)
+        and name in study.rows
         and (not value or all(source.options.get(spec.by, value) == value for source in study.sources))
     ]
 
