@@ -60,6 +60,10 @@ rows = ["words again", "SciNCL too"]
 each.number = ["1", "2"]
 """
 
+PEOPLE = TINY.replace('"Human" = "not of interest here"', "").replace(
+    "encoders = []", 'encoders = []\npeople = {Human = "first", "another person" = "second"}', 1
+)
+
 
 @pytest.fixture
 def tiny(tmp_path, home, monkeypatch):
@@ -119,11 +123,7 @@ def test_each_printed_row_is_run_here_or_says_what_it_needs(tiny, capsys):
 
 
 def test_people_are_rows_of_their_own(tiny, capsys):
-    people = (
-        'encoders = []\npeople = {Human = "first", "another person" = "second"}\n\n[[parts]]\nname = "{system'
-    )
-    text = TINY.replace('encoders = []\n\n[[parts]]\nname = "{system', people, 1)
-    text = text.replace('"Human" = "not of interest here"', "").replace('["words again"', '["another person"')
+    text = PEOPLE.replace('["words again"', '["another person"')
     tiny.write_text(text, "utf-8")
     assert run(tiny) == 0
     tables = json.loads((tiny.parent / "out" / "tables.json").read_text("utf-8"))["tables"]
@@ -135,6 +135,28 @@ def test_people_are_rows_of_their_own(tiny, capsys):
     tiny.write_text(text.replace('"second"', '"third"'), "utf-8")
     assert run(tiny) == 2
     assert "has no ratings of 'third' alone" in capsys.readouterr().err
+
+
+def test_rows_are_marked_against_the_baseline(tiny, capsys):
+    seeds = {}
+    for seed in range(100, 108):
+        cands = [str(100 + (seed + n) % 8) for n in (1, 2, 3)]
+        best = [3 - seed % 2, 1, 0]
+        seeds[str(seed)] = {"cands": cands, "relevance_adju": best}
+        seeds[str(seed)] |= {"relevance_ann1": best, "relevance_ann2": best[::-1]}
+    place = tiny.parent / "data" / "birds" / "test-pid2anns-csfcube-background.json"
+    place.write_text(json.dumps(seeds), "utf-8")
+    text = PEOPLE.replace('rows = ["words again"', 'baseline = "Human"\nrows = ["another person"')
+    for baseline, row, mark in (("Human", "another person", "-"), ("another person", "Human", "+")):
+        tiny.write_text(text.replace('baseline = "Human"', f'baseline = "{baseline}"'), "utf-8")
+        assert run(tiny) == 0
+        table = json.loads((tiny.parent / "out" / "tables.json").read_text("utf-8"))["tables"][0]
+        at = [n for n, one in enumerate(table["rows"]) if one["system"] == row][-1]
+        assert [at, "nDCG@20", mark] in table["marks"]
+        assert any(note.startswith("+ / - : better / worse than " + baseline) for note in table["notes"])
+    tiny.write_text(text.replace('baseline = "Human"', 'baseline = "SciNCL"'), "utf-8")
+    assert run(tiny) == 0
+    assert "no marks of significance: SciNCL, the baseline" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

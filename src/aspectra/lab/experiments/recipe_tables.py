@@ -21,6 +21,8 @@ __all__ = [
     "breakdown_tables",
     "main_table",
     "main_tables",
+    "marks_against",
+    "marks_note",
     "plain_interval",
 ]
 
@@ -126,27 +128,34 @@ def main_table(
         if len(set(known)) > 1:  # nothing is best where all are equal
             best.update((i, j) for i, m in enumerate(means) if m == max(known))
         if baseline:
-            compared = _marks(dict(zip(names, scores, strict=True)), baseline)
+            by_name = {n: s.values for n, s in zip(names, scores, strict=True) if s is not None}
+            compared = marks_against(baseline, by_name)
             marks.update({(names.index(name), j): mark for name, mark in compared.items()})
     notes = _notes(outcomes, next(filter(None, found), {}), times)
     if baseline:
-        notes.append(f"+ / - : better / worse than {baseline}, paired test (t), p < 0.05")
+        notes.append(marks_note(baseline))
     if intervals:
         notes.append(INTERVALS_NOTE)
     return Table(title, tuple(header), tuple(rows), tuple(notes), marks=marks, best=frozenset(best))
 
 
-def _marks(scores: Mapping[str, Score | None], baseline: str) -> dict[str, str]:
-    """Recipe -> ``+`` (better than the baseline) or ``-``, where the difference is significant."""
-    base = scores[baseline]
-    if base is None or len(base.values) < 2:
+def marks_note(baseline: str) -> str:
+    """The note that explains :func:`marks_against`."""
+    return f"+ / - : better / worse than {baseline}, paired test (t), p < 0.05"
+
+
+def marks_against(baseline: str, scores: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
+    """Row -> ``+`` (better than the baseline) or ``-``, where the difference is significant.
+
+    Args:
+        baseline: one of the rows; where it is not, there are no marks.
+        scores: row -> unit -> value; rows with other units than the baseline's are not compared.
+    """
+    base = scores.get(baseline, {})
+    if len(base) < 2:
         return {}
-    others = {
-        name: score.values
-        for name, score in scores.items()
-        if score is not None and name != baseline and set(score.values) == set(base.values)
-    }
-    compared = compare(base.values, others).items()
+    others = {n: values for n, values in scores.items() if n != baseline and set(values) == set(base)}
+    compared = compare(base, others).items()
     return {name: "+" if c.difference > 0 else "-" for name, c in compared if c.significant()}
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from aspectra.base.errors import UsageError
 from aspectra.lab.evaluation.means import Labels, nested_mean
-from aspectra.lab.experiments.recipe_tables import plain_interval
+from aspectra.lab.experiments.recipe_tables import marks_against, marks_note, plain_interval
 from aspectra.lab.experiments.scoring import Outcome
 from aspectra.lab.experiments.study import Study
 from aspectra.lab.measures.protocol import parse
@@ -61,7 +61,7 @@ def check_paper_table(spec: TableSpec, paper: Paper, studies: Mapping[str, Study
         UsageError: there is no such table, or a row is neither a recipe nor among ``paper.others``.
     """
     printed = dict.fromkeys(row.label for row in paper_rows(paper.number, spec.published))
-    for label in (*printed, *spec.rows):
+    for label in (*printed, *spec.rows, *filter(None, [spec.baseline])):
         name = paper.names.get(label, label)
         if label not in paper.others and not _parts_of(name, spec, studies):
             raise UsageError(
@@ -75,7 +75,8 @@ def paper_tables(spec: TableSpec, paper: Paper, ran: Ran) -> list[Table]:
 
     Args:
         spec: ``published`` is its number; ``by`` is a label by which it is divided; ``rows`` names recipes
-            that are no rows of the paper and follow below.
+            that are no rows of the paper and follow below; ``baseline`` names the recipe that the measured
+            ones are marked against.
         paper: whose it is.
         ran: what was run.
 
@@ -97,6 +98,7 @@ def _table(value: str, printed: Sequence[Published], spec: TableSpec, paper: Pap
         by_system.setdefault(one.label, {})[_column(one)] = one
     rows: list[tuple[Cell, ...]] = []
     marks: dict[tuple[int, int], str] = {}
+    ran_here: dict[str, tuple[int, list[Mapping[str, float]]]] = {}  # recipe -> its row, values by column
     notes = _Notes()
     for label, own in by_system.items():
         name = paper.names.get(label, label)
@@ -108,21 +110,27 @@ def _table(value: str, printed: Sequence[Published], spec: TableSpec, paper: Pap
         told = status if outcomes else status + own_prompt
         rows.append((label, told, *(_printed(own.get(column)) for column in columns)))
         if outcomes:
-            values = [_measured(column, own.get(column), outcomes, spec) for column in columns]
-            rows.append((label, _ran(outcomes, own, notes) + own_prompt, *values))
+            found = [_measured(column, own.get(column), outcomes, spec) for column in columns]
+            ran_here[name] = len(rows), [values for _, values in found]
+            rows.append((label, _ran(outcomes, own, notes) + own_prompt, *(number for number, _ in found)))
     means = {_column(one): one for one in printed}
     family = printed[0].benchmark
     for name in spec.rows:
         status, outcomes = _status(name, name, value, spec, paper, ran, notes)
-        values = [_measured(column, means[column], outcomes, spec) for column in columns]
+        found = [_measured(column, means[column], outcomes, spec) for column in columns]
+        numbers = [number for number, _ in found]
         if not outcomes:
-            rows.append((name, status, *values))
-        elif any(value is not None for value in values):
+            rows.append((name, status, *numbers))
+        elif any(number is not None for number in numbers):
             where = {
                 o.cell.benchmark.name for o in outcomes if o.cell.benchmark.name.partition("/")[0] != family
             }
             on = f" on {', '.join(sorted(where))}" if where else ""
-            rows.append((name, f"run here{on}, not in the paper", *values))
+            ran_here[name] = len(rows), [values for _, values in found]
+            rows.append((name, f"run here{on}, not in the paper", *numbers))
+    for place in range(len(columns)):
+        compared = marks_against(spec.baseline, {name: of[place] for name, (_, of) in ran_here.items()})
+        marks |= {(ran_here[name][0], place + 2): mark for name, mark in compared.items()}
     doubts = {one.doubt for one in printed if one.doubt}
     below = [f"[{number}] {line}" for number, line in enumerate(notes.lines, start=1)]
     below += [f"?: a printed number that is doubtful: {'; '.join(sorted(doubts))}"] if doubts else []
@@ -130,6 +138,9 @@ def _table(value: str, printed: Sequence[Published], spec: TableSpec, paper: Pap
         below.append(
             f"{_OWN_PROMPT}: its model was tuned on another prompt than ours; --prompts FOLDER gives it"
         )
+    if spec.baseline:
+        unmarked = f"no marks of significance: {spec.baseline}, the baseline of the tests, was not run"
+        below.append(marks_note(spec.baseline) if spec.baseline in ran_here else unmarked)
     below += [*spec.notes, "measures x100 except ranks, distances and percents"]
     header = ("system", "", *_headings(columns))
     return Table(title, header, tuple(rows), tuple(below), _decimals(printed), marks=marks)
@@ -226,8 +237,8 @@ def _printed(row: Published | None) -> Number | None:
 
 def _measured(
     column: _Column, row: Published | None, outcomes: Sequence[Outcome], spec: TableSpec
-) -> Number | None:
-    """What was measured for a column, or None."""
+) -> tuple[Number | None, Mapping[str, float]]:
+    """What was measured for a column, or None, and the values of its units."""
     measure, mode, judgements, wanted = column
     for outcome in outcomes:
         part = part_of(row.paper, outcome.cell.benchmark.name) if row else ""
@@ -239,8 +250,8 @@ def _measured(
             if mean is not None:
                 family = score.measure.family
                 span = plain_interval(values, mean, family.bounds) if spec.intervals else None
-                return Number.of(mean, family.scale, span)
-    return None
+                return Number.of(mean, family.scale, span), values
+    return None, {}
 
 
 def _mean(
