@@ -85,7 +85,7 @@ class IndexSettings:
         Raises:
             UsageError: a name is unknown or a value impossible.
         """
-        new = self.to_dict()
+        new: dict[str, Any] = msgspec.to_builtins(self)
         lexical = new["lexical"]
         for name, value in given.items():
             table = next((t for t in (lexical["tokens"], lexical) if name in t), new)
@@ -97,6 +97,8 @@ class IndexSettings:
         data: dict[str, Any] = msgspec.to_builtins(self)
         if not self.late:  # so that an index without them stays as it was before there were any
             data.pop("late", None)
+        if self.lexical.tokens.split == TokenSettings().split:
+            data["lexical"]["tokens"].pop("split")  # likewise
         return data
 
     @classmethod

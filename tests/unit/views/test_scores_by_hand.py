@@ -15,6 +15,7 @@ from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
+from small_library import searcher_over
 
 WORDS = ("owl", "fox", "bear", "wolf", "lynx", "crab", "moth")
 draw = np.random.default_rng(4)
@@ -57,6 +58,27 @@ def test_bm25_is_the_formula(index, query):
     found = index.view("abstract@bm25").score(Probe("abstract@bm25", query)).scores
     for position, paper_id in enumerate(index.ids[:-1]):
         assert math.isclose(found[position], expected.get(paper_id, 0.0), rel_tol=1e-5, abs_tol=1e-7)
+
+
+RANK_BM25 = {  # of BM25Okapi(texts split at spaces), package rank-bm25 0.2.2
+    "the owl": [0.340676029, 0.0, 0.389824305, 0.229934275, 0.456172132],
+    "a mouse at night": [0.556492721, 1.295859219, 0.159890029, 0.657375064, 0.193459476],
+    "fox fox :": [0.0, 0.0, 4.159868606, 0.0, 0.0],
+    "owls 7 whale": [0.0, 1.213583342, 0.0, 0.0, 1.298515302],
+}
+
+
+def test_okapi_scores_as_the_package_does(tmp_path):
+    texts = ["The owl hunts a mouse , and the mouse hides .", "A mouse counts owls at night"]
+    texts += ["The fox : a fox , the owl", "Night falls on the mill at the river", "the the a owl 7"]
+    papers = [Paper(f"p{n}", text, "") for n, text in enumerate(texts)]
+    words = {"method": "okapi", "stemmer": "", "stopwords": False, "split": "spaces"}
+    lexical = IndexSettings().changed(**words).lexical
+    index = searcher_over(tmp_path / "library", papers, lexical=lexical).index
+    for query, scores in RANK_BM25.items():
+        found = index.view("abstract@bm25").score(Probe("abstract@bm25", query)).scores
+        np.testing.assert_allclose(found, scores, atol=1e-6)
+    assert "split" not in IndexSettings().dumps()  # libraries of before keep their index
 
 
 def test_rarity_is_the_formula(index):

@@ -59,7 +59,7 @@ def index(
     k1: Annotated[float | None, option(about="Term saturation.", panel=_WORDS)] = None,
     b: Annotated[float | None, option(about="Length normalisation.", panel=_WORDS)] = None,
     method: Annotated[
-        str | None, option(about="robertson, atire, bm25l, bm25+ or lucene.", panel=_WORDS)
+        str | None, option(about="robertson, atire, bm25l, bm25+, okapi or lucene.", panel=_WORDS)
     ] = None,
     stemmer: Annotated[
         str | None, option(about="Snowball language, as english, or none.", panel=_WORDS)

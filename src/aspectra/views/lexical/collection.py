@@ -167,10 +167,11 @@ class WordIndex:
             return [Weighing(self.settings, self.total, words / max(self.total, 1))]
         lengths = self.lengths
         if lengths.ndim == 1:
-            return [Weighing(self.settings, self.total, int(lengths.sum()) / max(self.total, 1))]
+            mean = int(lengths.sum()) / max(self.total, 1)
+            return [Weighing(self.settings, self.total, mean, self.frequency)]
         sums, some = lengths.sum(axis=0, dtype=np.float64), (lengths > 0).sum(axis=0)
         means = (sums / np.maximum(some, 1)).tolist()
-        return [Weighing(self.settings, self.total, mean or 1.0) for mean in means]
+        return [Weighing(self.settings, self.total, mean or 1.0, self.frequency) for mean in means]
 
     @cached_property
     def _damping(self) -> list[Floats]:

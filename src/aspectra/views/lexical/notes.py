@@ -118,8 +118,9 @@ class NotesView(View):
         ]
         owners = np.array([known[paper] for paper, _ in notes], np.int64)
         lengths = np.array([len(one) for one in documents], np.int32)
-        weighing = Weighing(self._settings, len(notes), float(lengths.mean()) if notes else 0.0)
         postings = count_words(documents, len(vocabulary))
+        mean = float(lengths.mean()) if notes else 0.0
+        weighing = Weighing(self._settings, len(notes), mean, np.diff(postings.pointers))
         return _Notes(revision, notes, owners, vocabulary, postings, weighing, weighing.damping(lengths))
 
     def query_text(self, probe: Probe) -> str:

@@ -4,14 +4,14 @@ A folder holds the postings of one segment of an index. Several segments are rea
 rarity and the mean length are those of all documents together, so that scores are those of an index made in
 one go, whatever was added, edited or removed since.
 
-The variants of BM25 are those of Lu, "BM25S" (2024), section 2.
+The variants of BM25 are those of Lu, "BM25S" (2024), section 2, and that of the package rank-bm25.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.base.errors import UsageError
 from aspectra.views.storage.arrays import StoredArray, save_array, save_json
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.text.tokens import LexicalSettings
@@ -27,6 +28,7 @@ from aspectra.views.view import Floats, Positions
 __all__ = ["Postings", "Segment", "Weighing", "count_words", "postings_of", "save_postings"]
 
 _DELTA = 0.5  # of bm25l and bm25+: what a word adds to a document that holds it at all
+_EPSILON = 0.25  # of okapi, see Weighing
 _MOST = np.iinfo(np.uint16).max
 _SHIFT = np.int64(32)
 
@@ -39,11 +41,26 @@ class Weighing:
         settings: the variant and its parameters.
         documents: how many there are.
         mean_length: of them, in words.
+        frequencies: (words,) documents that hold each word of the collection; None where the view is a part
+            of one and holds not all of them, which the variant okapi needs.
     """
 
     settings: LexicalSettings
     documents: int
     mean_length: float
+    frequencies: NDArray[np.integer] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def _least_rarity(self) -> float:
+        """Of okapi, for words that most documents hold: a quarter of the mean over all words."""
+        if self.frequencies is None:
+            raise UsageError(
+                "the variant okapi weighs words by all words of the collection",
+                why="this view holds a part of them",
+                hint="aspectra index --method lucene",
+            )
+        held = self.frequencies[self.frequencies > 0]
+        return _EPSILON * float(np.log((self.documents - held + 0.5) / (held + 0.5)).mean())
 
     def rarity(self, frequency: int) -> float:
         """Inverse document frequency of a word that so many documents hold."""
@@ -57,6 +74,9 @@ class Weighing:
                 return math.log((total + 1) / (held + 0.5))
             case "bm25+":
                 return math.log((total + 1) / held)
+            case "okapi":
+                rarity = math.log((total - held + 0.5) / (held + 0.5))
+                return self._least_rarity if rarity < 0 else rarity
             case _:
                 return math.log(1 + (total - held + 0.5) / (held + 0.5))
 
@@ -81,7 +101,7 @@ class Weighing:
             relative = counts / damping + np.float32(_DELTA)
             share = np.float32(k1 + 1) * relative / (relative + np.float32(k1))
             return np.asarray((share - np.float32(self._nothing)) * _float32(rarity))
-        if self.settings.method in ("atire", "bm25+"):
+        if self.settings.method in ("atire", "bm25+", "okapi"):
             rarity = (k1 + 1) * rarity
         out: Floats = np.add(counts, damping, dtype=np.float32)
         np.divide(counts, out, out=out)

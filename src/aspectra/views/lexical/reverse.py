@@ -293,7 +293,8 @@ def build_pairs(
         total, mean = standard.documents, standard.mean_length
         frequency = np.array([standard.frequency.get(word, 1) for word in vocabulary], np.int64)
     words = len(vocabulary)
-    weighing = Weighing(settings, total, float(mean))
+    every = frequency if standard is None else np.fromiter(standard.frequency.values(), np.int64)
+    weighing = Weighing(settings, total, float(mean), every)
     rare = np.array([weighing.rarity(count) for count in frequency.tolist()], np.float32)
     documents, named = np.asarray(postings.documents), postings.words
     data = weighing.weights(np.asarray(postings.counts), weighing.damping(lengths)[documents], rare[named])

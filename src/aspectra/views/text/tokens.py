@@ -9,12 +9,12 @@ from importlib.resources import files
 
 import Stemmer
 
-from aspectra.base.checking import unknown_name
+from aspectra.base.checking import check_choice, unknown_name
 from aspectra.base.errors import UsageError
 
 __all__ = ["METHODS", "LexicalSettings", "TokenSettings", "Tokeniser", "plain_words", "word_spans"]
 
-METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
+METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+", "okapi")
 
 # Letters and digits; Han, kana and hangul characters are words of one character, since they are written
 # without spaces, and are joined to overlapping pairs below.
@@ -30,12 +30,16 @@ class TokenSettings:
     Attributes:
         stemmer: Snowball language (``english``), or "" for none.
         stopwords: whether English stop words are left out.
+        split: ``letters``: a word is a run of letters and digits, at least two; ``spaces``: whatever stands
+            between spaces, as the examples of the package rank-bm25 split.
     """
 
     stemmer: str = "english"
     stopwords: bool = True
+    split: str = "letters"
 
     def __post_init__(self) -> None:
+        check_choice(self.split, ("letters", "spaces"), "split")
         if self.stemmer and self.stemmer not in Stemmer.algorithms():
             known = sorted(Stemmer.algorithms())
             raise unknown_name(f"unknown stemmer {self.stemmer!r}", self.stemmer, known)
@@ -48,7 +52,8 @@ class LexicalSettings:
     Attributes:
         k1: term saturation, >= 0.
         b: length normalisation, 0 to 1.
-        method: variant: robertson, atire, bm25l, bm25+ or lucene (Lu, "BM25S", 2024, section 2).
+        method: variant: robertson, atire, bm25l, bm25+ or lucene (Lu, "BM25S", 2024, section 2); or okapi,
+            that of the package rank-bm25 (``BM25Okapi``).
         tokens: how texts become words.
     """
 
@@ -103,6 +108,7 @@ class Tokeniser:
         self.settings = settings or TokenSettings()
         self._stem: dict[str, str] = {}
         self._stop = _stop_words() if self.settings.stopwords else frozenset()
+        self._spaces = self.settings.split == "spaces"
 
     def words(self, text: str) -> list[str]:
         """The words of a text, in order, repeats kept.
@@ -112,10 +118,10 @@ class Tokeniser:
         """
         out = []
         stems = self._stem
-        for word in _WORD.findall(text.lower()):
+        for word in text.lower().split() if self._spaces else _WORD.findall(text.lower()):
             stem = stems.get(word)
             if stem is None:
-                if _IS_CJK.match(word):
+                if not self._spaces and _IS_CJK.match(word):
                     pairs = [word[i : i + 2] for i in range(len(word) - 1)] or [word]
                     out.extend(pairs)
                     continue
@@ -125,7 +131,7 @@ class Tokeniser:
         return out
 
     def _reduce(self, word: str) -> str:
-        if word in self._stop or len(word) < 2:
+        if word in self._stop or (len(word) < 2 and not self._spaces):
             stem = ""
         elif self.settings.stemmer:
             stem = str(_stemmer(self.settings.stemmer).stemWord(word))
