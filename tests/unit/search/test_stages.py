@@ -86,7 +86,7 @@ def test_every_stage_spells_itself():
     "stage",
     ["reranks", "rerank(depth=0)", "rerank(method=listwise+heap)", "agent(kind=style)", "citations(most=x)",
      "rewrite(kind=owls)", "rerank(text_tokens=-1)", "agent(request_tokens=-1)", "write(text_tokens=-2)",
-     "feedback(papers=0)", "agent(hops=0)"],
+     "feedback(papers=0)", "agent(hops=0)", "agent(read=all)", "agent(notes=no)", "agent(tail=x)"],
 )  # fmt: skip
 def test_stages_that_cannot_be_are_refused_when_they_are_named(stage):
     with pytest.raises(UsageError):
@@ -345,6 +345,22 @@ def test_an_agent_puts_what_it_picked_first_then_what_it_read(barn):
     notes = [request.messages[-1].content for request in model.asked if request.prompt.startswith("hop/")]
     assert "saw 6" in notes[1]
     assert "owl night" in notes[1]
+
+
+@pytest.mark.parametrize("picks", [{"p3", "p8", "p17"}, set()])
+def test_an_agent_as_published_reads_the_best_of_each_hop_and_adds_its_notes(barn, picks):
+    queries = ["owl night", "night owl", "maze"]
+    model = Scripted(Reader(queries, picks))
+    plan = _plan(barn, "agent(hops=3,each=6,read=top,notes=added,tail=hops)", limit=24)
+    staged = _asking(barn, model).result(plan)
+    read = [request.subjects for request in model.asked if request.prompt.startswith("read/")]
+    assert [list(ids) for ids in read] == [list(barn.search(q, recipe="bm25", limit=6).ids) for q in queries]
+    found = [paper for ids in read for paper in ids]
+    chosen = [paper for paper in found if paper in picks]
+    assert list(staged.ids) == list(dict.fromkeys([*chosen, *found]))  # and no others
+    hops = [request.messages[-1].content for request in model.asked if request.prompt.startswith("hop/")]
+    assert hops[2].count("saw 6") == 2
+    assert "owl night" not in hops[2]
 
 
 def test_an_agent_that_picks_nothing_leaves_the_first_order(barn):

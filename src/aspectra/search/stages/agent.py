@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 from aspectra.base.spelling import spell
 from aspectra.llm import loops
@@ -38,12 +39,19 @@ class Agent:
     """In each hop the model words a query, reads what it finds, and picks and notes what helps.
 
     Papers that it picked come first, in the order of hops and of their places there; then what else was
-    found, in the same order; then the papers of the first search. A ``rerank`` behind it puts them in order.
+    found, in the same order; then the papers of the first search, whose order stands where nothing was
+    picked. A ``rerank`` behind it puts them in order. As in OBLIQ-Bench:
+    ``agent(read=top,notes=added,tail=hops)``.
 
     Attributes:
         kind: of search, see :class:`~aspectra.search.stages.rewrite.Rewrite`.
         hops: searches.
-        each: papers read in each hop; those read before are not read again.
+        each: papers read in each hop.
+        read: ``new``: the best that were not read before; ``top``: the best of each hop, read before or not.
+        notes: ``rewritten``: after each hop the model writes all notes anew; ``added``: those of each hop are
+            put behind the others, and the queries asked before are not shown.
+        tail: ``first``: the papers of the first search follow behind those of the hops; ``hops``: those of
+            the hops are all, also where nothing was picked.
         hop_prompt, read_prompt: other prompts than ours, or "".
         text_tokens, request_tokens: as for :class:`~aspectra.search.stages.rerank.Reranking`.
     """
@@ -53,6 +61,9 @@ class Agent:
     kind: str = "general"
     hops: int = 4
     each: int = 25
+    read: str = "new"
+    notes: str = "rewritten"
+    tail: str = "first"
     hop_prompt: str = ""
     read_prompt: str = ""
     text_tokens: int = 600
@@ -61,6 +72,9 @@ class Agent:
     def __post_init__(self) -> None:
         kind_texts(self.kind)
         check_tokens(self.text_tokens, self.request_tokens)
+        check_choice(self.read, ("new", "top"), "read")
+        check_choice(self.notes, ("rewritten", "added"), "notes")
+        check_choice(self.tail, ("first", "hops"), "tail")
         if not (1 <= self.hops <= 50 and 1 <= self.each <= 200):
             raise UsageError("an agent makes 1 to 50 hops and reads 1 to 200 papers in each")
 
@@ -79,7 +93,8 @@ class Agent:
         asked: list[str] = []
         notes, said = "", []
         for hop in range(1, self.hops + 1):
-            known = as_data({"notes": notes, "asked before": asked})
+            before = {"asked before": asked} if self.notes == "rewritten" else {}
+            known = as_data({"notes": notes, **before})
             place = {"notes": known, "plain_notes": _plain(notes), "hop": str(hop), "hops": str(self.hops)}
             query = loops.run(ask_wording(asker, prompt("hop", self.hop_prompt), self.kind, **place))
             if asker.stopped is not None:
@@ -89,20 +104,22 @@ class Agent:
                 break
             hopped = replace(draft, search=reworded(draft.search, query)) if query else draft
             asked.append(query or "(the question as it was)")
-            read = set(seen)
-            ids = context.search(hopped, self.each + len(seen)).ids
+            read = set(seen) if self.read == "new" else set()
+            ids = context.search(hopped, self.each + len(read)).ids
             fresh = [i for i in ids if i not in read][: self.each]
             said.append(f"hop {hop}: {asked[-1]}")
             if not fresh:
                 continue
             seen += fresh
-            chosen, notes = loops.run(self._read(asker, shown, hop, context.candidates(fresh), notes))
+            chosen, written = loops.run(self._read(asker, shown, hop, context.candidates(fresh), notes))
+            notes = "\n".join(filter(None, (notes, written))) if self.notes == "added" else written or notes
             picked += chosen
             said[-1] += f" ({len(fresh)} read, {len(chosen)} picked)"
             if asker.stopped is not None:
                 break
-        order = (*picked, *seen, *draft.ids)
-        if not picked:
+        alone = self.tail == "hops" and bool(seen) and asker.stopped is None
+        order = (*picked, *seen, *(() if alone else draft.ids))
+        if not picked and not alone:
             said.append("nothing was picked: the order of the first search stands")
             order = (*draft.ids, *seen)
         return draft.ordered(order), step_of(spell(self), asker, *said, degraded=asker.unanswered > 0)
@@ -110,7 +127,7 @@ class Agent:
     async def _read(
         self, asker: Asker, shown: ShownTexts, hop: int, papers: list[Candidate], notes: str
     ) -> tuple[list[str], str]:
-        """Ids picked among the papers, in their order, and the notes after reading them."""
+        """Ids picked among the papers, in their order, and the notes written of them, or ""."""
         words = prompt("read", self.read_prompt)
         picks = words.talk.keys.get("picked", "picked")
         labels = [str(number) for number in range(1, len(papers) + 1)]
@@ -145,7 +162,7 @@ class Agent:
 
         reply = await asker.ask(build, usable)
         if reply is None:
-            return [], notes
+            return [], ""
         given = [str(item) for item in field_of(reply.text, picks)]
         known = set(read_labels(" ".join(f"[{item}]" for item in given), labels).labels)
         invented = [item for item in given if item.strip("[] ") not in labels]
@@ -153,7 +170,7 @@ class Agent:
         asker.bad += bool(invented)
         written = field_of(reply.text, words.talk.keys.get("notes", "notes"))
         new = isinstance(written, str) and written.strip() and not words.talk.repeats(written)
-        kept = written if new else notes
+        kept = written if new else ""
         picked = [paper.id for label, paper in zip(labels, papers, strict=True) if label in known]
         return picked, kept[-_LONGEST_NOTES:]
 
