@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -72,6 +73,18 @@ def test_a_plan_with_stages_prints_saves_and_has_its_own_hash(barn):
     for text in (staged.to_json(), staged.to_toml()):
         assert Plan.loads(text) == staged
     assert Plan.loads(plain.to_json()).hash == plain.hash
+
+
+def test_the_pointwise_recipe_of_the_docs_judges_every_paper_whatever_the_instruction(barn):
+    docs = (Path(__file__).parents[3] / "docs" / "pipelines.md").read_text("utf-8")
+    written = docs[docs.index("So `pointwise.toml`") :].split("```")[1].removeprefix("toml")
+    recipe = Recipe.loads(written.replace('"dense"', '"bm25"'))  # the barn has no vectors
+    given = Query(" ".join(WORDS), instruction="only surveys", limit=24)
+    model = Scripted(lambda request: "true")
+    _asking(barn, model).run(barn.plan(given, recipe))
+    assert len({request.subjects for request in model.asked}) == 24
+    assert all("only surveys" in request.messages[-1].content for request in model.asked)
+    assert barn.plan(given, "bm25 | rerank(method=yes-no)").conditions  # which a line of steps reads
 
 
 def test_every_stage_spells_itself():
