@@ -155,6 +155,23 @@ class TestCsfcube:
         assert {t.id: t.text for t in bench.topics}["100_method"] == "We count them by ear."
         assert not any(sentence.role for paper in bench.papers() for sentence in paper.sentences)
 
+    def test_a_sample_of_topics_is_drawn_by_its_seed(self, tmp_path):
+        csfcube(tmp_path)
+        chosen = {"instruction": "paraphrases", "only": "facet=background", "sample": "1/wording"}
+        drawn = [load("csfcube", tmp_path, draw=str(draw), **chosen).topics for draw in range(6)]
+        assert all(len({topic.labels["wording"] for topic in topics}) == 3 for topics in drawn)
+        assert len({str(topics) for topics in drawn}) > 1
+        bench = load("csfcube", tmp_path, **chosen)
+        ids = {topic.id for topic in bench.topics}
+        assert bench.topics == drawn[0]
+        assert len(ids) == 3 == bench.audit.topics
+        assert set(bench.qrels["gold"]) == set(bench.pools) == set(bench.people["first"]) == ids
+        assert "3 of 12 topics: only facet=background, sample 1/wording, draw 0" in bench.audit.problems
+        assert len(load("csfcube", tmp_path, only="facet=result").topics) == 1
+        for wrong in ({"sample": "3/facet"}, {"sample": "some"}, {"only": "facet=mood"}, {"sample": "0"}):
+            with pytest.raises(UsageError):
+                load("csfcube", tmp_path, **wrong)
+
     def test_paraphrases_are_topics_of_their_own(self, tmp_path):
         one = load("csfcube", csfcube(tmp_path))
         bench = load("csfcube", tmp_path, instruction="paraphrases")

@@ -9,11 +9,11 @@ declares. ``tests/unit/lab/test_benchmark_conformance.py`` tests every member on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.hashing import digest
@@ -38,6 +38,7 @@ __all__ = [
     "benchmark",
 ]
 
+T = TypeVar("T")
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -141,6 +142,53 @@ class Benchmark:
             }
         )
 
+    def sampled(self, only: str, sample: str, draw: str) -> Benchmark:
+        """With a part of its topics, in their order; the audit says how many.
+
+        Args:
+            only: ``LABEL=VALUE`` that they have, or "".
+            sample: how many, as ``40``, or of each value of a label, as ``40/origin``; "" for all.
+            draw: seed; which topics are drawn depends on it and on their ids, and on nothing else.
+
+        Raises:
+            UsageError: ``only`` or ``sample`` cannot be read, or there are fewer topics than wanted.
+        """
+        label, _, value = only.partition("=")
+        count, _, by = sample.partition("/")
+        if sample and not (count.isascii() and count.isdigit() and int(count)):
+            raise UsageError(f"a sample of {sample!r} cannot be drawn", hint="--option sample=40/specificity")
+        groups: dict[str, list[str]] = {}
+        for topic in self.topics:
+            if not only or topic.labels.get(label) == value:
+                groups.setdefault(topic.labels.get(by, "") if by else "", []).append(topic.id)
+        groups = {group: ids for group, ids in groups.items() if group or not by}
+        short = min(groups.items(), key=lambda one: len(one[1]), default=("", []))
+        if len(short[1]) < int(count or 1):
+            named = " ".join(
+                filter(None, (f"with {only}" if only else "", f"and {by} {short[0]}" if by else ""))
+            )
+            raise UsageError(
+                f"{self.name} has {len(short[1])} topics {named}".rstrip(),
+                why=f"{count or 'one or more'} are wanted",
+                hint="labels: " + (", ".join(sorted({n for t in self.topics for n in t.labels})) or "none"),
+            )
+        drawn = [
+            sorted(ids, key=lambda i: digest([draw, i]))[: int(count or len(ids))] for ids in groups.values()
+        ]
+        kept = {topic for ids in drawn for topic in ids}
+        said = f"{len(kept):,} of {len(self.topics):,} topics: only {only or 'any'}, sample {sample or 'all'}"
+        topics = tuple(topic for topic in self.topics if topic.id in kept)
+        problems = (*self.audit.problems, f"{said}, draw {draw}")
+        return replace(
+            self,
+            topics=topics,
+            qrels={name: _of(kept, grades) for name, grades in self.qrels.items()},
+            pools=None if self.pools is None else _of(kept, self.pools),
+            people={name: _of(kept, grades) for name, grades in self.people.items()},
+            folds={name: tuple(i for i in ids if i in kept) for name, ids in self.folds.items()},
+            audit=replace(self.audit, topics=len(topics), problems=problems),
+        )
+
     def facts(self) -> dict[str, Any]:
         """Everything known of it but its papers, topics and judgements, as JSON."""
         found = self.audit
@@ -159,6 +207,10 @@ class Benchmark:
             "checksums": dict(found.checksums),
             "problems": list(found.problems),
         }
+
+
+def _of(kept: Collection[str], held: Mapping[str, T]) -> dict[str, T]:
+    return {topic: value for topic, value in held.items() if topic in kept}
 
 
 class Loader(Protocol):
@@ -204,6 +256,9 @@ COMMON = (
     Option("checksums", "file of pinned SHA-256 sums; a file that differs is an error"),
     Option("revision", "name of the files' revision, instead of a hash of their checksums"),
     Option("duplicates", "which grade counts where a pair is judged twice", DUPLICATES, DUPLICATES[0]),
+    Option("only", "LABEL=VALUE: the topics that have this label alone"),
+    Option("sample", "N: so many topics, drawn; N/LABEL: so many of each value of the label"),
+    Option("draw", "seed of the sample: another number draws other topics", default="0"),
 )
 
 
@@ -268,6 +323,8 @@ class Declaration:
         if other:
             said = (f"{file} is not the file of the published revision" for file in other)
             found = replace(found, audit=replace(found.audit, problems=(*found.audit.problems, *said)))
+        if chosen["only"] or chosen["sample"]:
+            found = found.sampled(chosen["only"], chosen["sample"], chosen["draw"])
         of_files = f"files:{digest(found.audit.checksums)[:16]}"
         return replace(
             found,
