@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 
+from aspectra.views.encoders.prompts import Prompts
 from aspectra.views.encoders.protocol import Encoding
 
 _WORD = re.compile(r"\w+")
@@ -18,13 +19,19 @@ class FakeEncoder:
     remote = ""
 
     def __init__(
-        self, name: str = "fake", dimensions: int = 32, late_pooling: bool = True, max_tokens: int = 200
+        self,
+        name: str = "fake",
+        dimensions: int = 32,
+        late_pooling: bool = True,
+        max_tokens: int = 200,
+        prompts: Prompts = Prompts(),
     ) -> None:
+        self.prompts = prompts
         self.name = name
         self.dimensions = dimensions
         self.max_tokens = max_tokens
         self.late_pooling = late_pooling
-        self.fingerprint = f"fake-{name}-{dimensions}"
+        self.fingerprint = "-".join(["fake", name, str(dimensions), *filter(None, prompts.key)])
         self.encoded: list[str] = []
 
     def _word(self, word: str) -> np.ndarray:
@@ -37,15 +44,16 @@ class FakeEncoder:
         return (total / norm if norm else total).astype(np.float32)
 
     def encode(self, texts, *, kind="document", instruction="", spans=None) -> Encoding:
-        self.encoded.extend(texts)
+        self.encoded.extend(self.prompts.of(kind, instruction) + text for text in texts)
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         pooled = []
+        before = _WORD.findall(self.prompts.of(kind, instruction))
         cut = np.zeros(len(texts), dtype=np.bool_)
         for number, text in enumerate(texts):
             found = list(_WORD.finditer(text))
             cut[number] = len(found) > self.max_tokens
             found = found[: self.max_tokens]
-            vectors[number] = self._mean([m.group() for m in found])
+            vectors[number] = self._mean([*before, *(m.group() for m in found)])
             if spans is not None:
                 rows = [
                     self._mean([m.group() for m in found if a <= m.start() and m.end() <= b])

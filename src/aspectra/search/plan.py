@@ -273,7 +273,8 @@ def _probe_line(probe: Probe) -> str:
     if probe.text:
         text = " ".join(probe.text.split())
         searched.append(f"“{text[:70]}{'…' if len(text) > 70 else ''}”")
-    searched += [f"paper {seed}" for seed in probe.seeds]
+    as_query = {"": "", "query": " encoded as a query", "query+text": " with it, encoded as one query"}
+    searched += [f"paper {seed}{as_query[probe.seeds_as]}" for seed in probe.seeds]
     extra = "".join(
         f", {name} {value}"
         for name, value, plain in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
@@ -13,6 +14,7 @@ from aspectra.base.values import Value, force_setattr, replace
 from aspectra.search.instructions.understanding import Understood, understand
 from aspectra.search.plan import MOST_STEPS, Fusion, Plan, Search
 from aspectra.search.planning.aspects import Aspect, named_sentences
+from aspectra.search.planning.encoding import for_encoders
 from aspectra.search.planning.planners._likeness import Likeness
 from aspectra.search.planning.planners.protocol import (
     DEFAULT_PLANNER,
@@ -74,9 +76,10 @@ class Recipe(Value, frozen=True):
         steps: searches, and what happens to their results, in order. A search is the name of a planner
             (``bm25``, ``directional(direction=builds-on)``) or has probes of its own; it ranks the papers of
             the step before it. Other steps are stages, see :mod:`aspectra.search.stages.protocol`.
-        instruction: what becomes of a query's instruction: ``ignore`` it, ``concat`` it to the text (the
-            plain baseline of every retriever), hand it to the ``encoder`` (those trained for it), or ``read``
-            it into conditions and aspects. "": the default planner reads it, others concatenate it.
+        instruction: what becomes of a query's instruction: ``ignore`` it, ``concat`` it to the text, which
+            for a seed is the paper's (the plain baseline of every retriever), hand it to the ``encoder``
+            (those trained for it), or ``read`` it into conditions and aspects. "": the default planner reads
+            it, others concatenate it.
     """
 
     name: str
@@ -189,10 +192,9 @@ class Recipe(Value, frozen=True):
             search = Search(name, tuple(probes), step.fusion)
         else:
             search = search_with(name, understood.query, views, options)
-        if how == "encoder" and query.instruction:
-            told = (replace(probe, instruction=query.instruction) for probe in search.probes)
-            search = replace(search, probes=tuple(told))
-        return search, understood
+        told, joined = (query.instruction if how == way else "" for way in ("encoder", "concat"))
+        search, ignored = for_encoders(search, views, told, joined=bool(joined))
+        return search, dataclasses.replace(understood, unread=(*understood.unread, *ignored))
 
 
 def _told(aspects: tuple[str, ...], sentences: tuple[int, ...] = ()) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.views.encoders.prompts import Prompts
 from aspectra.views.encoders.protocol import ENCODERS
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.readers.protocol import ASPECT_READERS, READERS
@@ -131,6 +132,12 @@ class ViewFacts:
     def fallback(self) -> str:
         """Name of the view whose vectors are used for a seed without units here, or ""."""
         return self.beside("abstract") if self.chunks else ""
+
+    @property
+    def seed_prompts(self) -> Prompts | None:
+        """Prompts of its encoder where it can encode a seed as a query: one text a paper, which is kept."""
+        kept = self.base == "abstract" or "values" in self.stored
+        return Prompts(*self.stored.get("prompts", ())) if kept and self.kind == "dense" else None
 
     @property
     def remedy(self) -> str:
@@ -280,6 +287,14 @@ class VectorView(View, Protocol):
 
     def vectors_of(self, paper_id: str) -> NDArray[np.floating]:
         """(m, dimensions) stored vectors of a paper."""
+        ...
+
+    def seed_vectors(self, paper_id: str, probe: Probe) -> tuple[NDArray[np.floating], bool]:
+        """(m, dimensions) vectors of a seed of a probe, stored or encoded; whether its text was cut.
+
+        Raises:
+            ViewMismatch: it is to be encoded, and the view has no text for it.
+        """
         ...
 
     def compare(self, rows: NDArray[np.floating], query: Floats, metric: Metric = "cosine") -> Floats:

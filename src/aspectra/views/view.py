@@ -21,12 +21,14 @@ __all__ = [
     "Positions",
     "Probe",
     "Scored",
+    "SeedsAs",
     "top_positions",
 ]
 
 Pooling = Literal["max", "first", "sum", "mean3"]
 Metric = Literal["cosine", "dot", "l2"]
 Matching = Literal["", "single", "maxsim", "transport", "centroid"]
+SeedsAs = Literal["", "query", "query+text"]
 ROLES = ("background", "objective", "method", "result", "other")
 # Roles that people, and models, hardly tell apart; which group a sentence belongs to is decided first.
 ROLE_GROUPS = (("background", "objective"), ("method",), ("result",), ("other",))
@@ -57,7 +59,10 @@ class Probe(Value, frozen=True):
         sentences: numbers of the seed's sentences that take part, from 1, whatever their roles; () for those
             with the roles. The papers' sentences take part by their roles.
         reverse: each candidate is the query and the seed the document, see
-        :mod:`aspectra.views.lexical.reverse`.
+            :mod:`aspectra.views.lexical.reverse`.
+        seeds_as: ``query`` encodes the text of each seed as a query, with the encoder's prompt and the
+            instruction; ``query+text`` the same, with the probe's text behind it; "" takes stored vectors, on
+            which no instruction has an effect. Dense views with one text a paper only.
     """
 
     view: str
@@ -74,6 +79,7 @@ class Probe(Value, frozen=True):
     asking: str = ""
     sentences: tuple[int, ...] = ()
     reverse: bool = False
+    seeds_as: SeedsAs = ""
 
     def __post_init__(self) -> None:
         if not self.text.strip() and not self.seeds:
@@ -86,6 +92,8 @@ class Probe(Value, frozen=True):
             raise UsageError(
                 f"unknown matching {self.matching!r}", why="known: " + ", ".join(get_args(Matching)[1:])
             )
+        if self.seeds_as not in get_args(SeedsAs):
+            raise UsageError(f"unknown use of seeds {self.seeds_as!r}", why="known: query, query+text")
         if (self.roles or self.focus) and not self.matching:
             raise UsageError("a probe with roles or a focus needs a matching", hint='matching = "maxsim"')
         if self.sentences and (len(self.seeds) != 1 or not self.matching):

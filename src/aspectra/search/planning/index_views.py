@@ -15,6 +15,7 @@ def index_views(index: Index) -> ViewNames:
     readings = {
         facts["lens"]: tuple(facts["cues"]) for facts in index.manifest["views"].values() if "cues" in facts
     }
+    prompts = {name: index.facts(name).seed_prompts for name in index.view_names}
     return ViewNames(
         tuple(index.view_names),
         index.default_encoder(),
@@ -22,4 +23,5 @@ def index_views(index: Index) -> ViewNames:
         readings,
         IndexSeeds(index),
         library_venues(tuple(index.coded("venues")[1])),
+        {name: found for name, found in prompts.items() if found is not None},
     )

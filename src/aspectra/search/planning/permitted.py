@@ -16,7 +16,8 @@ __all__ = ["permission_warnings", "with_permitted"]
 def with_permitted(make: Callable[[ViewNames], Plan], views: ViewNames, index: Index) -> Plan:
     """The plan on all views, or on those whose encoder is permitted where it encodes a text with another.
 
-    Vectors of seeds are stored: comparing them needs no encoder and no permission.
+    Vectors of seeds are stored: comparing them needs no encoder and no permission. A seed that would be
+    encoded as a query has its stored vector where the encoder is not permitted.
 
     Args:
         make: binds a recipe to views.
@@ -28,13 +29,12 @@ def with_permitted(make: Callable[[ViewNames], Plan], views: ViewNames, index: I
         As ``make``.
     """
     plan = make(views)
-    refused: dict[str, AspectraError] = {}
-    for search in plan.searches:
-        for probe in search.probes:
-            spec = _encoder(index, probe.view)
-            encodes = spec not in refused and (probe.text.strip() or probe.focus)
-            if encodes and (why := index.refusal(spec)) is not None:
-                refused[spec] = why
+    refused = _refused(plan, index)
+    if any(_encoder(index, name) in refused for name in views.prompts):
+        kept = {name: p for name, p in views.prompts.items() if _encoder(index, name) not in refused}
+        views = replace(views, prompts=kept)
+        plan = make(views)
+        refused = _refused(plan, index)
     if not refused:
         return plan
     names = tuple(name for name in views.names if _encoder(index, name) not in refused)
@@ -57,6 +57,18 @@ def permission_warnings(index: Index, plan: Plan) -> list[str]:
             why = index.refusal(spec)
             return [] if why is None else [f"the vectors of {default} are not searched: {_sentence(why)}"]
     return []
+
+
+def _refused(plan: Plan, index: Index) -> dict[str, AspectraError]:
+    """Specification -> why it is not loaded, of the encoders with which a plan encodes a text."""
+    found: dict[str, AspectraError] = {}
+    for search in plan.searches:
+        for probe in search.probes:
+            spec = _encoder(index, probe.view)
+            encodes = spec not in found and (probe.text.strip() or probe.focus or probe.seeds_as)
+            if encodes and (why := index.refusal(spec)) is not None:
+                found[spec] = why
+    return found
 
 
 def _encoder(index: Index, view: str) -> str:

@@ -110,7 +110,13 @@ def run_chain(index: Index, search: Search, chain: Chain, allowed: Allowed) -> N
         if not grown:
             break
         found = iter(
-            lists([replace(p, seeds=(index.ids[paper],), text="") for _, paper in grown for p in probes])
+            lists(
+                [
+                    replace(p, seeds=(index.ids[paper],), text="", seeds_as="")
+                    for _, paper in grown
+                    for p in probes
+                ]
+            )
         )
         for node, _ in grown:
             node.children = [Node(next(found), node.gone, leaf) for leaf in leaves]

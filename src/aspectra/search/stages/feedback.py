@@ -86,7 +86,9 @@ class Feedback:
         if not papers:
             return search
         echoes = [
-            replace(probe, text="", seeds=papers, weight=probe.weight * weight, aspect="feedback")
+            replace(
+                probe, text="", seeds=papers, seeds_as="", weight=probe.weight * weight, aspect="feedback"
+            )
             for probe in search.probes
             if probe.weight > 0 and not probe.matching
         ]

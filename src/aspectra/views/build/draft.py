@@ -16,6 +16,7 @@ from aspectra.papers.library.derived import Arrays
 from aspectra.papers.library.store import Store
 from aspectra.views.build.background import Background
 from aspectra.views.dense.reverse import dense_moments
+from aspectra.views.encoders.prompts import prompt_facts
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.collection import Statistics
 from aspectra.views.lexical.postings import Segment
@@ -142,6 +143,7 @@ class Draft:
             "fingerprint": encoder.fingerprint,
             "dimensions": encoder.dimensions,
             "truncated": truncated,
+            **prompt_facts(encoder),
             **more,
         }
         self.report.truncated[name] = truncated

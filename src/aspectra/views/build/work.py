@@ -25,6 +25,7 @@ from aspectra.views.build.terms import FEW, encode_terms, term_state
 from aspectra.views.build.tokens import encode_lacking_tokens
 from aspectra.views.build.vectors import chunk_vectors, encode_abstracts, encode_chunks, encode_sentences
 from aspectra.views.dense.late.tokens import TOKENS_VERSION
+from aspectra.views.encoders.prompts import prompt_facts
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.reverse import REVERSE_VERSION
 from aspectra.views.prompted.building import encode_readings, prompted_state
@@ -151,6 +152,7 @@ def fixed_state(
         *prompted_state(library),
         f"reverse/{REVERSE_VERSION} citations/{STRIPPER_VERSION} records/{FACTS_VERSION}",
         *((f"tokens/{TOKENS_VERSION}",) if settings.late else ()),
+        *(name for _, e in encoders for name in prompt_facts(e)),
         reader_state(settings.readers),
         *(() if sample is None else sample),
     ]

@@ -43,6 +43,8 @@ class DenseView(View):
         sample: gives the positions of the papers that are scored for every query; their units stay in memory.
         role_weights: roles -> (units,) how far each unit has one of them, 0 to 1; None where no lens says.
         other: name -> another view of vectors, for seeds whose vectors are taken from there.
+        seed_text: paper id -> the text of which its vector was made, for seeds that are encoded as queries;
+            None where a paper has several vectors, or its text is not kept.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class DenseView(View):
         sample: Callable[[], Positions] | None = None,
         role_weights: Callable[[tuple[str, ...]], Floats] | None = None,
         other: Callable[[str], VectorView] | None = None,
+        seed_text: Callable[[str], str] | None = None,
     ) -> None:
         self.name = facts.name
         self.facts = facts
@@ -69,6 +72,7 @@ class DenseView(View):
         self._folder = folder
         self._role_weights = role_weights
         self._other = other
+        self._seed_text = seed_text
         self._sample = sample
         self._positions = positions
         self._id_order = id_order
@@ -87,7 +91,7 @@ class DenseView(View):
         source, truncated, borrowed = self._source(probe), "", []
         # Vectors, whose they are (-1 the text's), and which units; -1 where they are of no unit of this view.
         parts: list[tuple[NDArray[np.floating], int, Positions]] = []
-        if probe.text.strip():
+        if self._text_apart(probe):
             encoded = self.query(probe.text, probe.instruction)
             truncated = self.query.encoder.name if encoded.truncated else ""
             parts.append((encoded.vector[None, :], -1, np.full(1, -1)))
@@ -95,8 +99,9 @@ class DenseView(View):
             lacks = self._lacks_units(seed)
             if lacks and source.facts.base != "abstract":
                 borrowed.append(seed)
-            if lacks or source is not self or self.units is None:
-                rows = source.vectors_of(seed)
+            if lacks or source is not self or self.units is None or probe.seeds_as:
+                rows, cut = source.seed_vectors(seed, probe)
+                truncated = self.query.encoder.name if cut else truncated
                 parts.append((rows, number, np.full(len(rows), -1)))
             else:
                 held = np.arange(*self._range_of(seed))
@@ -141,9 +146,10 @@ class DenseView(View):
 
     def query_vectors(self, probe: Probe) -> Floats:
         """(m, dimensions) vectors of the probe's text and seeds, all of weight 1."""
-        parts = [self.query(probe.text, probe.instruction).vector[None, :]] if probe.text.strip() else []
+        own = self._text_apart(probe)
+        parts = [self.query(probe.text, probe.instruction).vector[None, :]] if own else []
         source = self._source(probe)
-        rows = [*parts, *(source.vectors_of(seed) for seed in probe.seeds)]
+        rows = [*parts, *(source.seed_vectors(seed, probe)[0] for seed in probe.seeds)]
         return np.concatenate([widen(part) for part in rows])
 
     def _range_of(self, paper_id: str) -> tuple[int, int]:
@@ -168,6 +174,27 @@ class DenseView(View):
             return self._other(self.facts.fallback).vectors_of(paper_id)
         low, high = self._range_of(paper_id)
         return np.asarray(self.vectors[low:high])
+
+    def seed_vectors(self, paper_id: str, probe: Probe) -> tuple[NDArray[np.floating], bool]:
+        """See :class:`~aspectra.views.protocol.VectorView`."""
+        if not probe.seeds_as:
+            return self.vectors_of(paper_id), False
+        if self._seed_text is None:
+            raise ViewMismatch(
+                f"the view {self.name} cannot encode a seed as a query",
+                why="it has several vectors a paper, or keeps no text of it",
+                hint='leave out seeds_as, or search with asking = "abstract@ENCODER"',
+            )
+        if not (text := self._seed_text(paper_id)):
+            return self.vectors_of(paper_id), False
+        words = f"{text} {probe.text}".strip() if probe.seeds_as == "query+text" else text
+        encoded = self.query(words, probe.instruction)
+        return encoded.vector[None, :], encoded.truncated
+
+    @staticmethod
+    def _text_apart(probe: Probe) -> bool:
+        """Whether the probe's text has a vector of its own."""
+        return bool(probe.text.strip()) and not (probe.seeds and probe.seeds_as == "query+text")
 
     def _source(self, probe: Probe) -> VectorView:
         """The view from which the vectors of the seeds are taken."""

@@ -31,6 +31,7 @@ from aspectra.llm.client.endpoint import ACCEPTED, Body, Endpoint
 from aspectra.llm.secrets import key_variable
 from aspectra.views.encoders.arguments import positive_int
 from aspectra.views.encoders.pooling import unit_rows
+from aspectra.views.encoders.prompts import Prompts
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, Encoding, Kind, Span, Vectors
 
 __all__ = [
@@ -148,7 +149,7 @@ class OpenAIEmbeddings:
         self._url = self._endpoint.url + "/embeddings"
         self._model = model
         self._asked = dimensions
-        self._prompts = prompts
+        self.prompts = Prompts(*prompts)
         self._batch = batch
         self._timeout = timeout
         self._client: Any = None
@@ -203,7 +204,7 @@ class OpenAIEmbeddings:
                 hint="encode the sentences as texts of their own",
             )
         self._check()
-        prompt = self._prompts[0] if kind == "query" else self._prompts[1]
+        prompt = self.prompts.of(kind, instruction)
         limit = max(1, self.max_tokens * _CHARACTERS_PER_TOKEN - len(prompt))
         truncated = np.array([len(text) > limit for text in texts], dtype=np.bool_)
         full = [index for index, text in enumerate(texts) if text.strip()]

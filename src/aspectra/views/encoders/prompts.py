@@ -11,11 +11,21 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from aspectra.base.errors import UsageError
-from aspectra.views.encoders.protocol import Kind
+from aspectra.views.encoders.protocol import Encoder, Kind
 
-__all__ = ["PROMPT_OPTIONS", "TEMPLATES", "Prompts", "encodable", "name_of", "resolve_prompts"]
+__all__ = [
+    "PROMPT_OPTIONS",
+    "TEMPLATES",
+    "PromptedEncoder",
+    "Prompts",
+    "encodable",
+    "name_of",
+    "prompt_facts",
+    "resolve_prompts",
+]
 
 # Lone surrogates (from damaged input) cannot be written as UTF-8. One character for one keeps offsets.
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
@@ -73,6 +83,30 @@ class Prompts:
         if instruction and template:
             return template.replace("{instruction}", instruction)
         return plain
+
+    def tells_queries(self, instruction: str = "") -> bool:
+        """Whether a query is encoded with another prompt than a document of the same text.
+
+        >>> TEMPLATES["gritlm"].tells_queries(), TEMPLATES["gritlm"].tells_queries("Find surveys")
+        (False, True)
+        """
+        return self.of("query", instruction) != self.of("document", "")
+
+
+@runtime_checkable
+class PromptedEncoder(Encoder, Protocol):
+    """An encoder that puts prompts before texts, or takes instructions.
+
+    Query papers are encoded with the prompt of a query; those of another encoder have their stored vectors.
+    """
+
+    prompts: Prompts
+
+
+def prompt_facts(encoder: Encoder) -> dict[str, list[str]]:
+    """The prompts of an encoder, for the manifest's entry of a view: ``prompts``, or {} where it has none."""
+    key = encoder.prompts.key if isinstance(encoder, PromptedEncoder) else []
+    return {"prompts": key} if any(key) else {}
 
 
 # As their model cards spell them. They are asked for by name (``template=``): a model's name says

@@ -98,7 +98,8 @@ class Encoder(Protocol):
         Args:
             texts: may be empty, and may hold empty texts.
             kind: query or document, for encoders trained with different prompts for each.
-            instruction: free instruction for encoders that take one; ignored by others.
+            instruction: free instruction for encoders that take one, see
+                :class:`~aspectra.views.encoders.prompts.PromptedEncoder`; ignored by others.
             spans: per text, (start, end) in characters; only where ``late_pooling`` is True.
 
         Raises:

@@ -17,6 +17,7 @@ from aspectra.base.hashing import digest, digest_texts
 from aspectra.base.progress import Progress
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
+from aspectra.views.encoders.prompts import prompt_facts
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.prompted.definition import PromptedLens, usable
@@ -154,5 +155,6 @@ def _vectors(
         "fingerprint": encoder.fingerprint,
         "dimensions": encoder.dimensions,
         "truncated": truncated,
+        **prompt_facts(encoder),
         "unit_length": bool(((np.abs(norms - 1) < 1e-2) | (norms == 0)).all()),
     }

@@ -17,6 +17,7 @@ from aspectra.base.registry import Registry
 from aspectra.base.values import replace
 from aspectra.search.plan import Search
 from aspectra.search.query import Query
+from aspectra.views.encoders.prompts import Prompts
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.readers.protocol import READERS
 from aspectra.views.terms.phrases import Offer
@@ -66,6 +67,7 @@ class ViewNames:
         readings: name -> cues of the prompted lenses that have views of their own.
         seeds: what is known of seed papers; None where a plan is made without a library.
         venues: names of venues that a text may use, by the folded name.
+        prompts: view -> prompts of its encoder, for views that can encode a seed as a query.
     """
 
     names: tuple[str, ...]
@@ -74,6 +76,7 @@ class ViewNames:
     readings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     seeds: Seeds | None = None
     venues: Mapping[str, str] = field(default_factory=dict)
+    prompts: Mapping[str, Prompts] = field(default_factory=dict)
 
     def require(self, name: str) -> str:
         """``name`` itself.

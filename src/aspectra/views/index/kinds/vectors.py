@@ -28,6 +28,7 @@ def open_vectors(generation: Generation, facts: ViewFacts, other: Other) -> Dens
         sample=lambda: generation.sample,
         role_weights=_role_weights(generation, facts),
         other=other,
+        seed_text=None if facts.seed_prompts is None else generation.seed_text(facts),
     )
 
 
