@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 
 import numpy as np
 import pytest
 
-from aspectra.base.errors import ViewMismatch
+from aspectra.base.errors import MissingExtra, ViewMismatch
+from aspectra.base.values import replace
 from aspectra.papers.paper import Paper
 from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
+from aspectra.views.encoders.minilm import find_model
 from aspectra.views.encoders.prompts import TEMPLATES, Prompts
+from aspectra.views.encoders.protocol import load_encoder, permit_encoder
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
 from small_library import searcher_over
@@ -98,4 +101,21 @@ def test_the_stored_vector_serves_where_nothing_is_encoded(searchers):
     view = index.view("abstract@fake")
     asked = view.look_up(Probe("abstract@fake", seeds=("seed",)))
     np.testing.assert_array_equal(asked.vectors, np.asarray(view.vectors_of("seed")))
-    assert replace(index.facts("abstract@fake"), stored={}).seed_prompts is None
+    assert dataclasses.replace(index.facts("abstract@fake"), stored={}).seed_prompts is None
+
+
+def test_real_weights_with_a_template_rank_a_seed_by_the_instruction(tmp_path, home):
+    """As an instructed encoder does; its own prompts are those of the template."""
+    try:
+        spec = f"local:{find_model()}?template=e5-instruct"
+    except MissingExtra as error:
+        pytest.skip(str(error))
+    permit_encoder(spec)
+    searcher = searcher_over(tmp_path / "library", PAPERS, load_encoder(spec))
+    query = Query(seeds=("seed",))
+    made = {
+        words: searcher.search(replace(query, instruction=words), Recipe.parse("dense", "encoder"))
+        for words in ("", "Find papers about owls.", "Find papers about radar and ships.")
+    }
+    assert len({tuple((hit.paper.id, hit.score) for hit in found.hits) for found in made.values()}) == 3
+    assert [found.hits[0].paper.id for found in made.values()][1:] == ["owls", "radar"]
