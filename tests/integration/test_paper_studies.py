@@ -16,6 +16,8 @@ from aspectra.lab.studies.file import read_study_file
 from aspectra.lab.studies.needs import Need, lacking
 from aspectra.lab.studies.paper_tables import _mean, _Notes, _ran
 from aspectra.search.step import Tally
+from aspectra.views.encoders.arguments import split_argument
+from aspectra.views.encoders.protocol import ENCODERS
 
 OTHERS = ("Human", "SPECTER2", "oTASPIRE", "gpt-3.5-turbo [pw]", "Mistral-7B [prp]", "Llama-3-8B [prp]")
 OTHERS = (*OTHERS, "Llama-3-70B [prp]", "gpt-3.5-turbo [prp]", "gpt-4o [prp]")
@@ -268,6 +270,22 @@ def test_prompt_files_go_to_their_rows(tmp_path, name, files, row, given):
     (tmp_path / "prompts" / "owl.toml").write_text("mine")
     with pytest.raises(UsageError, match="owl"):
         read_study_file(path, tmp_path, prompts=tmp_path / "prompts")
+
+
+def test_a_prompt_file_of_an_encoder_goes_to_its_row(tmp_path):
+    path = Path(__file__).parents[2] / "studies" / "papers" / "litsearch.toml"
+    mine = tmp_path / "prompts" / "GritLM-7B" / "encoder.toml"
+    mine.parent.mkdir(parents=True)
+    mine.write_text('query = "<|user|>\\nOwls & more?\\n<|embed|>\\n"')
+    plain = read_study_file(path, tmp_path).parts
+    found = read_study_file(path, tmp_path, prompts=mine.parents[1]).parts
+    assert {name for name in plain if plain[name].encoders != found[name].encoders} == {"GritLM-7B"}
+    options = found["GritLM-7B"].encoders[0].partition(":")[2]
+    _, read = split_argument(options, ENCODERS.get("sentence-transformers").options, encoder="x")
+    assert (read["query"], read["template"]) == ("<|user|>\nOwls & more?\n<|embed|>\n", "gritlm")
+    mine.write_text('owls = "x"')
+    with pytest.raises(UsageError, match="owls"):
+        read_study_file(path, tmp_path, prompts=mine.parents[1])
 
 
 def test_a_study_of_no_paper_whose_data_are_absent_is_an_error(tiny, capsys):
