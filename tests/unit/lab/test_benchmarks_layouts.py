@@ -185,6 +185,23 @@ class TestCsfcube:
         assert bench.folds["fold1_dev"][:3] == ("100_background#1", "100_background#2", "100_background#3")
         assert problem(bench, "1 pairs of the folds have no judgements")
 
+    def test_own_wordings_come_from_a_file(self, tmp_path):
+        csfcube(tmp_path)
+        file = tmp_path / "mine.toml"
+        file.write_text('background = "Why?"\nmethod = ["How?", "By what?"]\nresult = "What?"\n')
+        bench = load("csfcube", tmp_path, instructions=str(file))
+        asked = {topic.id: topic.instructions["original"] for topic in bench.topics}
+        assert (asked["100_background"], asked["102_result"]) == ("Why?", "What?")
+        assert (asked["100_method#1"], asked["100_method#2"]) == ("How?", "By what?")
+        subset = load("csfcube", tmp_path, instructions=str(file), instruction="aspect-subset")
+        assert subset.topics[0].text == "Birds of kind 0 sing."
+        assert subset.topics[0].instructions == {"original": "Why?"}
+        with pytest.raises(UsageError, match="exclude each other"):
+            load("csfcube", tmp_path, instructions=str(file), instruction="base")
+        file.write_text('background = "Why?"\nmethod = []\n')
+        with pytest.raises(BadInput, match="no instruction for method"):
+            load("csfcube", tmp_path, instructions=str(file))
+
     def test_an_aspect_that_only_the_words_tell(self, tmp_path):
         bench = load("csfcube", csfcube(tmp_path), instruction="base", aspect="told")
         topic = bench.topics[0]

@@ -11,12 +11,14 @@ instruction: Maheshwari, Mysore, Zamani, CHIIR 2026, section 4.2. The wording he
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from aspectra.base.checking import unknown_name
-from aspectra.base.errors import BadInput
+from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import Corpus, audit, paper_of
 from aspectra.lab.benchmarks._data import read_data
 from aspectra.lab.benchmarks._files import Folder
@@ -84,6 +86,10 @@ def aspect_text(paper: Paper, facet: str) -> str:
             (*VARIANTS, "paraphrases"),
         ),
         Option(
+            "instructions",
+            "TOML file of your own wordings: for each facet a text, or a list with a topic for each",
+        ),
+        Option(
             "aspect",
             "how the query states the facet: as a field, or told by the instruction alone",
             ("field", "told"),
@@ -110,10 +116,15 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     """Load CSFCube: a topic for each pair of a query paper and a facet.
 
     With ``instruction=paraphrases`` there are three topics of each pair, in a group of their own, so that
-    means over topics are means over the paraphrases, as in the variants' paper.
+    means over topics are means over the paraphrases, as in the variants' paper; likewise with a list of texts
+    in the file that ``instructions`` names.
+
+    Raises:
+        UsageError: a wording is named beside that file.
     """
     variant, ratings = options["instruction"], options["ratings"]
     facets = (options["facet"],) if options["facet"] else FACETS
+    wordings = {facet: _wordings(facet, variant, options["instructions"]) for facet in facets}
     abstracts = folder.need("abstracts-csfcube-preds.jsonl", "abstracts-csfcube.jsonl")
     convert = paper_of if options["roles"] == "released" else _without_roles
     corpus = Corpus(lambda: folder.rows(abstracts), convert)
@@ -128,7 +139,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
             grades = _grades(folder, seed, row, ratings, facet)
             own += grades.pop(seed, None) is not None
             both = {who: _grades(folder, seed, row, who, facet) for who in _BY_PLACE if _annotators(row)}
-            for topic in _topics(seed, facet, variant, told=options["aspect"] == "told"):
+            for topic in _topics(seed, facet, wordings[facet], told=options["aspect"] == "told"):
                 gold[topic.id] = grades
                 for who, given in both.items():
                     people.setdefault(who, {})[topic.id] = given
@@ -164,19 +175,39 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     )
 
 
-def _topics(seed: str, facet: str, variant: str, *, told: bool) -> Iterator[Topic]:
-    """The topic of a pair, or one for each of the paraphrases."""
-    several = variant == "paraphrases"
-    for wording in _PARAPHRASES if several else (variant,):
-        mark = f"#{wording[-1]}" if several else ""
+def _wordings(facet: str, variant: str, path: str) -> dict[str, str]:
+    """Name of each wording of a facet -> its text; one without a name makes a topic of the pair itself."""
+    if not path:
+        if variant == "paraphrases":
+            return {name: facet_instruction(facet, name) for name in _PARAPHRASES}
+        return {"": facet_instruction(facet, variant) if variant else ""}
+    if variant not in ("", "aspect-subset"):
+        raise UsageError(
+            f"the options instruction={variant} and instructions={path} exclude each other",
+            hint="leave out one, or use instruction=aspect-subset",
+        )
+    try:
+        given: Any = tomllib.loads(Path(path).expanduser().read_text("utf-8")).get(facet)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"the instructions {path} cannot be read", why=str(error)) from error
+    texts = given if isinstance(given, list) else [given]
+    if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
+        raise BadInput(f"{path}: no instruction for {facet}", hint=f'{facet} = "..." or a list of texts')
+    return {f"wording-{n}": text for n, text in enumerate(texts, 1)} if given is texts else {"": texts[0]}
+
+
+def _topics(seed: str, facet: str, wordings: Mapping[str, str], *, told: bool) -> Iterator[Topic]:
+    """A topic of a pair for each wording."""
+    for wording, text in wordings.items():
+        mark = f"#{wording.rpartition('-')[2]}" if wording else ""
         yield Topic(
             f"{seed}_{facet}{mark}",
             "",
             seed,
             facet,
-            instructions={"original": facet_instruction(facet, wording)} if wording else {},
+            instructions={"original": text} if text else {},
             group=f"{seed}{mark}",
-            labels={"facet": facet, **({"wording": wording} if several else {})},
+            labels={"facet": facet, **({"wording": wording} if wording else {})},
             told=told,
         )
 
