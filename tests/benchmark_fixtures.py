@@ -221,11 +221,14 @@ def obliq_mteb(folder: Path, packed: str = "", task: str = "writing") -> Path:
 
 
 def obliq(folder: Path, packed: str = "") -> Path:
-    """One task in the raw layout, with pooled judgements, exclusions and one repeated text."""
+    """One task in the raw layout, with solutions, pooled judgements, exclusions and one repeated text."""
     corpus = [{"_id": f"t{n}", "text": f"A riddle about owl {min(n, 4)}"} for n in range(6)]
+    corpus = [{**row, "solution": f"Count wings of {row['_id']}."} for row in corpus]
     lines(folder / "corpus" / f"corpus.jsonl{packed}", corpus)
     at = folder / "queries+qrels"
-    lines(at / f"queries.jsonl{packed}", [{"_id": f"q{n}", "text": f"owl riddle {n}"} for n in range(2)])
+    asked = [{"_id": f"q{n}", "text": f"owl riddle {n}"} for n in range(2)]
+    asked = [{**row, "solution": f"Count wings of {row['_id']}."} for row in asked]
+    lines(at / f"queries.jsonl{packed}", asked)
     packed_too = ".gz" if packed else ""
     qrels(at / f"qrels.tsv{packed_too}", [("q0", "t1", 1), ("q1", "t2", 1)], "query_id\tcorpus_id\tscore")
     qrels(at / f"qrels_pool.tsv{packed_too}", [("q0", "t1", 1), ("q0", "t3", 1), ("q1", "t2", 1)])

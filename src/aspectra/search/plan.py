@@ -160,6 +160,7 @@ class Plan(Value, Displayed, frozen=True):
         limit, evidence, versions: as in :class:`~aspectra.search.query.Query`.
         unread: words of the query that request something of papers and are not applied, with the reason.
         text, instruction: the question as somebody wrote it, for stages that show it to a model.
+        solution: of the query, for judges that are told to read solutions.
         same, different: aspects of the query, for the same stages, whatever its searches compare; None in a
             plan without stages, and in an older one, whose stages are told the aspects of its probes.
 
@@ -179,6 +180,7 @@ class Plan(Value, Displayed, frozen=True):
     unread: tuple[Unread, ...] = ()
     text: str = ""
     instruction: str = ""
+    solution: str = ""
     same: tuple[str, ...] | None = None
     different: tuple[str, ...] | None = None
 
@@ -192,7 +194,11 @@ class Plan(Value, Displayed, frozen=True):
         check_length("probes in a plan", every, MOST_PROBES, hint="search with those that weigh most")
         for stage in self.stages:
             check_length("characters in a stage", stage, _LONGEST_STAGE, hint="as in: rerank(depth=50)")
-        for what, text in (("text", self.text), ("instruction", self.instruction)):
+        for what, text in (
+            ("text", self.text),
+            ("instruction", self.instruction),
+            ("solution", self.solution),
+        ):
             check_length(f"characters in the {what}", text, LONGEST_TEXT, hint="shorten it")
         aspects = (*(self.same or ()), *(self.different or ()))
         check_length("aspects in a plan", aspects, MOST_PROBES, hint="name those that matter most")

@@ -34,6 +34,7 @@ from aspectra.lab.experiments.study import Source, Study
 from aspectra.lab.experiments.vectors import paper_vectors
 from aspectra.lab.reports.tables import render
 from aspectra.llm.budget import Cost
+from aspectra.llm.scripted import Scripted
 from aspectra.search.instructions.understanding import understand
 from aspectra.search.recipe import Recipe
 from aspectra.search.scoring.engine import Engine
@@ -490,6 +491,34 @@ def test_a_study_keeps_token_vectors_where_a_recipe_compares_them():
     assert Study((source,), (Recipe.parse("hybrid | top(9) | late"),)).settings().late == "bits"
     chosen = Study((source,), (Recipe.parse("late"),), index={"late": "int8"})
     assert chosen.settings().late == "int8"
+
+
+@pytest.mark.parametrize(
+    ("stage", "solutions", "told"),
+    [
+        ("rerank(method=yes-no,solutions=yes)", "yes", {"q0", "q1", "t1"}),
+        ("rerank(method=yes-no,solutions=yes)", "no", {"t1"}),
+        ("rerank(method=yes-no,full=yes)", "yes", set()),
+        ("rewrite", "yes", set()),
+        ("agent(hops=1)", "yes", set()),
+    ],
+)
+def test_solutions_reach_judges_that_are_told_to_read_them_and_nobody_else(tmp_path, stage, solutions, told):
+    world = World(tmp_path, "obliq", made_up.obliq, solutions=solutions)
+    model = Scripted(lambda _: '{"relevant": true, "query": "owl", "picked": [], "notes": ""}')
+    with world.records() as records:
+        run_cells([world.cell(f"bm25 | {stage}")], world.searchers, records, model=lambda *_: model)
+    asked = "".join(message.content for request in model.asked for message in request.messages)
+    assert {name for name in ("q0", "q1", "t1") if f"Count wings of {name}" in asked} == told
+    assert "owl" in asked
+    assert not world.searcher.search("wings", "bm25").hits
+    assert not any("wings" in text for text in world.fake.encoded)
+
+
+def test_a_task_without_solutions_says_what_it_needs(tmp_path):
+    with pytest.raises(BadInput, match="have no solutions") as caught:
+        World(tmp_path, "obliq", made_up.obliq_mteb, solutions="yes")
+    assert caught.value.why.startswith("needs data: ")
 
 
 def test_a_ranking_whose_calls_failed_is_made_again_and_replaced(tmp_path):

@@ -35,6 +35,7 @@ _TASKS = {
     "congress": "tip-of-tongue/congress",
 }
 _AT = "queries+qrels/"
+_TOLD = ("text", "solution")  # of a query
 _POOLED = ("math", "twitter", "wildchat")  # tasks whose judgements in mteb's copy are the pooled ones
 # A capitalised word that does not begin a sentence.
 _CAPITALISED = re.compile(r"(?<=[^\s.!?\"'“”‘’]\s)(?!I\b)[A-Z][\w'’-]*")
@@ -49,6 +50,7 @@ _KIN = ("theorem-analogue", "style-authorship")  # collections of our own making
     source="huggingface.co/datasets/dianetc/OBLIQ-Bench. Cite: OBLIQ-Bench, arXiv 2605.06235",
     options=(
         Option("task", "the task; needed for the release, which holds several", tuple(_TASKS)),
+        Option("solutions", "yes: judges may be told those of the queries", ("no", "yes"), "no"),
         Option(
             "names",
             "masked: every capitalised word inside a sentence becomes one sign, in documents and queries",
@@ -74,8 +76,13 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
         )
         problems.add(lost, "gold judgement is", "gold judgements are", "not in the pooled set")
     masked = options["names"] == "masked"
-    asked = ((own_id(row), text_of(row.get("text"))) for row in folder.rows(*files.queries))
-    topics = [Topic(query, _masked(text) if masked else text) for query, text in asked]
+    topics = []
+    for row in folder.rows(*files.queries):
+        text, solution = (_masked(one) if masked else one for one in map(text_of, map(row.get, _TOLD)))
+        topics.append(Topic(own_id(row), text, solution=solution if options["solutions"] == "yes" else ""))
+    if options["solutions"] == "yes" and not any(topic.solution for topic in topics):
+        why = f"needs data: a field solution in the queries of {root}, which has none"
+        raise BadInput("the queries have no solutions", why=why, hint="leave out solutions=yes")
     kept, qrels, left_out = keep_judged(topics, given, main)
     names = {topic.id for topic in kept}
     corpus = Corpus(lambda: folder.rows(*files.documents), _without_names if masked else paper_of)

@@ -57,6 +57,7 @@ class Topic:
         labels: what results are broken down by: ``dimension``, ``specificity``, ``quality`` ...
         typed: whether conditions are read out of the text, as out of a user's; else it is searched as it is.
         told: whether the aspect is told by the instruction alone, and is no field of the query.
+        solution: of the query, for judges that are told to read solutions, and for nothing else.
     """
 
     id: str
@@ -68,6 +69,7 @@ class Topic:
     labels: Mapping[str, str] = field(default_factory=lambda: _NONE)
     typed: bool = False
     told: bool = False
+    solution: str = ""
 
 
 @dataclass(frozen=True)

@@ -334,7 +334,7 @@ def _rank(cell: Cell, topic: Topic, mode: str, repeat: int, searcher: Searcher, 
             return nothing
         raise
     hidden = tuple(dict.fromkeys((*plan.exclude, *sorted(dropped | benchmark.unranked))))
-    plan = replace(plan, exclude=hidden, within=pool)
+    plan = replace(plan, exclude=hidden, within=pool, solution=topic.solution)
     result = searcher.result(plan, salt=str(repeat) if repeat else "", prefixes=begun)
     for step in result.steps:
         if step.stopped is not None:

@@ -161,21 +161,26 @@ class Context:
             self._papers.update(self.engine.papers(missing, full=full))
         return [self._papers[i] for i in ids if i in self._papers]
 
-    def candidates(self, ids: Sequence[str], *, full: bool = False) -> list[Candidate]:
-        """The papers as judges see them: title and abstract; with ``full`` also the sections."""
+    def candidates(
+        self, ids: Sequence[str], *, full: bool = False, solutions: bool = False
+    ) -> list[Candidate]:
+        """The papers as judges see them: title and abstract; also the sections, and the record's solution."""
         out = []
         for paper in self.papers(ids, full=full):
             body = "\n\n".join(f"{s.heading}\n{s.text}".strip() for s in paper.sections) if full else ""
+            if solutions:
+                body = f"{body}\n\n{paper.metadata.get('solution') or ''}".strip()
             out.append(
                 Candidate(paper.id, f"{paper.title}\n\n{paper.abstract}".strip(), body, paper.title.strip())
             )
         return out
 
-    def question(self, criterion: str = "") -> Question:
+    def question(self, criterion: str = "", *, solutions: bool = False) -> Question:
         """The question that models get: that of the query, whatever the searches of the plan compare.
 
         Args:
             criterion: see :class:`Question`; "" for the one aspect that papers should share, else relevance.
+            solutions: whether the solution of the query is told.
         """
         plan = self.plan
         probes, seeds = plan.search.probes, plan.search.seeds
@@ -193,6 +198,7 @@ class Context:
             "; ".join(part for part in instructions if part),
             tuple(condition.label for condition in plan.conditions),
             criterion or usual,
+            plan.solution if solutions else "",
             aspects=(*alike, *unlike),
         )
 

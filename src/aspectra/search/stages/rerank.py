@@ -29,6 +29,7 @@ class Reranking:
         criterion: what makes a paper fit, see :class:`~aspectra.search.rerank.question.Question`; "" for the
             aspect that is asked for, else relevance.
         full: whether judges see full texts too, fitted to the budget.
+        solutions: whether judges see solutions, of the query and of the papers (``solution`` in a record).
         text_tokens, request_tokens: of one text, and of all texts in one question, at most, see
             :func:`~aspectra.search.rerank.fitting.fit_for`; 0 for whole texts, and for what the model reads.
     """
@@ -38,6 +39,7 @@ class Reranking:
     depth: int = 100
     criterion: str = ""
     full: bool = False
+    solutions: bool = False
     text_tokens: int = 600
     request_tokens: int = 16_000
 
@@ -69,10 +71,10 @@ class Reranking:
 
     def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
-        head = context.candidates(draft.ids[: self.depth], full=self.full)
+        head = context.candidates(draft.ids[: self.depth], full=self.full, solutions=self.solutions)
         result = loops.run(
             rerank(
-                context.question(self.criterion),
+                context.question(self.criterion, solutions=self.solutions),
                 head,
                 Method.parse(self.method),
                 context.model,
