@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from aspectra.base.errors import MissingExtra, ViewMismatch
+from aspectra.base.errors import MissingExtra, UsageError, ViewMismatch
 from aspectra.base.values import replace
 from aspectra.papers.paper import Paper
 from aspectra.search.query import Query
@@ -102,6 +102,15 @@ def test_the_stored_vector_serves_where_nothing_is_encoded(searchers):
     asked = view.look_up(Probe("abstract@fake", seeds=("seed",)))
     np.testing.assert_array_equal(asked.vectors, np.asarray(view.vectors_of("seed")))
     assert dataclasses.replace(index.facts("abstract@fake"), stored={}).seed_prompts is None
+
+
+def test_a_seed_has_its_stored_vector_where_the_encoder_is_not_permitted(searchers, monkeypatch):
+    searcher = searchers[ASYMMETRIC]
+    refused = UsageError("the encoder is not permitted")
+    monkeypatch.setattr(searcher.index, "refusal", lambda spec: refused if spec == "fake" else None)
+    plan, ids, given, _ = searched(searcher)
+    assert (plan.search.probes[0].view, plan.search.probes[0].seeds_as, given) == ("abstract@fake", "", [])
+    assert ids
 
 
 def test_real_weights_with_a_template_rank_a_seed_by_the_instruction(tmp_path, home):

@@ -61,14 +61,10 @@ def permission_warnings(index: Index, plan: Plan) -> list[str]:
 
 def _refused(plan: Plan, index: Index) -> dict[str, AspectraError]:
     """Specification -> why it is not loaded, of the encoders with which a plan encodes a text."""
-    found: dict[str, AspectraError] = {}
-    for search in plan.searches:
-        for probe in search.probes:
-            spec = _encoder(index, probe.view)
-            encodes = spec not in found and (probe.text.strip() or probe.focus or probe.seeds_as)
-            if encodes and (why := index.refusal(spec)) is not None:
-                found[spec] = why
-    return found
+    probes = [probe for search in plan.searches for probe in search.probes]
+    encoding = [probe.view for probe in probes if probe.text.strip() or probe.focus or probe.seeds_as]
+    specs = dict.fromkeys(_encoder(index, view) for view in encoding)
+    return {spec: why for spec in specs if (why := index.refusal(spec)) is not None}
 
 
 def _encoder(index: Index, view: str) -> str:
