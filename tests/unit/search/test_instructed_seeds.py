@@ -56,7 +56,13 @@ def searched(searcher, how="ignore", instruction="", **fields):
     [
         (PLAIN, "ignore", "", [], "for paper seed\n"),
         (PLAIN, "concat", "", [], "for paper seed\n"),
-        (PLAIN, "encoder", OWLS, [], f"not applied: “{OWLS}” (fake takes no instruction; seeds have their"),
+        (
+            PLAIN,
+            "encoder",
+            OWLS,
+            [],
+            f"not applied: “{OWLS}” (fake does not read it; stored vectors are used)",
+        ),
         (PLAIN, "concat", OWLS, [f"{TEXT} {OWLS}"], "paper seed with it, encoded as one query"),
         (INSTRUCTED, "ignore", "", [], "for paper seed\n"),
         (
@@ -67,16 +73,20 @@ def searched(searcher, how="ignore", instruction="", **fields):
             f"as a query, instruction {OWLS}",
         ),
         (ASYMMETRIC, "ignore", "", [f"query: {TEXT}"], "paper seed encoded as a query\n"),
-        (ASYMMETRIC, "encoder", OWLS, [f"query: {TEXT}"], f"not applied: “{OWLS}”"),
+        (
+            ASYMMETRIC,
+            "encoder",
+            OWLS,
+            [f"query: {TEXT}"],
+            f"not applied: “{OWLS}” (fake does not read it)",
+        ),
     ],
 )
 def test_what_the_encoder_is_given(searchers, prompts, how, instruction, encoded, said):
     plan, _, given, warnings = searched(searchers[prompts], how, instruction)
     assert given == encoded
     assert said in plan.describe() + "\n"
-    assert any("takes no instruction" in one for one in warnings) == (
-        "takes no instruction" in plan.describe()
-    )
+    assert any("does not read it" in one for one in warnings) == ("does not read it" in plan.describe())
 
 
 @pytest.mark.parametrize(("prompts", "how"), [(INSTRUCTED, "encoder"), (PLAIN, "concat")])

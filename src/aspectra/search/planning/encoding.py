@@ -26,7 +26,7 @@ def for_encoders(
         instruction: for encoders; "" for none.
         joined: whether a probe's text is put behind that of each of its seeds, before both are encoded.
     """
-    probes, used, encoders = [], False, dict[str, None]()
+    probes, used, stored, encoders = [], False, False, dict[str, None]()
     for probe in search.probes:
         name = probe.asking or probe.view
         facts = ViewFacts.of(name)
@@ -35,13 +35,14 @@ def for_encoders(
             continue
         encoders[facts.scorer] = None
         as_query = _seeds_as(probe, views.prompts.get(name), instruction, joined)
-        told = instruction if probe.text.strip() or as_query else ""
         prompts = views.prompts[facts.beside("abstract")]
-        used |= prompts.of("query", told) != prompts.of("query", "")
+        takes = prompts.of("query", instruction) != prompts.of("query", "")
+        told = instruction if (probe.text.strip() or as_query) and (takes or not any(prompts.key)) else ""
+        used, stored = used or (takes and bool(told)), stored or (bool(probe.seeds) and not as_query)
         probes.append(replace(probe, seeds_as=as_query, instruction=told))
     if not instruction or used:
         return replace(search, probes=tuple(probes)), ()
-    why = f"{' and '.join(encoders)} takes no instruction; seeds have their stored vectors"
+    why = f"{' and '.join(encoders)} does not read it{'; stored vectors are used' if stored else ''}"
     unread = Unread(instruction, why if encoders else "no encoder reads the query")
     return replace(search, probes=tuple(probes)), (unread,)
 

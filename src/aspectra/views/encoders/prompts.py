@@ -95,10 +95,7 @@ class Prompts:
 
 @runtime_checkable
 class PromptedEncoder(Encoder, Protocol):
-    """An encoder that puts prompts before texts, or takes instructions.
-
-    Query papers are encoded with the prompt of a query; those of another encoder have their stored vectors.
-    """
+    """An encoder with prompts or instructions; it encodes query papers, others take their stored vectors."""
 
     prompts: Prompts
 
