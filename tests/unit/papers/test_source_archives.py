@@ -94,6 +94,15 @@ def test_far_cells_cost_nothing(tmp_path: Path) -> None:
     assert [p.title for p in papers] == ["Owls"]
 
 
+def test_sheets_that_name_one_part_are_read_once(tmp_path: Path) -> None:
+    path = workbook(tmp_path, row(1, "Title") + row(2, "Owls at night"), row(1, "Title") + row(2, "Mice"))
+    with zipfile.ZipFile(path) as made:
+        parts = {name: made.read(name).decode() for name in made.namelist()}
+    links = "xl/_rels/workbook.xml.rels"
+    archive(path, {**parts, links: parts[links].replace("sheet2.xml", "sheet1.xml")})
+    assert [paper.title for paper in read(path, "xlsx")[0]] == ["Owls at night"]
+
+
 def test_the_old_format_is_refused_with_a_way_out(tmp_path: Path) -> None:
     path = tmp_path / "savedrecs.xls"
     path.write_bytes(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600))

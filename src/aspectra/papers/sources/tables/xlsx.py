@@ -103,8 +103,9 @@ class Xlsx:
 
 
 def _sheets(members: ZipMembers) -> Iterator[tuple[str, str]]:
-    """(name, part) of every sheet, in order."""
+    """(name, part) of every sheet, in order; a part that several name is read once."""
     targets: dict[str, str] = {}
+    seen: set[str] = set()
     if "xl/_rels/workbook.xml.rels" in members:
         for link in records(members.open("xl/_rels/workbook.xml.rels"), "Relationship"):
             targets[attribute(link, "Id")] = attribute(link, "Target")
@@ -112,7 +113,8 @@ def _sheets(members: ZipMembers) -> Iterator[tuple[str, str]]:
         keys = (str(value) for key, value in sheet.attrib.items() if str(key).endswith("}id"))
         target = next((targets[key] for key in keys if key in targets), "")
         part = target.removeprefix("/") if target.startswith("/") else posixpath.normpath(f"xl/{target}")
-        if part in members and "chartsheet" not in part:
+        if part in members and "chartsheet" not in part and part not in seen:
+            seen.add(part)
             yield storable(attribute(sheet, "name")), part
 
 
