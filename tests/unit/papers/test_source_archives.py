@@ -103,6 +103,19 @@ def test_sheets_that_name_one_part_are_read_once(tmp_path: Path) -> None:
     assert [paper.title for paper in read(path, "xlsx")[0]] == ["Owls at night"]
 
 
+@pytest.mark.parametrize(
+    "cell", ['<c r="XFD{0}" t="inlineStr"><is><t>x</t></is></c>', '<c r="A{0}" t="s"><v>0</v></c>']
+)
+def test_rows_that_expand_to_far_more_than_the_file_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell: str
+) -> None:
+    monkeypatch.setattr("aspectra.papers.sources.tables.xlsx._MOST_ADDED", 200_000)
+    rows = "".join(f'<row r="{n}">{cell.format(n)}</row>' for n in range(2, 30))
+    more = {"xl/sharedStrings.xml": f"<sst><si><t>{'owls ' * 4_000}</t></si></sst>"}
+    with pytest.raises(BadInput, match="expands to far more than it holds"):
+        read(workbook(tmp_path, row(1, "Title") + rows, more=more), "xlsx")
+
+
 def test_the_old_format_is_refused_with_a_way_out(tmp_path: Path) -> None:
     path = tmp_path / "savedrecs.xls"
     path.write_bytes(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600))

@@ -286,7 +286,8 @@ class _Cells:
         """Every cell that holds something, as it is, but for these texts."""
         found = {name: self.values[n] for n, name in enumerate(self._header.names) if n < len(self.values)}
         start = len(self._header.names) + 1
-        found |= {f"column {number}": cell for number, cell in enumerate(self.values[start - 1 :], start)}
+        further = enumerate(self.values[start - 1 :], start)
+        found |= {f"column {number}": cell for number, cell in further if cell}
         return {name: cell for name, cell in found.items() if cell.strip() and cell.strip() not in but}
 
 

@@ -10,7 +10,7 @@ import datetime
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -30,6 +30,10 @@ __all__ = ["Xlsx"]
 Element = etree._Element
 
 _WORKBOOK = "xl/workbook.xml"
+_WIDE, _LONG = 1024, 1000  # columns of a row, and characters of a shared text, that are counted
+_MOST_ADDED = (
+    8 << 20
+)  # cells of wide rows, and characters of long shared texts, beyond those texts themselves
 _OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _MOST_COLUMNS = 16_384  # as Excel has
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
@@ -72,10 +76,11 @@ class Xlsx:
         sheets = list(_sheets(members))
         texts = _shared_texts(members)
         dates = _date_styles(members)
+        room = _Room(f"{file.path}", _MOST_ADDED + sum(map(len, texts)))
         read = 0
         refusal: BadInput | None = None
         for name, part in sheets:
-            rows = _rows(members, part, texts, dates)
+            rows = _rows(members, part, texts, dates, room)
             head = list(islice(rows, MOST_BEFORE + 1))
             _, header = find_header(cells for _, cells in head)
             if not any(any(cells) for _, cells in head):
@@ -90,6 +95,8 @@ class Xlsx:
                     else:
                         yield item
                 read += 1
+            except _TooMuch:
+                raise
             except BadInput as error:
                 refusal = error
                 if len(sheets) > 1:
@@ -100,6 +107,27 @@ class Xlsx:
                     )
         if not read:
             raise refusal or BadInput(f"{file.path} holds no table", hint="check that the export finished")
+
+
+class _TooMuch(BadInput):
+    """The rows of a workbook would be far larger than what it holds."""
+
+
+@dataclass
+class _Room:
+    """What wide rows and shared texts may still add to a workbook, in cells and characters."""
+
+    name: str
+    left: int
+
+    def take(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise _TooMuch(
+                f"{self.name} expands to far more than it holds",
+                why="its rows repeat long texts, or are thousands of empty columns wide",
+                hint="check where the file comes from, or save the table as CSV",
+            )
 
 
 def _sheets(members: ZipMembers) -> Iterator[tuple[str, str]]:
@@ -155,7 +183,9 @@ def _date_styles(members: ZipMembers) -> frozenset[int]:
     return frozenset(n for n, kind in enumerate(kinds) if kind.isdecimal() and int(kind) in _DATES | own)
 
 
-def _rows(members: ZipMembers, part: str, texts: list[str], dates: frozenset[int]) -> Iterator[Row]:
+def _rows(
+    members: ZipMembers, part: str, texts: list[str], dates: frozenset[int], room: _Room
+) -> Iterator[Row]:
     """(place, cells) of the rows that hold anything."""
     number = 0
     try:
@@ -168,8 +198,15 @@ def _rows(members: ZipMembers, part: str, texts: list[str], dates: frozenset[int
                 at = _column(reference[1]) if reference else len(cells)
                 if at < len(cells) or at >= _MOST_COLUMNS:
                     continue
+                value = storable(_value(cell, texts, dates))
+                if reference and not value:
+                    continue  # a format alone makes a row no wider
+                if len(value) > _LONG and attribute(cell, "t") == "s":
+                    room.take(len(value))
                 cells += [""] * (at - len(cells))
-                cells.append(storable(_value(cell, texts, dates)))
+                cells.append(value)
+            if len(cells) > _WIDE:
+                room.take(len(cells))
             if any(cells):
                 yield f"row {number}", cells
     except BadInput as error:
