@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 from aspectra.base.decompression import Bounds, Expansion
 from aspectra.base.errors import BadInput
@@ -26,6 +27,7 @@ _SIGNS = (
 )
 _SIZE = 256 << 20  # bytes that one member may expand to: a book has 10 MB
 _MOST_NAMES = 100_000
+_LARGEST_DIRECTORY = 16 << 20  # bytes of the list of members, which is read as a whole
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _BROKEN = (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError)
 
@@ -104,7 +106,7 @@ class ZipMembers:
         self.path = file.path
         self._bounds = replace(bounds, size=min(bounds.size, _SIZE))
         with self._damage():
-            self._archive = zipfile.ZipFile(file.stream())
+            self._archive = _opened(file.stream(), self.path)
             self._members = {member.filename: member for member in self._archive.infolist()[:_MOST_NAMES]}
 
     @contextmanager
@@ -137,14 +139,26 @@ class ZipMembers:
         return InnerFile(self.path / name, io.BufferedReader(inner))
 
 
+def _opened(stream: IO[bytes], path: Path) -> zipfile.ZipFile:
+    """The archive in a stream.
+
+    Raises:
+        BadInput: its list of members is too large to be read.
+    """
+    ending = zipfile._EndRecData(stream)  # type: ignore[attr-defined]
+    if ending and ending[5] > _LARGEST_DIRECTORY:  # the size of the list
+        raise BadInput(f"{path} lists too many files", why=f"{ending[4]:,} entries", hint="unpack it first")
+    return zipfile.ZipFile(stream)
+
+
 def zip_names(path: Path, head: bytes) -> tuple[str, ...]:
     """Names of the members of the ZIP archive at ``path``; () where ``head`` does not begin like one."""
     if not head.startswith(_ZIP):
         return ()
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, _opened(file, path) as archive:
             return tuple(archive.namelist()[:_MOST_NAMES])
-    except (*_BROKEN, OSError, EOFError):
+    except (*_BROKEN, OSError, EOFError, BadInput):
         return ()
 
 
