@@ -134,6 +134,15 @@ def test_problems_come_from_the_catalogue(answering):
 
 
 @pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [("PUT", "/v1/search", "POST"), ("DELETE", "/v1/papers/x", "GET"), ("HEAD", "/v1/status", "GET")],
+)
+def test_a_wrong_method_names_the_right_ones(answering, method, path, allowed):
+    answer = answering.ask(method, path)
+    assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+
+
+@pytest.mark.parametrize(
     "body",
     [
         {"text": "a" * 4001},

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -70,9 +70,10 @@ def api(service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: Mounted |
         await jobs.close()
 
     app = FastAPI(title="Aspectra", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
-    app.include_router(routes(service, gate, jobs))
-    for part in (asking, triage, trail_pages, library_pages):
-        app.include_router(part(pages), include_in_schema=False)
+    v1 = routes(service, gate, jobs)
+    routers = [v1, *(part(pages) for part in (asking, triage, trail_pages, library_pages))]
+    for router in routers:
+        app.include_router(router, include_in_schema=router is v1)
     if mcp is not None:
         app.router.routes.append(Route("/mcp", mcp))
     app.mount("/static", StaticFiles(directory=FOLDER / "static"), name="static")
@@ -83,7 +84,7 @@ def api(service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: Mounted |
         known = _known(error)
         if request.url.path.startswith(("/v1/", "/healthz", "/readyz", "/openapi")):
             return problem_response(
-                known, request, _allowed(app, request) if known.http_status == 405 else None
+                known, request, _allowed(routers, request) if known.http_status == 405 else None
             )
         if "text/html" in request.headers.get("accept", "") or request.headers.get("hx-request"):
             return pages.error(request, known)
@@ -101,11 +102,12 @@ def application(
     return Guards(api(service, gate, jobs, access, mcp), access)
 
 
-def _allowed(app: FastAPI, request: Request) -> dict[str, str]:
+def _allowed(routers: Iterable[APIRouter], request: Request) -> dict[str, str]:
     """The header with the methods that an address takes."""
     methods = {
         method
-        for route in app.routes
+        for router in routers
+        for route in router.routes
         if route.matches(request.scope)[0] is not Match.NONE
         for method in getattr(route, "methods", None) or ()
     }
