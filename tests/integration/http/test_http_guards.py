@@ -143,8 +143,10 @@ def test_another_address_needs_a_token(host):
 
 def test_loopback_needs_none():
     assert Access.to("127.0.0.1", 80).knows("localhost")
-    for host in ("127.0.0.1", "localhost", "::1", "127.0.0.53"):
-        assert Access.to(host, 1).token == ""
+    for host, shown in (("127.0.0.1",) * 2, ("localhost",) * 2, ("::1", "[::1]"), ("127.0.0.53",) * 2):
+        access = Access.to(host, 1)
+        assert (access.token, access.hosts[0], access.knows("localhost:1")) == ("", f"{shown}:1", True)
+    assert Access.to("2001:db8::1", 1, "x" * 16).hosts == ("[2001:db8::1]:1",)
 
 
 def test_what_is_too_large_is_refused(answering):

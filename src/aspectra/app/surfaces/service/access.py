@@ -22,6 +22,7 @@ class NoToken(NotAllowed):
 
 
 _ANY = ("0.0.0.0", "::", "[::]")  # noqa: S104 - refused without a name and a token
+_LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _RANDOM = 'export ASPECTRA_TOKEN=$(python -c "import secrets; print(secrets.token_hex(16))")'
 
 
@@ -40,7 +41,8 @@ class Access:
     """Who may ask.
 
     Attributes:
-        hosts: names and addresses by which the service is reached, as a Host header has them.
+        hosts: names and addresses by which the service is reached, as a Host header has them; first the one
+            where it listens.
         port: on which it listens.
         token: that each request must bring, or "" where only this computer reaches the service.
         body: most bytes of a request.
@@ -76,7 +78,8 @@ class Access:
             )
         if token and len(token) < 16:
             raise UsageError("the token has fewer than 16 characters", hint=_RANDOM)
-        known = ("127.0.0.1", "localhost", "[::1]") if local else () if host in _ANY else (host,)
+        named = () if host in _ANY else (f"[{host}]" if ":" in host and host[0] != "[" else host,)
+        known = tuple(dict.fromkeys((*named, *(_LOCAL if local else ()))))
         if not known and not names:
             raise UsageError(
                 f"{host} stands for every address, and the service has no name",
