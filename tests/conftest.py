@@ -29,6 +29,8 @@ hypothesis.settings.register_profile("untimed", deadline=None)
 # CI tries the same examples every time; whoever develops tries new ones.
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "untimed")
+# Real language models are tried by make test-llm alone.
+collect_ignore = [] if os.environ.get("ASPECTRA_TEST_LLM") else ["llm"]
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 PAPERS = [
