@@ -192,7 +192,7 @@ def test_a_model_is_made_by_the_name_that_the_part_gives(tiny):
 def test_a_row_says_what_its_model_was_shown_only_in_part(monkeypatch):
     monkeypatch.setattr(paper_tables, "paper_rows", lambda *_: [])
     outcome = SimpleNamespace(
-        cell=SimpleNamespace(benchmark=SimpleNamespace(name="owls")), tally=Tally(cut=7)
+        cell=SimpleNamespace(benchmark=SimpleNamespace(name="owls")), tally=Tally(cut=7), failed=0
     )
     notes = _Notes()
     row = SimpleNamespace(paper="000", table="1")
@@ -322,5 +322,7 @@ def test_a_doubtful_number_hides_no_other_reason(monkeypatch, why_not, said):
     monkeypatch.setattr(paper_tables, "paper_rows", lambda *_: [row])
     monkeypatch.setattr(paper_tables, "_column", lambda _: ())
     notes = _Notes()
-    outcome = SimpleNamespace(cell=SimpleNamespace(benchmark=SimpleNamespace(name="owls")), tally=Tally())
+    outcome = SimpleNamespace(
+        cell=SimpleNamespace(benchmark=SimpleNamespace(name="owls")), tally=Tally(), failed=0
+    )
     assert _ran([outcome], {(): row}, notes) == said
