@@ -206,14 +206,13 @@ class Study(Value, frozen=True):
             for protocol in protocols_of(self.protocol, benchmark)
             for recipe in self.recipes
         ]
-        first = self.recipes[0].name  # what it ranked, people put in order
+        made = {name: (of, "") for name, of in self.ceilings.items()}
+        # What the first recipe ranked, people put in order.
+        made |= {name: (self.recipes[0].name, person) for name, person in self.people.items()}
         return cells + [
             replace(cell, recipe=changed(cell.recipe, name=name), ceiling_of=cell.key, person=person)
             for cell in cells
-            for name, (of, person) in {
-                **{name: (of, "") for name, of in self.ceilings.items()},
-                **{name: (first, person) for name, person in self.people.items()},
-            }.items()
+            for name, (of, person) in made.items()
             if cell.recipe.name == of
         ]
 

@@ -135,11 +135,11 @@ def encode_abstracts(
         take = TokenTaker(encoder, texts, settings.late) if settings.late else None
         coded, found = encode_with_terms(encoder, texts, spans if late else None, take)
         for place in np.flatnonzero(~coded.vectors.any(axis=1)):
-            pos = next(one.pos for one in missing if one.key == keys[place])
-            name = library.papers_at([pos])[pos].id if texts[place].strip() else ""
-            if name:
+            if texts[place].strip():
+                pos = next(one.pos for one in missing if one.key == keys[place])
+                paper = library.papers_at([pos])[pos].id
                 _LOG.warning(
-                    "%s gave no vector for the paper %s; vectors will not find it.", encoder.name, name
+                    "%s gave no vector for the paper %s; vectors will not find it.", encoder.name, paper
                 )
         cut = [np.array(count, "u4") for count in coded.truncated]
         values: list[tuple[Producer, Any]] = [

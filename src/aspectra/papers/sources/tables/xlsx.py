@@ -31,9 +31,7 @@ Element = etree._Element
 
 _WORKBOOK = "xl/workbook.xml"
 _WIDE, _LONG = 1024, 1000  # columns of a row, and characters of a shared text, that are counted
-_MOST_ADDED = (
-    8 << 20
-)  # cells of wide rows, and characters of long shared texts, beyond those texts themselves
+_MOST_ADDED = 8 << 20  # cells of wide rows and characters of long shared texts, repeats counted
 _OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _MOST_COLUMNS = 16_384  # as Excel has
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
@@ -76,7 +74,7 @@ class Xlsx:
         sheets = list(_sheets(members))
         texts = _shared_texts(members)
         dates = _date_styles(members)
-        room = _Room(f"{file.path}", _MOST_ADDED + sum(map(len, texts)))
+        room = _Room(str(file.path), _MOST_ADDED + sum(map(len, texts)))
         read = 0
         refusal: BadInput | None = None
         for name, part in sheets:
