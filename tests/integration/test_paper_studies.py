@@ -272,6 +272,15 @@ def test_prompt_files_go_to_their_rows(tmp_path, name, files, row, given):
         read_study_file(path, tmp_path, prompts=tmp_path / "prompts")
 
 
+def test_rows_of_encoders_that_take_an_instruction_have_one(tmp_path):
+    path = Path(__file__).parents[2] / "studies" / "papers" / "exploration.toml"
+    told = [
+        s for s in read_study_file(path, tmp_path).parts.values() if s.recipes[0].instruction == "encoder"
+    ]
+    wordings = [study.sources[0].options.get("instruction") for study in told]
+    assert wordings == ["base", "generic", "definition", "paraphrases", "aspect-subset"]
+
+
 def test_a_prompt_file_of_an_encoder_goes_to_its_row(tmp_path):
     path = Path(__file__).parents[2] / "studies" / "papers" / "litsearch.toml"
     mine = tmp_path / "prompts" / "GritLM-7B" / "encoder.toml"
