@@ -263,7 +263,11 @@ def test_a_project_s_file_cannot_redirect_a_key(world, canary):
     assert "outside.db" in err
     toml = world / "work" / "aspectra.toml"
     toml.write_text(toml.read_text("utf-8").replace('journal = "../outside.db"\n', ""), "utf-8")
-    [(code, out, err, seen)] = run(world, rerank)
+    spends, trust, (code, out, err, seen) = run(
+        world, rerank, ["config", "trust", f"settings:{world / 'work'}"], rerank
+    )
+    assert (spends[0], spends[3], trust[0]) == (2, [], 0)
+    assert f"aspectra config trust settings:{world / 'work'}" in spends[2]
     assert (code, seen, calls) == (2, [], [])
     assert KEY not in out + err
     assert f"texts and the key in OPENAI_API_KEY would be sent to http://127.0.0.1:{port}" in err

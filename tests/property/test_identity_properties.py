@@ -52,6 +52,11 @@ CHANGES = {
     "depth": lambda text: {"depth": 101 + len(text)},
     "state": lambda text: {"state": "s1" + text + "x"},
     "ceiling": lambda text: {"ceiling_of": "c" + text},
+    "person": lambda text: {"person": "p" + text},
+    "ratings of a person": lambda text: {
+        **of_benchmark(people={"p": {"t1": {"a" + text: 1.0}}}),
+        "person": "p",
+    },
     "model": lambda text: {"model": "m1" + text + "x"},
     "name": lambda text: of_benchmark(name="owls" + text + "x"),
     "revision": lambda text: of_benchmark(revision="1" + text + "x"),
@@ -67,6 +72,7 @@ CHANGES = {
     "topic's seed": lambda text: topics(seed="seed" + text + "x"),
     "topic's aspect": lambda text: topics(aspect="result"),
     "instructions that tell the aspect": lambda text: topics(told=True),
+    "topic's solution": lambda text: topics(solution="told" + text),
     "papers that no topic ranks": lambda text: of_benchmark(unranked=frozenset({"d" + text})),
     "topic's instructions": lambda text: topics(instructions={"original": "find" + text + "x"}),
     "instructions swapped": lambda text: topics(instructions={"original": "avoid", "reversed": "find"}),
@@ -103,16 +109,16 @@ def test_two_changes_are_not_one_another(names, text):
 def test_every_field_is_accounted_for():
     """A new field must be put into the key, or be named here as one that changes no ranking."""
     assert {f.name for f in fields(Cell)} == {
-        *("recipe", "benchmark", "protocol", "depth", "state", "model", "ceiling_of"),
+        *("recipe", "benchmark", "protocol", "depth", "state", "model", "ceiling_of", "person"),
         *("repeats", "deterministic", "recorded"),
     }
     assert {f.name for f in fields(Topic)} == {
         *("id", "text", "seed", "aspect", "instructions"),
-        *("group", "labels", "typed", "told"),
+        *("group", "labels", "typed", "told", "solution"),
     }
     assert {f.name for f in fields(Benchmark)} == {
         *("name", "topics", "qrels", "revision", "pools", "excluded", "unranked"),
-        *("papers", "modes", "seeds"),  # papers are in the state, the mode is in each record
+        *("papers", "modes", "seeds", "people"),  # papers are in the state, the mode is in each record
         *("licence", "source", "measures", "folds", "audit"),
     }
 

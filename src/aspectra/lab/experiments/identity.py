@@ -33,7 +33,7 @@ def topics_hash(benchmark: Benchmark, *, pools: bool) -> str:
         row += [sorted(topic.instructions.items()), sorted(benchmark.excluded.get(topic.id, ()))]
         row += [True] if topic.typed else []  # so that rankings of the others keep their keys
         row += ["told"] if topic.told else []
-        row += [topic.solution] if topic.solution else []
+        row += ["solution", topic.solution] if topic.solution else []
         if pools and benchmark.pools is not None:
             row.append(list(benchmark.pools.get(topic.id, ())))
         rows.append(row)

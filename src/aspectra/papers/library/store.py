@@ -19,7 +19,7 @@ from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.library import schema
 from aspectra.papers.library.folder.inside import refuse_links
 from aspectra.papers.library.folder.interrupts import noting
-from aspectra.papers.library.folder.lock import WriterLock
+from aspectra.papers.library.folder.lock import WriterLock, taking_turns
 from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.row_sums import SUMMED, RowSums, track
@@ -97,13 +97,13 @@ class Store:
             purpose: shown in the error that a second writer gets.
 
         Raises:
-            LibraryBusy: another process is writing; threads that write with this object wait for each other.
+            LibraryBusy: another process is writing, or another thread is for more than ten seconds.
         """
         if schema.at_rest(self._reader.connection):  # the disk was full, perhaps it is no longer
             self.close()
             self._reader = schema.Reader(self.database)
             schema.writable(self._reader.connection, self.database)
-        with self._turn, WriterLock(self.folder, purpose), noting():
+        with taking_turns(self._turn), WriterLock(self.folder, purpose), noting():
             connection = schema.connect(self.database, write=True)
             try:
                 if older := self.format < schema.FORMAT:

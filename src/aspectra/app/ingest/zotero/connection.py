@@ -133,7 +133,8 @@ class Connection:
         while address := replies[-1].next:
             there, here = urlsplit(address), urlsplit(self.base)
             # The program on this computer may give itself another name; the same server is asked.
-            same = there.netloc in ("", here.netloc) or (self.local and _loopback(there.hostname or ""))
+            local = _loopback(here.hostname or "") and _loopback(there.hostname or "")
+            same = local or there.netloc in ("", here.netloc)
             if not (same and there.path.startswith(f"{here.path}/")):  # else the path could become a host
                 raise ZoteroError("Zotero's answer cannot be read", why="its next page is elsewhere")
             step = f"{there.path.removeprefix(here.path)}?{there.query}"

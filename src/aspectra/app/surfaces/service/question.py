@@ -24,7 +24,7 @@ Short = Annotated[str, Meta(max_length=200)]
 Few = Annotated[tuple[Short, ...], Meta(max_length=20)]
 Year = Annotated[int, Meta(ge=0, le=9999)] | Annotated[str, Meta(max_length=20)] | None
 Aspects = Annotated[tuple[Annotated[str, Meta(max_length=500)], ...], Meta(max_length=8)]
-_FILE = re.compile(r"\.toml\s*$|prompt\w*\s*=")  # a recipe in a file, or an option such as prompt_file
+_OPTION = re.compile(r"(?<!\w)(\w++)\s*+=")
 
 
 def refuse_files(recipes: Iterable[str]) -> None:
@@ -33,7 +33,10 @@ def refuse_files(recipes: Iterable[str]) -> None:
     Raises:
         UsageError: one does.
     """
-    if any(_FILE.search(one) for one in recipes):
+    if any(
+        one.strip().endswith(".toml") or any("prompt" in name for name in _OPTION.findall(one))
+        for one in recipes
+    ):
         raise UsageError(
             "a recipe that names a file is for the command line",
             why="a service reads no files that a request names",

@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +15,9 @@ from types import TracebackType
 
 from aspectra.base.errors import AspectraError, LibraryBusy
 
-__all__ = ["WriterLock", "hold", "locked", "try_lock"]
+__all__ = ["WriterLock", "hold", "locked", "taking_turns", "try_lock"]
+
+_PATIENCE = 10.0  # seconds
 
 
 def _take(descriptor: int) -> bool:
@@ -96,6 +99,17 @@ def hold(folder: Path) -> int | None:
     except OSError:  # a file system without locks
         return descriptor
     return descriptor
+
+
+@contextlib.contextmanager
+def taking_turns(turn: threading.RLock) -> Iterator[None]:
+    """One thread at a time; one that has waited for long goes on, and :class:`WriterLock` refuses it."""
+    taken = turn.acquire(timeout=_PATIENCE)
+    try:
+        yield
+    finally:
+        if taken:
+            turn.release()
 
 
 class WriterLock:
