@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from aspectra.app.library import Library, open_library
+from made_once import once
 from page_server import make_demo
 
 if TYPE_CHECKING:
@@ -53,9 +54,7 @@ class Answering:
 @pytest.fixture(scope="session")
 def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo library, indexed; copy it, do not write to it."""
-    folder = tmp_path_factory.mktemp("demo") / "demo.lib"
-    make_demo(folder)
-    return folder
+    return once(tmp_path_factory, "demo.lib", make_demo)
 
 
 @pytest.fixture

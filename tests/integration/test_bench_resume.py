@@ -12,6 +12,7 @@ import time
 import pytest
 
 from benchmark_fixtures import lines, qrels
+from warm_python import warm_python
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 
@@ -36,7 +37,7 @@ def command(tmp_path, benchmark, out):
     recipes = ["-r", "bm25", "-r", "bm25 | top(20) | bm25"]
     arguments = ["bench", "run", f"beir={benchmark}", *recipes, "--no-encoder"]
     arguments += ["--output", str(out), "--libraries", str(tmp_path / "libraries"), "--no-progress"]
-    return [sys.executable, "-m", "aspectra", *arguments]
+    return ["-m", "aspectra", *arguments]
 
 
 def call(arguments, tmp_path):
@@ -53,7 +54,7 @@ def call(arguments, tmp_path):
 
 def test_a_killed_run_ends_in_equal_bytes(tmp_path, benchmark):
     left_alone, killed = tmp_path / "left-alone", tmp_path / "killed"
-    child = call(command(tmp_path, benchmark, left_alone), tmp_path)
+    child = call([warm_python(), *command(tmp_path, benchmark, left_alone)], tmp_path)
     out, err = child.communicate(timeout=120)
     assert child.returncode == 0, err
     assert f"Made {2 * TOPICS} rankings" in err
@@ -61,7 +62,7 @@ def test_a_killed_run_ends_in_equal_bytes(tmp_path, benchmark):
     kills = 0
     for part in (0.2, 0.6):
         wanted = (left_alone / "records.jsonl").stat().st_size * part
-        child = call(command(tmp_path, benchmark, killed), tmp_path)
+        child = call([sys.executable, *command(tmp_path, benchmark, killed)], tmp_path)
         records = killed / "records.jsonl"
         while child.poll() is None:
             if records.exists() and records.stat().st_size > wanted:
@@ -77,7 +78,7 @@ def test_a_killed_run_ends_in_equal_bytes(tmp_path, benchmark):
     made = (killed / "records.jsonl").read_bytes().count(b"\n")
     assert 0 < made < 2 * TOPICS
 
-    again = [sys.executable, "-m", "aspectra", "bench", "run", "--output", str(killed)]
+    again = [warm_python(), "-m", "aspectra", "bench", "run", "--output", str(killed)]
     again += ["--libraries", str(tmp_path / "libraries")]
     child = call(again, tmp_path)
     resumed, err = child.communicate(timeout=120)

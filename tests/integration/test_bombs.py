@@ -13,7 +13,6 @@ import lzma
 import os
 import socket
 import subprocess
-import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +22,7 @@ import pytest
 from aspectra.base.decompression import zstd
 from aspectra.papers.library.store import Store
 from pdf_maker import flate_bomb
+from warm_python import warm_python
 
 MEMORY = 1_000_000_000  # bytes
 PROCESSOR = 30  # seconds of processor time for one file, the kernel's limit and not a measurement
@@ -104,32 +104,34 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     "blocks.pdf": (lambda: b"%PDF-1.7\n" + b"1 0 obj\n<<" * MIB, "cannot be read as a PDF"),
 }
 CHILD = """
-    import resource, subprocess, sys
-    done = subprocess.run(sys.argv[1:], capture_output=True, text=True)
-    print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
-    sys.stderr.write(done.stdout + done.stderr)
-    sys.exit(done.returncode)
+    import resource, sys
+    from aspectra.app.main import main
+    seconds = int(sys.argv[1])
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+    code = main(sys.argv[2:])
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    print(f"peak {max(one.ru_maxrss for one in used) * 1024}", file=sys.stderr)
+    sys.exit(code)
 """
 
 
 def _add(place: Path, *paths: Path, seconds: int) -> tuple[int, str]:
     """(peak of memory in bytes, of the largest process; what is printed) of ``aspectra add``."""
-    import resource
-
     homes = {f"XDG_{name}_HOME": str(place / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")}
     kept = {k: v for k, v in os.environ.items() if not k.startswith("ASPECTRA_")}
-    command = [sys.executable, "-m", "aspectra", "--verbose", "--library", place / "lib", "add", *paths]
+    command = [str(seconds), "--verbose", "--library", place / "lib", "add", *paths]
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(CHILD), *map(str, command)],
+        [warm_python(), "-c", textwrap.dedent(CHILD), *map(str, command)],
         capture_output=True,
         text=True,
         env={**kept, **homes},
         check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5)),
     )
-    assert "Traceback" not in done.stderr
-    assert "internal error" not in done.stderr
-    return int(done.stdout), done.stderr
+    printed, found, peak = done.stderr.rpartition("peak ")
+    assert found, done.stderr
+    assert "Traceback" not in printed
+    assert "internal error" not in printed
+    return int(peak), done.stdout + printed
 
 
 def _library(place: Path) -> None:

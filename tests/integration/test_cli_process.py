@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from aspectra.papers.library.generations.checksums import checksum
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import field_text
+from warm_python import warm_python
 
 BIB = """@article{dense, title={Dense retrieval of papers}, year=2020, author={Lovelace, Ada},
   abstract={Search engines match words. We train encoders for dense retrieval.}}
@@ -36,7 +38,7 @@ def environ(place):
 @pytest.fixture(scope="module")
 def aspectra(place, environ):
     def call(*arguments, **options):
-        command = [sys.executable, "-m", "aspectra", *map(str, arguments)]
+        command = [warm_python(), "-m", "aspectra", *map(str, arguments)]
         options = {"capture_output": True, "text": True, "encoding": "utf-8", "timeout": 120} | options
         done = subprocess.run(command, cwd=place, env=environ, check=False, **options)
         assert "Traceback" not in (done.stderr or "")
@@ -55,10 +57,8 @@ def library(place, aspectra):
 
 
 @pytest.fixture(scope="module")
-def demo(place, aspectra):
-    done = aspectra("init", "--demo", "--library", "demo")
-    assert done.returncode == 0, done.stderr
-    return place / "demo"
+def demo(place, demo_folder):
+    return shutil.copytree(demo_folder, place / "demo")
 
 
 @pytest.mark.parametrize(
@@ -244,8 +244,6 @@ def test_the_demo_answers_with_proof(demo, aspectra):
 
 
 def test_another_encoder_is_refused(demo, aspectra, tmp_path):
-    import shutil
-
     copy = tmp_path / "copy"
     shutil.copytree(demo, copy)
     manifest = next(copy.glob("generations/*/manifest.json"))

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from console_pages import follow, steps_of
 from loopback_server import serving_process
+from warm_python import warm_python
 
 PAGE = Path(__file__).parents[2] / "docs" / "http.md"
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl: apt install curl")
-def test_the_page_holds(tmp_path):
+def test_the_page_holds(tmp_path, demo_folder):
     demo = tmp_path / "demo"
-    python = Path(sys.executable)
-    subprocess.run(
-        [python, "-m", "aspectra", "init", "--demo", "--library", demo], check=True, capture_output=True
-    )
+    shutil.copytree(demo_folder, demo)
+    python = Path(warm_python())
     environment = {**os.environ, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
     steps = steps_of(PAGE)
     assert len(steps) >= 6

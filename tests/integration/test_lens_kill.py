@@ -16,6 +16,7 @@ from aspectra.papers.paper import Paper
 from aspectra.views.prompted.definition import definition
 from aspectra.views.prompted.store import tally
 from llm_server import Server
+from warm_python import warm_python
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 PAPERS, LANES = 160, 6
@@ -28,25 +29,25 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch, faults):
     monkeypatch.delenv("ASPECTRA_OFFLINE", raising=False)
     with Store.create(tmp_path / "library") as library, library.writing("add") as writer:
         writer.add(Paper(f"p{n:03}", f"Paper {n}", f"Number {n} is about {n} things.") for n in range(PAPERS))
-    command = [sys.executable, "-m", "aspectra", "lens"]
+    command = ["-m", "aspectra", "lens"]
     where = ["--library", str(tmp_path / "library"), "-q"]
-    subprocess.run([*command, "add", "stance", *where], check=True, capture_output=True)
+    subprocess.run([warm_python(), *command, "add", "stance", *where], check=True, capture_output=True)
     server = Server(latency=0.02, faults=faults)
     with server.in_thread() as url:
         run = [*command, "run", "stance", *where, "--set", "llm.model=loopback"]
         run += ["--set", f"llm.base_url={url}", "--set", f"llm.lanes={LANES}"]
         run += ["--set", f"llm.journal={tmp_path / 'calls.db'}"]
-        child = subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        child = subprocess.Popen([sys.executable, *run], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         while server.answered < PAPERS // 2 and child.poll() is None:
             time.sleep(0.005)
         child.send_signal(signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL
         time.sleep(0.2)  # the server answers into the void
-        done = subprocess.run(run, capture_output=True, text=True, check=False)
+        done = subprocess.run([warm_python(), *run], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         assert "*simulated*" in done.stdout
         answered = server.answered
-        again = subprocess.run(run, capture_output=True, text=True, check=False)
+        again = subprocess.run([warm_python(), *run], capture_output=True, text=True, check=False)
         assert again.returncode == 0
         assert server.answered == answered  # nothing is left to ask
     with Store(tmp_path / "library") as library:

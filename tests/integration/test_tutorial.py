@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-import sys
 from pathlib import Path
 
 import bibtexparser
@@ -13,6 +12,7 @@ import rispy
 
 from console_pages import follow, steps_of
 from pdf_maker import make_pdf
+from warm_python import warm_python
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
 PDF = [
@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
     """The folder in which the page was followed."""
     place = tmp_path_factory.mktemp("tutorial")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "ASPECTRA_"))}
-    programs = str(Path(sys.executable).parent)
+    programs = str(Path(warm_python()).parent)
     environment = {
         **kept,
         "HOME": str(place),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from warm_python import warm_python
 
 ROOT = Path(__file__).parents[3]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")]
@@ -38,7 +39,7 @@ def test_commands_and_flags_exist():
             for verb, rest in _COMMAND.findall(block):
                 if verb not in helps:
                     out = subprocess.run(
-                        [sys.executable, "-m", "aspectra", *verb.split(), "--help-all"],
+                        [warm_python(), "-m", "aspectra", *verb.split(), "--help-all"],
                         capture_output=True,
                         text=True,
                         check=False,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
+
+from warm_python import warm_python
 
 MEASURE = """
 from aspectra.lab.measures.protocol import measure
@@ -55,7 +56,7 @@ def test_members_in_a_temporary_package(tmp_path):
     (tmp_path / "qrels.txt").write_text("q 0 p1 1\n")
 
     def run(*arguments):
-        command = [sys.executable, "-c", MAIN, str(tmp_path), *map(str, arguments)]
+        command = [warm_python(), "-c", MAIN, str(tmp_path), *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
         return done.returncode, done.stdout, done.stderr
 
