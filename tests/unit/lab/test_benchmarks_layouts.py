@@ -407,8 +407,9 @@ class TestScifullbench:
 
     def test_texts(self, tmp_path):
         scifullbench(tmp_path / "data")
-        paper = next(load("scifullbench", tmp_path / "data", text="chunks").papers())
-        assert [section.text for section in paper.sections] == ["Part one.", "Two."]
+        for text, held in (("chunks", ["Part one.", "Two."]), ("pairs", ["Part one. Two."])):
+            paper = next(load("scifullbench", tmp_path / "data", text=text).papers())
+            assert [section.text for section in paper.sections] == held
         put(tmp_path / "x.mmd", "# Owl study 0\n\n## Intro\n\nIt is night.\n")
         paper = next(load("scifullbench", tmp_path / "data", text="full").papers())
         assert paper.sections[0].text == "It is night."

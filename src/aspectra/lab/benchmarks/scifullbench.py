@@ -31,7 +31,7 @@ from aspectra.papers.text.cleaning import clean
 
 __all__ = ["document_id", "load"]
 
-_TEXTS = ("title-abstract", "chunks", "full")
+_TEXTS = ("title-abstract", "chunks", "pairs", "full")
 _QUERIES = ("papers", "text")
 _FULL = ("Full_Papers_remove_citations_True_remove_mentions_True", "Full_Papers", "Full_Paper")
 _BASES = (
@@ -74,8 +74,8 @@ class _Query:
         Option("direction", "only references, citations, or the folder of one task"),
         Option(
             "text",
-            "what of a document is indexed; chunks and full texts come from the corpus file. Queries always"
-            " have their full text",
+            "what of a document is indexed; chunks, pairs of neighbouring ones, and full texts come from the"
+            " corpus file. Queries always have their full text",
             _TEXTS,
             _TEXTS[0],
         ),
@@ -261,11 +261,13 @@ def _sections(file: Path) -> tuple[Section, ...]:
 
 def _document(row: Row, texts: str, root: Path) -> Paper:
     paper = Paper(_key(row), clean(row.get("title")), clean(row.get("abstract")))
-    if texts == "chunks":
+    if texts in ("chunks", "pairs"):
         parts = next(
             (v for k, v in row.items() if k.startswith("chunked_sections") and isinstance(v, list)), []
         )
-        return replace(paper, sections=tuple(Section("", clean(part)) for part in parts))
+        size = 2 if texts == "pairs" else 1
+        joined = (" ".join(map(str, parts[at : at + size])) for at in range(0, len(parts), size))
+        return replace(paper, sections=tuple(Section("", clean(part)) for part in joined))
     if texts == "full" and isinstance(row.get("full_paper_directory"), str):
         relative = clean(row["full_paper_directory"])
         # Given relative to the folder above the data set's; never followed out of it.
