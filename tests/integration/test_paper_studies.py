@@ -14,7 +14,10 @@ from aspectra.base.errors import UsageError
 from aspectra.lab.studies import paper_tables
 from aspectra.lab.studies.file import read_study_file
 from aspectra.lab.studies.needs import Need, lacking
+from aspectra.lab.studies.page import run_study_file
 from aspectra.lab.studies.paper_tables import _mean, _Notes, _ran
+from aspectra.llm.failures import Transient
+from aspectra.llm.scripted import Scripted
 from aspectra.search.step import Tally
 from aspectra.views.encoders.arguments import split_argument
 from aspectra.views.encoders.protocol import ENCODERS
@@ -198,20 +201,37 @@ def test_a_row_says_what_its_model_was_shown_only_in_part(monkeypatch):
     row = SimpleNamespace(paper="000", table="1")
     assert _ran([outcome], {(): row}, notes) == "run here; texts cut [1]"
     assert notes.lines[-1] == "the model was shown 7 texts only in part"
+    outcome.tally = Tally(simulated=True)
+    assert _ran([outcome], {}, notes, " on owls") == "run here on owls, simulated, not in the paper"
+    outcome.failed, outcome.cell.recipe = 3, SimpleNamespace(name="owl")
+    assert _ran([outcome], {}, notes) == "failed [2]"
+
+
+def test_a_row_of_our_own_in_which_calls_failed_is_shown(tiny):
+    tiny.write_text(TINY.replace('rows = ["words again"', 'rows = ["gpt-4o [pw]"'), "utf-8")
+    file, out = read_study_file(tiny, tiny.parent / "data"), tiny.parent / "out"
+    down = Scripted(lambda _: Transient("down"))
+    page = run_study_file(file, out, tiny.parent / "libraries", answering=lambda _: down)
+    assert [row[1][:6] for row in page.tables[0].rows if row[0] == "gpt-4o [pw]"] == [
+        "publis",
+        "failed",
+        "failed",
+    ]
 
 
 def test_a_row_says_own_prompt_until_it_has_its_file(tiny, capsys):
     tiny.write_text(
-        TINY.replace('number = "000"', 'number = "000"\nown_prompts = ["gpt-4o [pw]"]', 1), "utf-8"
+        TINY.replace('number = "000"', 'number = "000"\nown_prompts = ["gpt-4o [pw]", "SciNCL too"]', 1),
+        "utf-8",
     )
     mine = tiny.parent / "prompts" / "gpt-4o--pw-" / "yes-no.toml"
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
     assert run(tiny, "--prompts", str(mine.parents[1])) == 0
-    assert "own prompt" not in capsys.readouterr().out
+    assert capsys.readouterr().out.count("; own prompt") == 2  # SciNCL too, in both tables
     assert run(tiny) == 0
     said = capsys.readouterr().out
-    assert "; own prompt" in said
+    assert said.count("; own prompt") == 4
     assert "own prompt: its model was tuned on another prompt" in said
     assert main(["bench", "run", "beir=x", "--prompts", "x"]) == 2
 

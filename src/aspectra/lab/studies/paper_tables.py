@@ -103,7 +103,7 @@ def _table(value: str, printed: Sequence[Published], spec: TableSpec, paper: Pap
     for label, own in by_system.items():
         name = paper.names.get(label, label)
         status, outcomes = _status(label, name, value, spec, paper, ran, notes)
-        own_prompt = f"; {_OWN_PROMPT}" if name in paper.own_prompts and not _has_prompt(name, ran) else ""
+        own_prompt = _own_prompt(name, paper, ran)
         for place, column in enumerate(columns, start=2):
             if own.get(column) is not None and own[column].doubt:
                 marks[len(rows), place] = "?"
@@ -119,15 +119,16 @@ def _table(value: str, printed: Sequence[Published], spec: TableSpec, paper: Pap
         status, outcomes = _status(name, name, value, spec, paper, ran, notes)
         found = [_measured(column, means[column], outcomes, spec) for column in columns]
         numbers = [number for number, _ in found]
+        own_prompt = _own_prompt(name, paper, ran)
         if not outcomes:
-            rows.append((name, status, *numbers))
-        elif any(number is not None for number in numbers):
+            rows.append((name, status + own_prompt, *numbers))
+        elif any(number is not None for number in numbers) or any(o.failed for o in outcomes):
             where = {
                 o.cell.benchmark.name for o in outcomes if o.cell.benchmark.name.partition("/")[0] != family
             }
             on = f" on {', '.join(sorted(where))}" if where else ""
             ran_here[name] = len(rows), [values for _, values in found]
-            rows.append((name, f"run here{on}, not in the paper", *numbers))
+            rows.append((name, _ran(outcomes, {}, notes, on) + own_prompt, *numbers))
     for place in range(len(columns)):
         compared = marks_against(spec.baseline, {name: of[place] for name, (_, of) in ran_here.items()})
         marks |= {(ran_here[name][0], place + 2): mark for name, mark in compared.items()}
@@ -202,19 +203,31 @@ def _status(
     return f"not run {notes.mark('left out by --part')}", []
 
 
-def _has_prompt(name: str, ran: Ran) -> bool:
-    """Whether the recipe of a row has a prompt file."""
+def _own_prompt(name: str, paper: Paper, ran: Ran) -> str:
+    """What a row says whose model was tuned on its own prompt, until its recipe has that prompt's file."""
     recipes = [recipe for study in ran.studies.values() for recipe in study.recipes if recipe.name == name]
-    return any("prompt_file=" in stage for recipe in recipes for stage in recipe.stages)
+    has_file = any("prompt_file=" in stage for recipe in recipes for stage in recipe.stages)
+    return f"; {_OWN_PROMPT}" if name in paper.own_prompts and not has_file else ""
 
 
-def _ran(outcomes: Sequence[Outcome], own: Mapping[_Column, Published], notes: _Notes) -> str:
-    first = next(iter(own.values()))
+def _ran(outcomes: Sequence[Outcome], own: Mapping[_Column, Published], notes: _Notes, on: str = "") -> str:
+    """What is said of a row that was run; ``own`` are the printed numbers, empty for none."""
     if lost := [o for o in outcomes if o.failed]:
         return f"failed {notes.mark(failed_note(lost[0].cell.recipe.name, lost[0].failed))}"
+    words = f"run here{on}" + ", simulated" * any(o.tally.simulated for o in outcomes)
+    words += "" if own else ", not in the paper"
+    if reasons := _not_comparable(outcomes, own):
+        words += f"; not comparable {notes.mark(reasons[0])}"
+    if cut := sum(o.tally.cut for o in outcomes):
+        words += f"; texts cut {notes.mark(f'the model was shown {cut:,} texts only in part')}"
+    return words
+
+
+def _not_comparable(outcomes: Sequence[Outcome], own: Mapping[_Column, Published]) -> list[str]:
     held: list[Published] = []
     reasons: list[str] = []
-    for benchmark in (outcome.cell.benchmark for outcome in outcomes):
+    for benchmark in (outcome.cell.benchmark for outcome in outcomes if own):
+        first = next(iter(own.values()))
         rows = paper_rows(first.paper, first.table, benchmark)
         found = [row for row in rows if row.label == first.label and _column(row) in own]
         if not found and part_of(first.paper, benchmark.name):
@@ -222,13 +235,7 @@ def _ran(outcomes: Sequence[Outcome], own: Mapping[_Column, Published], notes: _
         held += found
     # A doubt about a printed number has its own mark; what stands before it holds for the row.
     told = (row.why_not.partition("doubtful: ")[0].removesuffix("; ") for row in held)
-    reasons += filter(None, told)
-    words = "run here, simulated" if any(o.tally.simulated for o in outcomes) else "run here"
-    if reasons:
-        words += f"; not comparable {notes.mark(reasons[0])}"
-    if cut := sum(o.tally.cut for o in outcomes):
-        words += f"; texts cut {notes.mark(f'the model was shown {cut:,} texts only in part')}"
-    return words
+    return [*reasons, *filter(None, told)]
 
 
 def _printed(row: Published | None) -> Number | None:
