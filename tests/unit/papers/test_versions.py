@@ -66,3 +66,23 @@ def test_a_record_that_fits_two_works_joins_one_of_them(tmp_path, one, other, or
         assert store.versions(["a"]).get("a", []) in ([], ["bare"])
         assert store.versions(["b"]).get("b", []) in ([], ["bare"])
         assert len(store.versions(["bare"])["bare"]) == 1
+
+
+def test_the_work_for_records_of_one_title_grows_with_their_number(tmp_path):
+    statements = []
+    with Store.create(tmp_path / "library") as store, store.writing("add") as writer:
+
+        def counted(work):
+            before = len(statements)
+            writer.connection.set_trace_callback(statements.append)
+            work()
+            writer.connection.set_trace_callback(None)
+            return len(statements) - before
+
+        more = [
+            counted(lambda start=start: writer.add(Paper(f"p{n}", TITLE) for n in range(start, start + 20)))
+            for start in range(0, 160, 20)
+        ]
+        assert more[-1] <= 1.1 * more[3]  # beyond the fifty that are compared
+        assert counted(lambda: writer.remove([f"p{n}" for n in range(80)])) <= 2 * sum(more)
+        assert len(store.versions(["p159"])["p159"]) == 79

@@ -23,7 +23,7 @@ from aspectra.papers.library.marks.carrying import part_marks, stated_decision
 from aspectra.papers.library.marks.edits import edited, edits_by_position, put_edit, values_of
 from aspectra.papers.library.marks.origins import OriginWriter, stated_database
 from aspectra.papers.library.marks.values import Edit
-from aspectra.papers.library.rows import bump, compared_record, drop_paper, put_paper, stored_paper
+from aspectra.papers.library.rows import bump, compared_record, drop_papers, put_paper, stored_paper
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.remark import Remark
 
@@ -389,8 +389,7 @@ class Writer:
             if len(found) == 1:
                 step.what = f"removed paper {found[0]}"
             step.keep("papers", found)
-            for pos in at.values():
-                drop_paper(self._db, pos)
+            drop_papers(self._db, at.values())
             bump(self._db)
         return len(found)
 

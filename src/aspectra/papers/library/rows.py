@@ -24,7 +24,7 @@ __all__ = [
     "author_keys",
     "bump",
     "compared_record",
-    "drop_paper",
+    "drop_papers",
     "full_hash",
     "paper_columns",
     "paper_from_row",
@@ -242,19 +242,20 @@ def put_paper(
     if before is None:
         versions.group_versions(db, pos)
     elif before != versions.version_keys(db, pos):
-        versions.regroup(db, group, pos)
+        versions.regroup(db, [group], pos)
         # What cited the paper as it was may mean another one.
         citations.unlink(db, pos)
     return pos
 
 
-def drop_paper(db: sqlite3.Connection, pos: int) -> None:
-    """Remove the paper at a position, with all that the library holds about it."""
-    (group,) = db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone()
-    citations.unlink(db, pos)
-    db.execute("DELETE FROM papers WHERE pos = ?", (pos,))
-    if group is not None:
-        versions.regroup(db, group)
+def drop_papers(db: sqlite3.Connection, positions: Iterable[int]) -> None:
+    """Remove the papers at these positions, with all that the library holds about them."""
+    groups = set()
+    for pos in positions:
+        groups |= set(db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone())
+        citations.unlink(db, pos)
+        db.execute("DELETE FROM papers WHERE pos = ?", (pos,))
+    versions.regroup(db, groups)
 
 
 def stored_paper(db: sqlite3.Connection, pos: int) -> Paper:

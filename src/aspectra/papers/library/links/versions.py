@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from typing import Any
+from itertools import chain, islice
+from typing import Any, Literal, TypeAlias
 
 from aspectra.papers.library.links.likeness import Compared, compare, compared_at, contradict
 
 __all__ = ["MOST_ALIKE", "group_versions", "regroup", "regroup_all", "regroup_ids", "version_keys"]
 
-MOST_ALIKE = 50  # papers of one title, or one identifier, that a new one is compared with
+MOST_ALIKE = 50  # papers of one title, one identifier or one group that a new one is compared with
+_Part: TypeAlias = tuple[Literal["pos", "version_group"], int]  # a paper in no group, or a whole group
 
 
 def version_keys(db: sqlite3.Connection, pos: int) -> tuple[Any, ...]:
@@ -28,33 +30,27 @@ def group_versions(db: sqlite3.Connection, pos: int) -> None:
     others = _twins(db, pos) - merged - apart
     if not others and not merged:
         return
-    members = _group(db, pos)
+    members = {_part(db, pos)}
     for other in (*sorted(merged), *sorted(others)):
-        if other in members:
+        part = _part(db, other)
+        if part in members or _kept_apart(db, members, {part}):
             continue
-        group = _group(db, other)
-        if _kept_apart(db, members, group) or (other not in merged and _contradicted(db, members, group)):
-            continue
-        members |= group
+        if other in merged or not _contradicted(db, members, {part}):
+            members.add(part)
     if len(members) == 1:
         return
-    marks = ",".join("?" * len(members))
-    (held,) = db.execute(
-        f"SELECT min(version_group) FROM papers WHERE pos IN ({marks})", sorted(members)
-    ).fetchone()
     # Never a number in use: the paper that a group was once named after may have left it.
     free = "SELECT coalesce(max(version_group), 0) + 1 FROM papers WHERE version_group IS NOT NULL"
-    number = db.execute(free).fetchone()[0] if held is None else held
-    db.executemany(
-        "UPDATE papers SET version_group = ?1 WHERE pos = ?2 AND version_group IS NOT ?1",
-        [(number, member) for member in sorted(members)],
-    )
+    held = [number for column, number in members if column == "version_group"]
+    number = min(held) if held else db.execute(free).fetchone()[0]
+    for column, value in sorted(members - {("version_group", number)}):
+        db.execute(f"UPDATE papers SET version_group = ? WHERE {column} = ?", (number, value))
 
 
-def regroup(db: sqlite3.Connection, group: int | None, *positions: int) -> None:
-    """Group anew what was one group, and the papers at ``positions``: one of them changed or left."""
+def regroup(db: sqlite3.Connection, groups: Iterable[int | None], *positions: int) -> None:
+    """Group anew what were groups, and the papers at ``positions``: some of them changed or left."""
     members = set(positions)
-    if group is not None:
+    for group in set(groups) - {None}:
         members |= {r[0] for r in db.execute("SELECT pos FROM papers WHERE version_group = ?", (group,))}
         db.execute("UPDATE papers SET version_group = NULL WHERE version_group = ?", (group,))
     for pos in sorted(members):
@@ -68,12 +64,7 @@ def regroup_ids(db: sqlite3.Connection, ids: Iterable[str]) -> None:
         for pos, group in db.execute("SELECT pos, version_group FROM papers WHERE id = ?", (paper_id,)):
             positions.add(pos)
             groups.add(group)
-    for group in groups - {None}:
-        positions |= {r[0] for r in db.execute("SELECT pos FROM papers WHERE version_group = ?", (group,))}
-    for group in groups - {None}:
-        db.execute("UPDATE papers SET version_group = NULL WHERE version_group = ?", (group,))
-    for pos in sorted(positions):
-        group_versions(db, pos)
+    regroup(db, groups, *positions)
 
 
 def regroup_all(db: sqlite3.Connection) -> None:
@@ -104,13 +95,19 @@ def _twins(db: sqlite3.Connection, pos: int) -> set[int]:
     return {other for other, verdict in verdicts if verdict is not None and verdict.kind == "one"}
 
 
-def _group(db: sqlite3.Connection, pos: int) -> set[int]:
-    """The paper at ``pos`` and its versions."""
-    rows = db.execute(
-        "SELECT o.pos FROM papers p JOIN papers o ON o.version_group = p.version_group WHERE p.pos = ?",
-        (pos,),
+def _part(db: sqlite3.Connection, pos: int) -> _Part:
+    """The group of the paper at ``pos``, or the paper alone."""
+    (group,) = db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone()
+    return ("pos", pos) if group is None else ("version_group", group)
+
+
+def _positions(db: sqlite3.Connection, parts: set[_Part], most: int = -1) -> list[int]:
+    """Positions of the papers of some parts, at most so many; -1 for all."""
+    rows = (
+        db.execute(f"SELECT pos FROM papers WHERE {column} = ? ORDER BY pos LIMIT ?", (value, most))
+        for column, value in sorted(parts)
     )
-    return {pos, *(row[0] for row in rows)}
+    return [pos for (pos,) in islice(chain.from_iterable(rows), None if most < 0 else most)]
 
 
 def _said(db: sqlite3.Connection, pos: int) -> tuple[set[int], set[int]]:
@@ -128,17 +125,25 @@ def _said(db: sqlite3.Connection, pos: int) -> tuple[set[int], set[int]]:
     return merged, apart
 
 
-def _contradicted(db: sqlite3.Connection, members: set[int], group: set[int]) -> bool:
+def _contradicted(db: sqlite3.Connection, parts: set[_Part], others: set[_Part]) -> bool:
     """Whether a record of one set cannot be one work with a record of the other set.
 
-    Records that the user merged with others say nothing: they may differ in everything.
+    Records that the user merged with others say nothing: they may differ in everything. Of a large set,
+    as passages of one title are, the first :data:`MOST_ALIKE` records are compared.
     """
-    if len(members) == len(group) == 1:
+    sides = [_positions(db, side, MOST_ALIKE) for side in (parts, others)]
+    if len(sides[0]) == len(sides[1]) == 1:
         return False  # these two were compared
-    held = compared_at(db, (pos for pos in members | group if not _said(db, pos)[0]))
-    return any(contradict(held[a], held[b]) for a in members & held.keys() for b in group & held.keys())
+    mine, theirs = (compared_at(db, (pos for pos in side if not _said(db, pos)[0])) for side in sides)
+    return any(contradict(one, other) for one in mine.values() for other in theirs.values())
 
 
-def _kept_apart(db: sqlite3.Connection, members: set[int], group: set[int]) -> bool:
+def _kept_apart(db: sqlite3.Connection, parts: set[_Part], others: set[_Part]) -> bool:
     """Whether a paper of one set was split from one of the other set."""
-    return any(_said(db, pos)[1] & group for pos in members)
+
+    def size(side: set[_Part]) -> int:
+        counts = (f"SELECT count(*) FROM papers WHERE {column} = {value}" for column, value in side)
+        return sum(db.execute(count).fetchone()[0] for count in counts)
+
+    few, many = sorted((parts, others), key=size)
+    return any(_part(db, other) in many for pos in _positions(db, few) for other in _said(db, pos)[1])

@@ -17,7 +17,7 @@ from typing import Any
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.marks import edits
 from aspectra.papers.library.marks.values import KEPT_STEPS, Action
-from aspectra.papers.library.rows import bump, drop_paper, put_paper, stored_paper
+from aspectra.papers.library.rows import bump, drop_papers, put_paper, stored_paper
 from aspectra.papers.paper import Paper
 
 __all__ = ["ActionWriter", "Step", "count_change", "rename_in_steps"]
@@ -206,8 +206,7 @@ class ActionWriter:
             found = [i for i in part["ids"] if _position(db, i) is not None]
             missing |= dict.fromkeys(set(part["ids"]).difference(found))
             inverse = _state(db, "papers", found)
-            for one in found:
-                drop_paper(db, _position(db, one) or 0)
+            drop_papers(db, (_position(db, one) or 0 for one in found))
             bump(db)
             count_change(db, "notes")
             return inverse
