@@ -7,7 +7,9 @@ import errno
 import os
 import signal
 import sqlite3
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -22,6 +24,7 @@ from aspectra.base.errors import (
     UsageError,
 )
 from aspectra.papers.library import row_sums
+from aspectra.papers.library.folder.interrupts import noted_error
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
@@ -487,23 +490,23 @@ def test_what_is_read_off_pages_only_fills_what_a_record_lacks(library, pages_fi
     assert library.marks.edit("k").file.get("year", filed.year) == filed.year
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C is ignored in processes that a shell starts in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("write", [True, False])
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError])
-def test_what_is_raised_while_sqlite_calls_is_no_damage(library, monkeypatch, request, raised, write):
-    # Ctrl-C is ignored in processes that a shell starts in the background.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
+def test_what_is_raised_while_sqlite_calls_is_no_damage(library, monkeypatch, interruptible, raised, write):
     hashed = row_sums.xxhash.xxh3_64_intdigest
 
     def fails(content):
         monkeypatch.setattr(row_sums.xxhash, "xxh3_64_intdigest", hashed)
-        if raised is MemoryError:
-            raise raised
-        signal.getsignal(signal.SIGINT)(signal.SIGINT, None)  # what Python calls on Ctrl-C
-        return hashed(content)
+        raise raised
 
-    if raised is KeyboardInterrupt:  # as where it comes before a function's first line
-        monkeypatch.setattr(row_sums, "remembering", lambda function: function)
     with Store(library.folder) as store:
         monkeypatch.setattr(row_sums.xxhash, "xxh3_64_intdigest", fails)
         with pytest.raises(raised):
@@ -511,3 +514,39 @@ def test_what_is_raised_while_sqlite_calls_is_no_damage(library, monkeypatch, re
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         assert "new" not in store
         assert add(store, Paper("new", "A new paper")).added == 1
+
+
+@pytest.mark.parametrize("name", ["row_hash", "_sound", "__init__", "step", "finalize"])
+def test_an_interrupt_before_a_functions_first_line_is_no_damage(library, interruptible, name):
+    traced = sys.gettrace()
+
+    def trace(frame, event, _):
+        own = frame.f_code.co_filename == row_sums.__file__ and frame.f_code.co_name
+        if name in (own, getattr(frame.f_locals.get("function"), "__name__", "")):
+            sys.settrace(traced)
+            signal.getsignal(signal.SIGINT)(signal.SIGINT, frame)  # what Python calls on Ctrl-C
+
+    def use():
+        library.ids()
+        library.checksums.check("schema")
+        add(library, Paper("new", "A new paper"))
+
+    sys.settrace(trace)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            use()
+    finally:
+        sys.settrace(traced)
+    assert noted_error() is None
+
+
+def test_an_interrupt_between_rows_is_kept_nowhere_and_rows_may_be_closed_on_another_thread(
+    library, interruptible
+):
+    with pytest.raises(KeyboardInterrupt):
+        [signal.raise_signal(signal.SIGINT) for _ in library.papers()]
+    assert noted_error() is None  # it would hold the rows until Python ends, and then they fail
+    rows = library.papers()
+    next(rows)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(rows.close).result()

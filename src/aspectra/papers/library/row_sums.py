@@ -141,6 +141,7 @@ def row_hash(*row: Any) -> int:
 class _Total:
     """Exclusive or of the hashes of rows, as an SQL aggregate."""
 
+    @remembering
     def __init__(self) -> None:
         self._total = 0
 
@@ -148,6 +149,7 @@ class _Total:
     def step(self, *row: Any) -> None:
         self._total ^= row_hash(*row)
 
+    @remembering
     def finalize(self) -> int:
         return self._total
 

@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from functools import wraps
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 from aspectra.base.errors import LibraryCorrupt
@@ -16,6 +16,7 @@ __all__ = ["noted_error", "noting", "remembering"]
 
 T = TypeVar("T")
 _NOTED = threading.local()
+_CALLED: set[CodeType] = set()  # what SQLite calls
 _OF_CONTENT = (LibraryCorrupt, TypeError, ValueError, ArithmeticError)  # the values are not what was written
 
 
@@ -39,15 +40,18 @@ def remembering(function: Callable[..., T]) -> Callable[..., T]:
             _NOTED.error = error
             raise
 
+    _CALLED.add(called.__code__)  # type: ignore[attr-defined]
     return called
 
 
 @contextlib.contextmanager
 def noting() -> Iterator[None]:
-    """Note what the handler of Ctrl-C raises: it may do so before a function's own first line."""
+    """Note what the handler of Ctrl-C raises before the first line of a function that SQLite calls.
+
+    Elsewhere it arrives by itself; kept for longer, it would keep what it passed from being closed.
+    """
     before = signal.getsignal(signal.SIGINT)
-    main = threading.current_thread() is threading.main_thread()
-    if not main or not callable(before) or hasattr(before, "notes"):
+    if not _on_main_thread() or not callable(before) or hasattr(before, "notes"):
         yield
         return
 
@@ -55,14 +59,19 @@ def noting() -> Iterator[None]:
         try:
             before(number, frame)
         except BaseException as error:
-            _NOTED.error = error
+            if frame is not None and frame.f_code in _CALLED:
+                _NOTED.error = error
             raise
 
     handler.notes = True  # type: ignore[attr-defined]
     _NOTED.error = None
-    signal.signal(signal.SIGINT, handler)
     try:
+        signal.signal(signal.SIGINT, handler)
         yield
     finally:
-        if signal.getsignal(signal.SIGINT) is handler:
+        if _on_main_thread() and signal.getsignal(signal.SIGINT) is handler:  # rows may change threads
             signal.signal(signal.SIGINT, before)
+
+
+def _on_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
