@@ -27,8 +27,9 @@ from aspectra.search.recipe import Recipe
 from aspectra.search.rerank.judges.protocol import JUDGES
 from aspectra.search.scoring.engine import Found
 from aspectra.search.searcher import Searcher
-from aspectra.search.stages._rewording import kinds
+from aspectra.search.stages._rewording import check_words, kinds, reworded
 from aspectra.search.stages.protocol import STAGES, Context, Draft, needs_model, read_stages
+from aspectra.views.view import Probe
 from small_library import searcher_over
 
 WORDS = ("owl", "mouse", "night", "maze", "wing", "ear")
@@ -161,8 +162,8 @@ class Shelf:
 def _requests(searcher, stage, plan):
     """What a stage puts to a model, where the plan's first search found two papers."""
     model = Scripted(lambda _: '{"query": "owls", "picked": [], "notes": "", "order": ["2"]}')
-    forward = changed(plan.search, probes=tuple(p for p in plan.search.probes if not p.reverse))
-    draft = Draft(forward, ids=("p1", "p2"))
+    worded = changed(plan.search, probes=(*plan.search.probes, Probe("abstract@bm25", "owl")))
+    draft = Draft(worded, ids=("p1", "p2"))
     read_member(STAGES.get, stage, "stage").run(draft, 2, Context(Shelf(searcher.engine), plan, model))
     return [request.messages for request in model.asked]
 
@@ -296,6 +297,19 @@ def test_a_new_wording_is_searched_instead_or_beside(barn):
     assert list(staged.ids) == barn.search("maze wing", recipe="bm25", limit=8).ids
     both = _asking(barn, model).result(_plan(barn, "rewrite(keep=yes)"))
     assert [probe.text for probe in both.draft.search.probes] == ["the owl at night", "maze wing"]
+
+
+@pytest.mark.parametrize("planner", list(PLANNERS))
+def test_a_new_wording_goes_to_the_probes_that_take_words(planner):
+    search = PLANNERS.get(planner)(Query("", ("owl",)), EVERYTHING)
+    changed_probes = [probe for probe in reworded(search, "maze wing").probes if probe.text == "maze wing"]
+    stays = [p for p in search.probes if p.matching or p.reverse or p.view == "citations@graph"]
+    assert len(changed_probes) == len(search.probes) - len(stays)
+    if changed_probes:
+        check_words(search, "rewrite")
+    else:
+        with pytest.raises(UsageError, match="rewrite has no words to change here"):
+            check_words(search, "rewrite")
 
 
 @pytest.mark.parametrize(

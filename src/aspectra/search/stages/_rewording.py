@@ -16,9 +16,12 @@ from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.repair import json_values, without_thoughts
 from aspectra.search.rerank.templates import Prompt, criteria
 from aspectra.search.step import Step
+from aspectra.views.index.citations import GRAPH_VIEW
+from aspectra.views.view import Probe
 
 __all__ = [
     "ask_wording",
+    "check_words",
     "criterion_of",
     "field_of",
     "kind_texts",
@@ -111,7 +114,7 @@ async def ask_wording(asker: Asker, words: Prompt, kind: str, **more: str) -> st
 def reworded(search: Search, text: str, *, keep: bool = False) -> Search:
     """The search in other words.
 
-    Probes for aspects stay, since they compare sentences of the seeds.
+    Probes that compare the seeds themselves stay: sentences of aspects, reverse probes, citations.
 
     Args:
         search: whose probes get the new wording.
@@ -120,13 +123,32 @@ def reworded(search: Search, text: str, *, keep: bool = False) -> Search:
     """
     new = []
     for probe in search.probes:
-        if probe.matching:
+        if not _takes_words(probe):
             new.append(probe)
             continue
         if keep:
             new.append(probe)
         new.append(replace(probe, text=text, seeds=(), aspect="reworded" if keep else probe.aspect))
     return replace(search, probes=tuple(new))
+
+
+def check_words(search: Search, stage: str) -> None:
+    """Check that a new wording can change a search.
+
+    Raises:
+        UsageError: all its probes compare the seeds themselves.
+    """
+    if not any(map(_takes_words, search.probes)):
+        raise UsageError(
+            f"{stage} has no words to change here",
+            why="all probes compare the papers themselves: "
+            + ", ".join(probe.view for probe in search.probes),
+            hint=f"aspectra similar ID -r 'hybrid | {stage}'",
+        )
+
+
+def _takes_words(probe: Probe) -> bool:
+    return not (probe.matching or probe.reverse or probe.view == GRAPH_VIEW)
 
 
 def step_of(spelling: str, asker: Asker, *notes: str, degraded: bool = False) -> Step:

@@ -18,6 +18,7 @@ from aspectra.search.rerank.repair import read_labels
 from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.search.stages._rewording import (
     ask_wording,
+    check_words,
     criterion_of,
     field_of,
     kind_texts,
@@ -84,6 +85,7 @@ class Agent:
 
     def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
+        check_words(draft.search, self.name)
         model = context.require(self.name)
         fit = fit_for(model, self.text_tokens, self.request_tokens)
         shown = ShownTexts(context.question(criterion_of(self.kind)), fit, context.salt)

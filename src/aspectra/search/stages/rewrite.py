@@ -10,7 +10,15 @@ from aspectra.llm import loops
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.fitting import check_tokens, fit_for
 from aspectra.search.rerank.shown_texts import ShownTexts
-from aspectra.search.stages._rewording import ask_wording, criterion_of, kind_texts, prompt, reworded, step_of
+from aspectra.search.stages._rewording import (
+    ask_wording,
+    check_words,
+    criterion_of,
+    kind_texts,
+    prompt,
+    reworded,
+    step_of,
+)
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
 
@@ -48,6 +56,7 @@ class Rewrite:
 
     def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
+        check_words(draft.search, self.name)
         model = context.require(self.name)
         fit = fit_for(model, self.text_tokens, self.request_tokens)
         shown = ShownTexts(context.question(criterion_of(self.kind)), fit, context.salt)
