@@ -67,8 +67,9 @@ def test_what_it_needs_and_does_not_get_is_named(planner):
     else:
         assert planner(query, WORDS_ALONE).probes
     if planner.seeds:
-        with pytest.raises(UsageError, match="starts from a paper"):
+        with pytest.raises(UsageError, match="starts from a paper") as refused:
             planner(Query("owls"), EVERYTHING)
+        assert refused.value.hint == f"aspectra similar ID -r {planner.name}"
     else:
         assert planner(Query("owls"), EVERYTHING).probes
 
@@ -79,8 +80,9 @@ def test_lenses_and_directions_are_used_or_refused(planner):
         (Query("owls", ("owl",), direction="builds-on"), planner.takes_directions),
     ):
         if not takes:
-            with pytest.raises(UsageError, match="does not use"):
+            with pytest.raises(UsageError, match="does not use") as refused:
                 planner(asked, EVERYTHING)
+            assert refused.value.hint.startswith("-r ")
             continue
         assert planner(asked, EVERYTHING).probes != planner(Query("owls", ("owl",)), EVERYTHING).probes
 

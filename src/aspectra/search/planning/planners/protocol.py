@@ -182,7 +182,7 @@ class Planner:
             raise UsageError(
                 f"the planner {self.name} starts from a paper",
                 why="the query has words alone",
-                hint=f"aspectra similar ID --planner {self.name}",
+                hint=f"aspectra similar ID -r {self.name}",
             )
         for asked, takes, what in (
             (query.lenses, "takes_lenses", "lenses"),
@@ -195,7 +195,7 @@ class Planner:
                 raise UsageError(
                     f"the planner {self.name} does not use {what} ({said})",
                     why="its ranking would be the same without",
-                    hint="--planner " + " or ".join(n for n in PLANNERS if getattr(PLANNERS.get(n), takes)),
+                    hint="-r " + " or ".join(n for n in PLANNERS if getattr(PLANNERS.get(n), takes)),
                 )
         if self.full_text == "needed" and not views.chunks():
             raise ViewMismatch(
