@@ -249,6 +249,11 @@ def test_nothing_is_computed_from_a_cell_in_which_calls_failed(tmp_path):
     with pytest.raises(UsageError) as caught:
         places_of(found, Choice(systems=(bad.name,)))
     assert "calls to the model failed" in caught.value.why
+    cell = found["one"].about.cells[1]
+    with pytest.raises(UsageError, match="calls to the model failed in 3 of 3 rankings") as refused:
+        recorded_run(found["one"], cell)
+    assert f"aspectra bench run --output {out}" in refused.value.hint
+    assert not len(recorded_run(found["one"], cell, incomplete=True))
     left_out = score_study(found["one"], incomplete=True)
     assert any("9 of 9 rankings are missing" in note for note in left_out[1].notes)
     said[0] = "yes"

@@ -363,6 +363,9 @@ def export_run(
     protocol: Annotated[str | None, choice("Of which, where there are several.")] = None,
     mode: Annotated[str, choice("Whose rankings [original].")] = "original",
     repeat: Annotated[int, choice("Which of several runs [0].", metavar="N")] = 0,
+    incomplete: Annotated[
+        bool, option("--incomplete", about="Leave out rankings whose calls failed.")
+    ] = False,
     format: Annotated[  # noqa: A002
         str, choice(", ".join(RUN_FORMATS) + " [trec].", "--format")
     ] = "trec",
@@ -380,7 +383,8 @@ def export_run(
         raise UsageError(f"there is no format {format!r} for runs", why="known: " + ", ".join(RUN_FORMATS))
     opened = open_study(directory)
     wanted = {"recipe": recipe, "benchmark": benchmark, "protocol": protocol}
-    made = recorded_run(opened, cell_of(opened, wanted), mode=mode, repeat=repeat)
+    cell = cell_of(opened, wanted)
+    made = recorded_run(opened, cell, mode=mode, repeat=repeat, incomplete=incomplete)
     write_run(session, made, format, output)
 
 

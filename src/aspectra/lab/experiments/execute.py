@@ -242,7 +242,14 @@ def _cell(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def recorded_run(opened: Opened, cell: Mapping[str, str], *, mode: str = "original", repeat: int = 0) -> Run:
+def recorded_run(
+    opened: Opened,
+    cell: Mapping[str, str],
+    *,
+    mode: str = "original",
+    repeat: int = 0,
+    incomplete: bool = False,
+) -> Run:
     """The recorded rankings of one cell in one mode, as a run.
 
     Args:
@@ -250,9 +257,10 @@ def recorded_run(opened: Opened, cell: Mapping[str, str], *, mode: str = "origin
         cell: one of :attr:`Description.cells`.
         mode: whose rankings.
         repeat: of several runs, which.
+        incomplete: leave out rankings in which calls to a model failed.
 
     Raises:
-        UsageError: nothing is recorded of it.
+        UsageError: nothing is recorded of it, or calls failed in it.
     """
     with Records(opened.file("records"), write=False) as records:
         held = records.of(cell["cell"])
@@ -263,5 +271,11 @@ def recorded_run(opened: Opened, cell: Mapping[str, str], *, mode: str = "origin
             f"nothing is recorded of {cell['recipe']} on {cell['benchmark']} in mode {mode}, run {repeat}",
             why=f"recorded: {modes}",
         )
-    data = {r.topic: dict(zip(r.ids, r.scores, strict=True)) for r in chosen}
+    if (failed := sum(r.failed for r in chosen)) and not incomplete:
+        raise UsageError(
+            f"calls to the model failed in {failed:,} of {len(chosen):,} rankings of {cell['recipe']}",
+            why="those are rankings of the stage before it",
+            hint=f"aspectra bench run --output {opened.folder} asks again; --incomplete leaves them out",
+        )
+    data = {r.topic: dict(zip(r.ids, r.scores, strict=True)) for r in chosen if not r.failed}
     return Run(data, cell["recipe"])
