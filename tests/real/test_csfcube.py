@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from aspectra.lab.studies.file import read_study_file
 from aspectra.lab.studies.page import run_study_file
 from long import LONG
+from made_once import kept
 
 STUDY = Path(__file__).parents[2] / "studies" / "csfcube.toml"
 
@@ -23,7 +25,13 @@ def tables(shared, tmp_path_factory) -> dict[str, dict[str, float]]:
         light = {"sentences": "late", "lenses": ()}
         parts = {name: msgspec.structs.replace(part, index=light) for name, part in file.parts.items()}
         file = replace(file, parts=parts)
-    page = run_study_file(file, folder / "out", folder / "libraries")
+    libraries = kept(
+        "csfcube-whole" if LONG else "csfcube",
+        code=("base", "papers", "views", "lab"),
+        data=(shared / "data" / "csfcube").iterdir(),
+        make=lambda made: run_study_file(file, folder / "first", made),
+    )
+    page = run_study_file(file, folder / "out", shutil.copytree(libraries, folder / "libraries"))
     assert page.made == 2 * 3 * 24
     assert (folder / "out" / "page.md").read_text("utf-8").startswith("# csfcube\n")
     return {
