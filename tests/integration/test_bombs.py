@@ -21,12 +21,14 @@ import pytest
 
 from aspectra.base.decompression import zstd
 from aspectra.papers.library.store import Store
+from long import LONG
 from pdf_maker import flate_bomb
 from warm_python import warm_python
 
 MEMORY = 1_000_000_000  # bytes
 PROCESSOR = 30  # seconds of processor time for one file, the kernel's limit and not a measurement
 MIB = 1 << 20
+SOME = MIB if LONG else MIB // 4
 
 
 def _repeated(compressor: Callable[[bytes], bytes], total: int, unit: bytes = b"a") -> bytes:
@@ -77,12 +79,12 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     "wide.json": (lambda: '[{"title": "\U0001f600'.encode() + b"x" * (31 * MIB) + b'"}]', "cut at"),
     "doubling.bib": (_doubling, "expands to too much"),
     "parents.bib": (_parents, "expands to too much"),
-    "entries.bib": (lambda: b"@article{" * (2 * MIB), "left out"),
-    "entry_lines.bib": (lambda: b"@article{\n" * MIB, "cannot be read"),
+    "entries.bib": (lambda: b"@article{" * (2 * SOME), "left out"),
+    "entry_lines.bib": (lambda: b"@article{\n" * SOME, "cannot be read"),
     "fields.bib": (lambda: b"@misc{k, title={T},\n" + b"a=1,\n" * (2 * MIB) + b"}", "left out"),
-    "tags.ris": (lambda: b"TY  - JOUR\nTI  - T\n" + b"KW  - a\n" * (2 * MIB) + b"ER  - \n", "left out"),
-    "lines.ris": (lambda: b"TY  - JOUR\nTI  - T\n" + b"a\n" * (4 * MIB) + b"ER  - \n", "left out"),
-    "tags.nbib": (lambda: b"PMID- 1\nTI  - T\n" + b"MH  - a\n" * (2 * MIB), "left out"),
+    "tags.ris": (lambda: b"TY  - JOUR\nTI  - T\n" + b"KW  - a\n" * (2 * SOME) + b"ER  - \n", "left out"),
+    "lines.ris": (lambda: b"TY  - JOUR\nTI  - T\n" + b"a\n" * (4 * SOME) + b"ER  - \n", "left out"),
+    "tags.nbib": (lambda: b"PMID- 1\nTI  - T\n" + b"MH  - a\n" * (2 * SOME), "left out"),
     "elements.xml": (
         lambda: b'<article article-type="x">' + b"<a/>" * (16 * MIB) + b"</article>",
         "larger than any paper",
@@ -94,7 +96,7 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     "laughs.xml": (lambda: b'<!DOCTYPE article [<!ENTITY a "b">]><article>&a;</article>', "entities"),
     "nested.xml": (lambda: b'<article article-type="x">' + b"<sec>" * MIB, "not well-formed"),
     "blank.md": (lambda: b"# T\n" + b"\n" * (16 * MIB), "larger than 8 MiB"),
-    "words.md": (lambda: b"# T\n" + b"a\n" * (3 * MIB), ""),
+    "words.md": (lambda: b"# T\n" + b"a\n" * (3 * SOME), ""),
     "aliases.md": (
         lambda: b"---\ntitle: T\na: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n---\nText of it.\n",
         "aliases are not followed",

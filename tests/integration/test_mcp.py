@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -20,7 +21,6 @@ from aspectra.app.surfaces.mcp.libraries import Libraries
 from aspectra.app.surfaces.service.answering import Service
 from aspectra.app.surfaces.service.gate import Gate
 from aspectra.app.surfaces.service.question import Question
-from page_server import make_demo
 
 mcp = pytest.importorskip("mcp", reason="needs: pip install 'aspectra[mcp]'")
 pytest.importorskip("uvicorn", reason="needs: pip install 'aspectra[serve]'")
@@ -36,10 +36,8 @@ NAMES = ["search_papers", "find_similar", "get_paper", "explain_match", "export_
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("mcp") / "demo.lib"
-    make_demo(folder)
-    return folder
+def demo(demo_folder, tmp_path_factory):
+    return shutil.copytree(demo_folder, tmp_path_factory.mktemp("mcp") / "demo.lib")
 
 
 @pytest.fixture(scope="module")

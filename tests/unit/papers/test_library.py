@@ -543,9 +543,9 @@ def test_an_interrupt_before_a_functions_first_line_is_no_damage(library, interr
 def test_an_interrupt_between_rows_is_kept_nowhere_and_rows_may_be_closed_on_another_thread(
     library, interruptible
 ):
+    interrupted = (signal.getsignal(signal.SIGINT)(signal.SIGINT, sys._getframe()) for _ in library.papers())
     with pytest.raises(KeyboardInterrupt):
-        for _ in library.papers():  # what Python calls on Ctrl-C
-            signal.getsignal(signal.SIGINT)(signal.SIGINT, sys._getframe())
+        next(interrupted)
     assert noted_error() is None  # it would hold the rows until Python ends, and then they fail
     rows = library.papers()
     next(rows)

@@ -20,6 +20,7 @@ from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import rerank
 from aspectra.search.rerank.shown_texts import ShownTexts
 from injections import FAMILIES, METHODS, gullible, poisoned
+from long import some
 
 ANY = st.text(st.characters(min_codepoint=0, max_codepoint=0x10FFFF))
 FENCE = re.compile(r"^===[0-9a-f]{20}$")
@@ -168,9 +169,9 @@ def test_hidden_characters_are_counted_by_paper():
 def test_a_gullible_model_loses_and_invents_no_paper(family):
     ids = sorted(f"p{n}" for n in range(12))
     obeyed = 0
-    for place in (0, 5, 11):
-        papers = poisoned(family, place)
-        for spelling in METHODS:
+    for spelling in METHODS:
+        for place in some((0, 5, 11), family, spelling):
+            papers = poisoned(family, place)
             model = Scripted(gullible, cut=False)
             result = asyncio.run(rerank(Question("owls"), papers, Method.parse(spelling), model))
             assert sorted(result.order) == ids
@@ -183,7 +184,7 @@ def test_a_gullible_model_loses_and_invents_no_paper(family):
 @pytest.mark.parametrize("spelling", METHODS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_section_of_a_prompt_is_broken_out_of(family, spelling):
-    for place in (0, 5, 11):
+    for place in some((0, 5, 11), family, spelling):
         shown = {}
         for name, papers in (("clean", poisoned("plea", place)), ("poisoned", poisoned(family, place))):
             model = Scripted(lambda request: "", cut=False)
