@@ -33,6 +33,8 @@ def test_every_row_of_a_paper_is_run(path, tmp_path, home):
     for task in ("analogues/math", "analogues/writing", "descriptive/twitter", "descriptive/wildchat"):
         made_up.obliq(tmp_path / "data" / "obliq" / task)
     made_up.obliq(tmp_path / "data" / "obliq" / "tip-of-tongue" / "congress")
+    for name in ("msmarco", "scidocs", "nq", "arxiv"):
+        made_up.beir(tmp_path / "data" / "beir" / name)
     file = read_study_file(path, tmp_path / "data", parts_in=tmp_path / "out")
     there = [name for name, study in file.parts.items() if all(Path(s.path).exists() for s in study.sources)]
     encoders: dict[str, FakeEncoder] = {}
