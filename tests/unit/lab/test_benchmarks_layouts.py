@@ -538,6 +538,12 @@ class TestBeir:
         assert done["R@5"].mean == 1.0
         assert set(bench.pools["q0"]) == {"b0", "b1", "b2", "b3"}
 
+    def test_a_collection_is_known_by_its_folder_and_not_by_the_name_of_its_judgements(self, tmp_path):
+        for name, licence in (("scifact", "CC BY-NC 2.0"), ("owls", "not stated")):
+            folder = beir(tmp_path / name)
+            qrels(folder / "qrels" / "test.tsv", [("q0", "b0", 1)])
+            assert load("beir", folder, qrels="test").licence.startswith(licence)
+
     def test_standard_folder(self, tmp_path):
         beir(tmp_path)
         (tmp_path / "qrels.tsv").unlink()
