@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -152,23 +151,35 @@ def test_a_closed_pipe_is_silent(library, aspectra):
 
 
 SLOW = """
-import signal, sys
+import atexit, signal, sys
 from aspectra.app import main, session
 # A shell that runs the tests in the background hands down that interrupts are ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-def slow(self):
+def slow(self=None):
     import time
     print("waiting", flush=True)
     time.sleep(60)
-session.Session.open_library = slow
-sys.exit(main.main(["index"]))
+def interrupted(arguments):
+    raise KeyboardInterrupt
+%s
+sys.argv[1:] = ["index"]
+sys.exit(main.main())
 """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such signals")
-def test_interruption(environ):
+@pytest.mark.parametrize(
+    ("waits", "code", "said"),
+    [
+        ("session.Session.open_library = slow", 130, "interrupted"),
+        ("main._run = interrupted; main._say = lambda *_, **__: slow()", -signal.SIGINT, ""),
+        ("main._run = interrupted; atexit.register(slow)", -signal.SIGINT, "interrupted"),
+        ("main._run = lambda _: 0; atexit.register(slow)", -signal.SIGINT, ""),
+    ],
+)
+def test_interruption(environ, waits, code, said):
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(SLOW)],
+        [sys.executable, "-c", SLOW % waits],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -177,8 +188,8 @@ def test_interruption(environ):
     assert process.stdout.readline() == "waiting\n"
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert "interrupted" in err
+    assert process.returncode == code
+    assert said in err
     assert "Traceback" not in err
 
 

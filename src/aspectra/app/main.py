@@ -8,6 +8,7 @@ import gc
 import io
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -24,7 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     0 success; 1 failure; 2 wrong usage or configuration; 3 no hits with --fail-empty; 4 finished, with
     things skipped, with --strict; 5 quota spent; 6 library damaged or built by another encoder; 7 a
-    service cannot be reached; 130 interrupted; 141 the reader of a pipe left.
+    service cannot be reached; 130 interrupted (on Ctrl-C at its very end the process is ended by the signal,
+    which a shell shows as 130 too); 141 the reader of a pipe left.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given in (["--version"], ["-V"]):  # answered without importing anything else
@@ -37,8 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a character shows a question mark
             stream.reconfigure(errors="replace")
     try:
-        code = _run(given)
-        sys.stdout.flush()
+        try:
+            code = _run(given)
+            sys.stdout.flush()
+        finally:
+            if arguments is None and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+                # Nothing is left to be undone, and Python shows a traceback while it ends.
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
     except KeyboardInterrupt:
         # Everything is written in batches, so there is nothing to save here.
         _say("interrupted", why="what was finished is kept", hint="the same command goes on from there")
