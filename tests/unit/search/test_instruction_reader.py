@@ -350,6 +350,19 @@ def test_what_is_too_much_for_one_query_is_said():
     assert query.unread[-1].words == "not 1999"
 
 
+@pytest.mark.parametrize("field", ["text", "instruction"])
+def test_beyond_2000_characters_a_text_is_searched_as_it_is(monkeypatch, field):
+    read = understand(Query("owls", instruction="surveys"))
+    assert read.query.conditions
+    assert not read.unread
+    monkeypatch.setattr("aspectra.search.instructions.understanding.read_instruction", None)
+    long = "no surveys on owls, " * 200
+    found = understand(Query(**{field: long}, seeds=("p1",)))
+    assert found.query == Query(long if field == "text" else long.strip(), seeds=("p1",))
+    assert [u.why[:16] for u in found.unread] == ["4,000 characters"]
+    assert understand(Query(long, literal=True)).unread == ()
+
+
 def test_a_condition_that_was_given_goes_before_what_is_read():
     from aspectra.search.conditions.condition import Condition
 

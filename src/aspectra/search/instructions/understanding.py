@@ -12,8 +12,9 @@ from aspectra.search.instructions.reading import Reading, read_instruction
 from aspectra.search.instructions.recognisers.lexicon import Mark
 from aspectra.search.query import Query, Unread
 
-__all__ = ["Understood", "understand"]
+__all__ = ["LONGEST_READ", "Understood", "understand"]
 
+LONGEST_READ = 2000  # characters of a text or an instruction in which requests are looked for
 _DENIALS = ("neg", "except")  # categories of marks
 _DENIED = ("not ", "no ", "without ", "never ", "nothing ")  # how a topic begins that is none
 _DENYING = ("no", "not", "behind", "without")
@@ -37,9 +38,10 @@ class Understood:
 def understand(query: Query, venues: Mapping[str, str] = {}) -> Understood:
     """Read a query's text and instruction into conditions and aspects.
 
-    A literal query's text is searched as it is. Of a text of nothing but requests, the words of what papers
-    should be like are searched for, since something must be; never those of denials. Conditions that the
-    query already has go before what is read about the same value.
+    A literal query's text is searched as it is, and so is one longer than :data:`LONGEST_READ` (as an
+    unread request says). Of a text of nothing but requests, the words of what papers should be like are
+    searched for, since something must be; never those of denials. Conditions that the query already has go
+    before what is read about the same value.
 
     Args:
         query: as it was typed.
@@ -50,7 +52,9 @@ def understand(query: Query, venues: Mapping[str, str] = {}) -> Understood:
     """
     unread: tuple[Unread, ...] = ()
     fallback = False
-    if query.text.strip() and not query.literal:
+    if len(query.text) > LONGEST_READ and not query.literal:
+        unread = (_too_long(query.text),)
+    elif query.text.strip() and not query.literal:
         reading = read_instruction(query.text, venues=venues)
         if query.seeds and reading.topic.casefold().startswith(_DENIED):
             # Beside a seed a denial needs no subject: it says what papers like the seed should not be like.
@@ -61,12 +65,20 @@ def understand(query: Query, venues: Mapping[str, str] = {}) -> Understood:
         read = reading.conditions or reading.same or reading.different or reading.unread
         left = reading.topic if reading.topic or read else query.text
         query = _with(query, reading, _positive(query.text, reading) if fallback else left)
-    if query.instruction.strip():
+    if len(query.instruction) > LONGEST_READ:
+        unread = (*unread, _too_long(query.instruction))
+        query = replace(query, text=f"{query.text} {query.instruction}".strip(), instruction="")
+    elif query.instruction.strip():
         reading = read_instruction(query.instruction, whole_query=False, venues=venues)
         text = " ".join(part for part in (query.text.strip(), reading.topic) if part)
         query = replace(_with(query, reading, text), instruction="")
         unread += reading.unread
     return Understood(query, unread, fallback)
+
+
+def _too_long(text: str) -> Unread:
+    why = f"{len(text):,} characters are searched as they are: requests are read in {LONGEST_READ:,} at most"
+    return Unread(text[:60].strip(), why)
 
 
 def _denies(mark: Mark) -> bool:
