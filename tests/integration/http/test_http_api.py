@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aspectra.app.main import main
+from aspectra.app.surfaces.service.jobs import Jobs
 from aspectra.app.surfaces.service.question import Question
 from aspectra.base.errors import catalogue
 
@@ -205,7 +206,15 @@ def _ended(answering, job):
 BIB = "@article{owl2020, title={How owls hunt}, author={Strix, Ada}, year={2020}, abstract={By ear alone.}}"
 
 
-def test_add_and_index_are_jobs_and_searches_see_them(writable):
+def test_add_and_index_are_jobs_and_searches_see_them(writable, monkeypatch):
+    keep, loops = Jobs.keep, []
+
+    def kept(*given):
+        loops.append(asyncio._get_running_loop())  # of this thread
+        return keep(*given)
+
+    monkeypatch.setattr(Jobs, "keep", kept)
+
     async def add(client):
         headers = {"content-type": "application/octet-stream", "idempotency-key": "one"}
         first = await client.post("/v1/jobs/add?name=../../owls.bib", content=BIB.encode(), headers=headers)
@@ -219,6 +228,7 @@ def test_add_and_index_are_jobs_and_searches_see_them(writable):
     assert state["state"] == "done", state
     assert state["result"]["schema"] == "aspectra.added/1"
     assert len(every) == 1
+    assert loops == [None] * 3  # files are hashed and written beside the event loop
     origin = writable.library.marks.of("owl2020")["origins"][0]["file"]
     assert origin.endswith("/owls.bib")
     assert "/uploads/" in origin

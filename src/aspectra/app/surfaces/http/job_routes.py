@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from typing import Annotated
 
@@ -56,7 +57,8 @@ def job_routes(router: APIRouter, jobs: Jobs) -> None:
         raw = await request.body()
         if not raw:
             raise UsageError("the file is empty", hint="send its bytes as the body")
-        return start("add", ["add", "--json", "--", str(jobs.keep(name, raw))], key)
+        kept = await asyncio.to_thread(jobs.keep, name, raw)
+        return start("add", ["add", "--json", "--", str(kept)], key)
 
     @router.post(
         "/v1/jobs/index",
