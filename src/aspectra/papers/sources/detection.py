@@ -28,7 +28,7 @@ _LABEL = re.compile(
     r"|document type|publication (?:year|type|date|title)|database|keywords|author keywords)\s?:\s",
     re.I,
 )
-_TAG = re.compile(r"[A-Z][A-Z0-9]{1,3}(?= {0,4}-? )")
+_TAG = re.compile(r"[A-Z][A-Z0-9]{1,3}(?= {0,4}-? )|\{[A-Z][A-Za-z ]{1,30}\}(?=: )")
 _LEAST_TAGS = 4
 
 

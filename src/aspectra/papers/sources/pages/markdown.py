@@ -66,7 +66,8 @@ _ABSTRACT_LINE = re.compile(r"^(?:#{1,6}[ \t]{1,4})?\**abstract\**[.:]?[ \t]*+$"
 _NOTE = re.compile(r"\^(?:\[[^\[\]]{0,200}\]|[^\s^]{1,20}\^)")
 _TRIED = 300  # lines by which a format is told
 _TAG = re.compile(
-    r"([A-Z][A-Z0-9]{1,3}[ ]{0,2}- |[A-Z][A-Z0-9] (?=\S)|[A-Z][A-Z0-9]{1,3}[ ]{0,2}-$|%[A-Z0-9@!] )"
+    r"([A-Z][A-Z0-9]{1,3}[ ]{0,2}- |[A-Z][A-Z0-9] (?=\S)|[A-Z][A-Z0-9]{1,3}[ ]{0,2}-$|%[A-Z0-9@!] "
+    r"|\{[A-Z][A-Za-z ]{1,30}\}: )"
 )
 _RECORD_NUMBER = re.compile(r"<\d{1,7}>|Record \d{1,7} of \d{1,7}", re.I)
 _PARTS_OF_NAMES = {"given-names": "given", "surname": "family"}
