@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.protocol import SOURCES
@@ -53,6 +55,20 @@ def test_wrapped_and_crossref(tmp_path: Path) -> None:
     (paper,) = read(tmp_path, {"status": "ok", "message": {"items": [work]}})
     assert (paper.id, paper.title, paper.venue, paper.year) == ("doi:10.1000/y", "Listed", "J", None)
     assert paper.abstract == "One < two."
+
+
+@pytest.mark.parametrize(
+    ("issued", "year"),
+    [
+        ([{"date-parts": [2006]}], 2006),
+        ([{"year": "1950", "season": 1}], 1950),
+        ({"date-parts": [2006, 3]}, 2006),
+        ({"date-parts": [[]], "raw": "Winter 1987"}, 1987),
+        ([], None),
+    ],
+)
+def test_dates_as_older_programs_give_them(tmp_path: Path, issued: object, year: int | None) -> None:
+    assert [p.year for p in read(tmp_path, [{**ITEM, "issued": issued}])] == [year]
 
 
 def test_generic_records_are_left_to_others(tmp_path: Path) -> None:

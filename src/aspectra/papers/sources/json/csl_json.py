@@ -61,13 +61,13 @@ def _names(value: Any) -> list[str]:
 
 
 def _year(value: Any) -> int | None:
+    value = _one(value)  # older programs give dates as lists
     if not isinstance(value, Mapping):
         return year_in(value) if isinstance(value, str | int) else None
     parts = value.get("date-parts")
-    if isinstance(parts, list) and parts and isinstance(parts[0], list) and parts[0]:
-        first = parts[0][0]
-        if isinstance(first, str | int | float) and (year := year_in(first)):
-            return year
+    first = _one(_one(parts)) if isinstance(parts, list) else value.get("year")
+    if isinstance(first, str | int | float) and (year := year_in(first)):
+        return year
     return next((y for name in ("raw", "literal") if (y := year_in(value.get(name)))), None)
 
 
