@@ -55,6 +55,8 @@ def test_wrapped_and_crossref(tmp_path: Path) -> None:
     (paper,) = read(tmp_path, {"status": "ok", "message": {"items": [work]}})
     assert (paper.id, paper.title, paper.venue, paper.year) == ("doi:10.1000/y", "Listed", "J", None)
     assert paper.abstract == "One < two."
+    (again,) = read(tmp_path, {"status": "ok", "message-type": "work", "message": work})
+    assert again == paper
 
 
 @pytest.mark.parametrize(

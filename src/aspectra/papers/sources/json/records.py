@@ -345,6 +345,8 @@ def _opened(value: Mapping[str, Any], place: str = "") -> Iterator[_Item]:
     message = as_dict(value.get("message"))
     if isinstance(message.get("items"), list):
         value = message  # an answer of the Crossref interface
+    elif value.get("message-type") == "work" and message:
+        value = message  # one of its works
     for name in ENVELOPES:
         inner = as_list(value.get(name))
         if any(isinstance(item, dict) for item in inner):
