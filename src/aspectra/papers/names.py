@@ -8,11 +8,24 @@ from typing import Any
 
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["NameParts", "given_first", "name_parts", "person", "split_names"]
+__all__ = [
+    "NameParts",
+    "given_first",
+    "initials_last",
+    "is_initials",
+    "is_others",
+    "name_parts",
+    "names_in_commas",
+    "person",
+    "split_names",
+]
 
 _SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|v|ph\.?d|m\.?d|esq)\.?", re.I)
 _COMPANY = re.compile(r"(?:inc|ltd|llc|corp|co|gmbh|plc|jr|sr)\.?", re.I)
 _LAST_SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv)\.?", re.I)
+_NUMBERED = re.compile(r"(?:jr|sr|2nd|3rd|4th|ii|iii|iv)\.?", re.I)
+_LAST_STOP = re.compile(r"(?<=[^\W\d_]{2})\.$")
+_OTHERS = re.compile(r"(?:(?:and|&) )?(?:et\.? al(?:ii|\.)?|others|\.\.\.|…|\d+ more)", re.I)
 _INSTITUTION = re.compile(
     r"\b(?:organi[sz]ation|university|institute|association|committee|group|team|consortium|society|department"
     r"|ministry|council|foundation|centre|center|laborator\w*|collaboration|network|initiative|inc|ltd)\b",
@@ -75,6 +88,42 @@ def split_names(text: object) -> list[str]:
         if not all(" " in piece for piece in pieces):
             pieces = [line]
     return [name for name in map(given_first, pieces) if name]
+
+
+def is_others(name: str) -> bool:
+    """Whether a name stands for the authors that a list leaves out, as ``et al.`` and ``others``."""
+    return _OTHERS.fullmatch(name.strip(" ,;")) is not None
+
+
+def is_initials(word: str) -> bool:
+    """Whether a word is initials, as ``AB``, ``A.B.`` and ``J.-P.``."""
+    letters = word.replace(".", "").replace("-", "")
+    return 1 <= len(letters) <= 4 and letters.isalpha() and letters.isupper()
+
+
+def initials_last(name: str) -> str:
+    """Return "AB Family" for "Family AB", a suffix behind; "" for a name of another shape."""
+    # The end of a list ("Jones KL.") has a full stop of its own.
+    words = _LAST_STOP.sub("", name).split()
+    suffix = f" {words.pop()}" if len(words) > 2 and _NUMBERED.fullmatch(words[-1]) else ""
+    if len(words) < 2 or "," in name or not is_initials(words[-1]) or is_initials(words[0]):
+        return ""
+    return f"{words[-1]} {' '.join(words[:-1])}{suffix}"
+
+
+def names_in_commas(text: str) -> list[str]:
+    """The names of a text that is three or more of them between commas; of any other text none.
+
+    Each has its initials last, or each has two words or more; "Family, Jr., Given" is one name.
+
+    >>> names_in_commas("Liu R., Adler D.G., Ro K."), names_in_commas("Ada Ro, Bo Roy, et al.")
+    (['R. Liu', 'D.G. Adler', 'K. Ro'], ['Ada Ro', 'Bo Roy'])
+    """
+    pieces = [piece for piece in map(one_line, text.split(",")) if piece and not is_others(piece)]
+    if text.count(",") < 2 or _INSTITUTION.search(text):
+        return []
+    turned = [initials_last(piece) for piece in pieces]
+    return turned if all(turned) else pieces if all(" " in piece for piece in pieces) else []
 
 
 def person(value: Any, *, turn: bool = True) -> str:

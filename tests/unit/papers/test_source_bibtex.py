@@ -114,6 +114,17 @@ def test_nothing_there(tmp_path: Path) -> None:
         ("Smith, J.; Doe, A.", ["J. Smith", "A. Doe"]),
         (r"{\O}rsted, Hans and {\'E}va Sz{\H{o}}ke", ["Hans Ørsted", "Éva Szőke"]),
         ("{Barnes and Noble}", ["Barnes and Noble"]),
+        ("Roy, Bo and Lee, Al and et al.", ["Bo Roy", "Al Lee"]),
+        ("Roy, Bo and others,", ["Bo Roy"]),
+        ("B. Roy, A. Lee, et al.", ["B. Roy", "A. Lee"]),
+        ("Roy B., van Lee A., Ray C.D. and Rye E.", ["B. Roy", "A. van Lee", "C.D. Ray", "Rye E."]),
+        ("Roy BC, Lee A, Rye E", ["BC Roy", "A Lee", "E Rye"]),
+        ("Roy, Bo / Lee, Al & Rye, Ed Al", ["Roy, Bo / Lee, Al & Rye, Ed Al"]),
+        ("Bo Roy,Al Lee,Cy Rye", ["Bo Roy", "Al Lee", "Cy Rye"]),
+        (
+            "de la Roy, Jr., Bo Al and {Roy, Lee, and Rye Ltd.}",
+            ["Bo Al de la Roy Jr.", "Roy, Lee, and Rye Ltd."],
+        ),
         ("", []),
     ],
 )

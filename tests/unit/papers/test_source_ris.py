@@ -157,6 +157,12 @@ def test_a_name_that_ends_in_and(tmp_path: Path) -> None:
     assert paper.authors == ("Ada Owl", "Bo Mouse")
 
 
+@pytest.mark.parametrize("rest", ["et al.", "et al", "al., et", "et. al.", "and others", "Others", "12 more"])
+def test_the_rest_of_a_list_is_no_person(tmp_path: Path, rest: str) -> None:
+    ((paper,), _) = read(tmp_path, f"TY  - JOUR\nTI  - Owls\nAU  - Roy, Bo\nAU  - {rest}\nER  - \n")
+    assert paper.authors == ("Bo Roy",)
+
+
 def test_a_record_without_title_is_remarked(tmp_path: Path) -> None:
     (paper,), (remark,) = read(tmp_path, "TY  - JOUR\nAB  - Text of it.\nER  - \n")
     assert (paper.title, paper.abstract) == ("", "Text of it.")

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from aspectra.papers.identifiers import ARXIV_DOI, SCHEMES, normalise
 from aspectra.papers.ids import choose_id
 from aspectra.papers.languages import language_of
+from aspectra.papers.names import is_others
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line
@@ -162,7 +163,7 @@ def assemble(
         title: of any JSON type; it is put on one line, as are venue and URL.
         abstract: its paragraphs stay; "NA" and the like count as none, and a copyright notice behind it
             goes to ``metadata["copyright"]`` (both only without ``sentences``, whose offsets would move).
-        authors: names as printed; empty ones are left out.
+        authors: names as printed; empty ones and *et al.* are left out.
         year: a number or a date, or a tuple of them of which the first readable one counts.
         venue: see ``title``.
         identifiers: (scheme, raw value) pairs or a mapping, see :func:`identifiers_of`.
@@ -187,7 +188,7 @@ def assemble(
         id=clean(own_id),
         title=one_line(title),
         abstract=text,
-        authors=tuple(name for name in map(one_line, authors) if name),
+        authors=tuple(name for name in map(one_line, authors) if name and not is_others(name)),
         year=next((y for y in years if y is not None), None),
         venue=one_line(venue),
         identifiers=identifiers_of(pairs),

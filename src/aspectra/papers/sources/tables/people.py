@@ -5,15 +5,12 @@ from __future__ import annotations
 import ast
 import re
 
-from aspectra.papers.names import given_first, split_names
+from aspectra.papers.names import given_first, initials_last, is_initials, is_others, split_names
 from aspectra.papers.text.cleaning import one_line
 
 __all__ = ["list_in", "people_in"]
 
-_SUFFIX = re.compile(r"(?:jr|sr|2nd|3rd|4th|ii|iii|iv)\.?", re.I)
 _NUMBER = re.compile(r" ?\(\d{5,20}\)$")  # Scopus puts its number of an author behind the name
-_OTHERS = re.compile(r"(?:et al\.?|and others|others|\.\.\.|…|\d+ more)", re.I)
-_LAST_STOP = re.compile(r"(?<=[^\W\d_]{2})\.$")
 _PARTING = re.compile(r"[;|\n]")
 _AND = re.compile(r"\s(?:and|&)\s")
 _COMMA_AND = re.compile(r",(?:\s?(?:and|&)\s)?|\s(?:and|&)\s")
@@ -81,28 +78,12 @@ def people_in(cell: str) -> list[str]:
     parted = _PARTING.search(cell) is not None
     pieces = (_PARTING if parted else _COMMA_AND).split(cell)
     pieces = [_NUMBER.sub("", one_line(piece)) for piece in pieces]
-    pieces = [piece for piece in pieces if piece and not _OTHERS.fullmatch(piece)]
-    turned = [_turned(piece) for piece in pieces]
+    pieces = [piece for piece in pieces if piece and not is_others(piece)]
+    turned = [initials_last(piece) for piece in pieces]
     if turned and all(turned):
         return [name for name in turned if name]
     if parted:
         return [name for name in map(given_first, pieces) if name]
-    if len(pieces) % 2 == 0 and all(_initials(given.replace(" ", "")) for given in pieces[1::2]):
+    if len(pieces) % 2 == 0 and all(is_initials(given.replace(" ", "")) for given in pieces[1::2]):
         return [f"{given} {family}" for family, given in zip(pieces[::2], pieces[1::2], strict=True)]
     return split_names(cell if _AND.search(cell) else ", ".join(pieces))
-
-
-def _initials(word: str) -> bool:
-    """Whether a word is initials, as ``AB``, ``A.B.`` and ``J.-P.``."""
-    letters = word.replace(".", "").replace("-", "")
-    return 1 <= len(letters) <= 4 and letters.isalpha() and letters.isupper()
-
-
-def _turned(piece: str) -> str:
-    """Return "AB Family" for "Family AB", a suffix behind; "" for a name of another shape."""
-    # The end of a list ("Jones KL.") has a full stop of its own.
-    words = _LAST_STOP.sub("", piece).split()
-    suffix = f" {words.pop()}" if len(words) > 2 and _SUFFIX.fullmatch(words[-1]) else ""
-    if len(words) < 2 or "," in piece or not _initials(words[-1]) or _initials(words[0]):
-        return ""
-    return f"{words[-1]} {' '.join(words[:-1])}{suffix}"

@@ -16,7 +16,7 @@ from bibtexparser.middlewares.names import parse_single_name_into_parts, split_m
 from aspectra.papers.bibliography import database_of, names_in
 from aspectra.papers.identifiers import named_identifiers, parse_identifier
 from aspectra.papers.languages import language_of
-from aspectra.papers.names import given_first
+from aspectra.papers.names import given_first, is_others, names_in_commas
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import ReadOptions, Remark
@@ -30,6 +30,7 @@ NAMES = names_in("bibtex")
 _YEARS = ("issued", "year", "date", "earlyaccessdate")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _EXTENDED = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\{[^{}]*\}|\"[^\"]*\"|[^,]*)", re.I)
+_BRACED_COMMA = re.compile(r"\{[^{},]*,")
 _ARXIV_VENUE = re.compile(r"arxiv[:\s]", re.I)
 
 
@@ -46,7 +47,16 @@ def names_of(raw: str) -> list[str]:
         pieces = [piece.strip() for piece in line.split(";")]
     else:
         pieces = split_multiple_persons_names(line)
-    return [name for piece in pieces if piece.casefold() != "others" and (name := _name(piece))]
+    return [name for piece in pieces for name in _names(piece) if name and not is_others(name)]
+
+
+def _names(raw: str) -> list[str]:
+    """One name, or those of a list that a database or a person put between commas instead of *and*."""
+    if raw.count(",") < 2 or _BRACED_COMMA.search(raw):
+        return [_name(raw)]
+    text = latex_to_text(raw)
+    # BibTeX gives three commas no meaning: such a text stays as it stands.
+    return names_in_commas(text) or [one_line(text) if raw.count(",") > 2 else _name(raw)]
 
 
 @lru_cache(maxsize=50_000)
