@@ -13,7 +13,8 @@ from aspectra.papers.paper import normalise_title
 def record(title, year=2020, authors="lovelace young", venue="birds", page="", pos=1, **named):
     more = json.dumps({"metadata": {"pages": page}})
     row = (f"p{pos}", normalise_title(title), year, venue, more, title)
-    return compared(pos, row, frozenset(authors.split()), frozenset(named.items()))
+    people = [(name.replace("_", " "), name.split("_")[-1]) for name in authors.split()]
+    return compared(pos, row, people, frozenset(named.items()))
 
 
 LONG = "How owls find mice in complete darkness"
@@ -53,6 +54,10 @@ PAIRS = [
     ("one", record("Teaching C++ to novices"), record("Teaching C to novices")),
     ("one", record("Owls -- cross-lingual, pre- and post-war"),
      record("Owls \u2212 cross-lingual, pre and post-war")),
+    # names the other way round, or with initials behind the family name
+    ("look", record(LONG, authors="wei_li min_ou"), record(LONG, authors="li_wei ou_min")),
+    ("look", record(LONG, authors="lovelace_a"), record(LONG, authors="ada_lovelace")),
+    (None, record(LONG, authors="wei_li"), record(LONG, 2021, "li_wei")),
     # other people, other years, other courts
     (None, record(LONG, authors="lovelace"), record(LONG, authors="young")),
     (None, record("Smith and others v. State of Owls", 2018, "", "f supp"),

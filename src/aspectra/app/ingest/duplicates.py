@@ -104,9 +104,9 @@ def duplicates(store: Store) -> Duplicates:
 
 def _read(store: Store) -> Iterator[Compared]:
     """What is compared of every paper, in the order in which they were added."""
-    families: dict[int, set[str]] = defaultdict(set)
-    for pos, family in store.rows("SELECT pos, family FROM authors"):
-        families[pos].add(family)
+    people: dict[int, list[tuple[str, str]]] = defaultdict(list)
+    for pos, name, family in store.rows("SELECT pos, name, family FROM authors"):
+        people[pos].append((name, family))
     named: dict[int, set[tuple[str, str]]] = defaultdict(set)
     for pos, scheme, value in store.rows("SELECT pos, scheme, value FROM identifiers"):
         named[pos].add((scheme, value))
@@ -114,7 +114,7 @@ def _read(store: Store) -> Iterator[Compared]:
     statement = f"SELECT {columns} FROM papers p WHERE {store.checksums.sound('p')} ORDER BY pos"
     for pos, *row in store.rows(statement):
         fields = (str(row[0]), str(row[1]), row[2], str(row[3]), str(row[4]), str(row[5]))
-        yield compared(pos, fields, frozenset(families.get(pos, ())), frozenset(named.get(pos, ())))
+        yield compared(pos, fields, people.get(pos, ()), frozenset(named.get(pos, ())))
 
 
 def _pairs(papers: Iterable[Compared]) -> Iterator[tuple[int, int, Verdict]]:

@@ -152,9 +152,8 @@ def compared_record(paper: Paper) -> Compared:
     """What decides on the versions of a record that is not stored."""
     row, _ = paper_row(paper)
     fields = (row["id"], row["title_key"], row["year"], row["venue"], row["record"], row["title"])
-    families = frozenset(author_keys(name)[1] for name in paper.authors)
     named = frozenset((s, value) for s, v in paper.identifiers.items() if (value := normalise(s, v)))
-    return compared(0, fields, families, named)
+    return compared(0, fields, [*map(author_keys, paper.authors)], named)
 
 
 def _json(value: Any) -> str:

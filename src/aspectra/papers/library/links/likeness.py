@@ -12,7 +12,7 @@ import json
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
@@ -48,6 +48,7 @@ class Compared(NamedTuple):
         venue: normalised.
         page: the first one, or "".
         signs: such as + around the words of the title, one string for each place.
+        names: the words of its authors' whole names, folded.
     """
 
     pos: int
@@ -59,6 +60,7 @@ class Compared(NamedTuple):
     venue: str
     page: str
     signs: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
 
     @property
     def words(self) -> int:
@@ -85,26 +87,31 @@ def compared_at(db: sqlite3.Connection, positions: Iterable[int]) -> dict[int, C
         row = db.execute(statement, (pos,)).fetchone()
         if row is None:
             continue
-        families = frozenset(r[0] for r in db.execute("SELECT family FROM authors WHERE pos = ?", (pos,)))
+        people = db.execute("SELECT name, family FROM authors WHERE pos = ?", (pos,)).fetchall()
         named = frozenset(db.execute("SELECT scheme, value FROM identifiers WHERE pos = ?", (pos,)))
-        out[pos] = compared(pos, row, families, named)
+        out[pos] = compared(pos, row, people, named)
     return out
 
 
 def compared(
     pos: int,
     row: tuple[str, str, int | None, str, str, str],
-    families: frozenset[str],
+    people: Collection[tuple[str, str]],
     named: frozenset[tuple[str, str]],
 ) -> Compared:
-    """What is compared of a row (id, title_key, year, venue, record, title), its authors and identifiers."""
+    """What is compared of a row (id, title_key, year, venue, record, title), its authors and identifiers.
+
+    Authors are (whole name, family name), folded.
+    """
     paper_id, title, year, venue, record, printed = row
     page = ""
     if '"pages"' in record:
         found = _PAGE.match(shared_text(json.loads(record).get("metadata", {}), "pages").strip())
         page = found[0].lower().lstrip("0") if found else ""
     venue = normalise_title(venue[:_LONGEST_VENUE])
-    return Compared(pos, paper_id, title, year, families, named, venue, page, _signs(printed))
+    families = frozenset(family for _, family in people)
+    names = frozenset(word for name, _ in people for word in name.split() if len(word) > 1)
+    return Compared(pos, paper_id, title, year, families, named, venue, page, _signs(printed), names)
 
 
 def compare(one: Compared, other: Compared) -> Verdict | None:
@@ -132,7 +139,8 @@ def _same_title(one: Compared, other: Compared) -> Verdict | None:
     """The verdict on two records of one title that share no identifier."""
     people, apart, words = _people(one, other), _apart(one, other), one.words
     if people == "other":
-        return None
+        turned = apart == 0 and words >= _SHORT and (_turned(one, other) or _turned(other, one))
+        return Verdict("look", "same title and year, names in another order") if turned else None
     if _other_signs(one, other):
         return Verdict("look", "titles that differ in a sign only")
     elsewhere = bool(one.page and other.page and one.page != other.page)
@@ -193,6 +201,11 @@ def _people(one: Compared, other: Compared) -> Literal["same", "other", "unknown
         return "unknown"
     shorter = min(len(one.families), len(other.families))
     return "same" if 2 * len(one.families & other.families) >= shorter else "other"
+
+
+def _turned(one: Compared, other: Compared) -> bool:
+    """Whether half of the family names of one are words of the other's names: "Wei Li" beside "Li, Wei"."""
+    return bool(one.families) and 2 * len(one.families & other.names) >= len(one.families)
 
 
 def _apart(one: Compared, other: Compared) -> int | None:
