@@ -39,6 +39,20 @@ def put(folder: Path, name: str, text: str | bytes) -> Path:
         ("run.json", json.dumps(DATA)),
         ("run.tsv", "query-id\tcorpus-id\tscore\nq1\ta\t2.5\nq1\tb\t1\nq2\ta\t-0.3\n"),
         ("run.jsonl", "".join(json.dumps({"query_id": q, "docs": d}) + "\n" for q, d in DATA.items())),
+        ("mteb.json", json.dumps({"mteb_model_meta": {"name": "x"}, "default": {"test": DATA}})),
+        (
+            "rank-llm.jsonl",
+            "".join(
+                json.dumps(
+                    {
+                        "query": {"qid": q, "text": "?"},
+                        "candidates": [{"docid": d, "score": s, "doc": {}} for d, s in ds.items()],
+                    }
+                )
+                + "\n"
+                for q, ds in DATA.items()
+            ),
+        ),
         (
             "rows.jsonl",
             "".join(
@@ -91,6 +105,10 @@ def test_lists_in_json_are_in_order(tmp_path: Path) -> None:
         ("q1 Q0 a 1 1 mine\nq1 Q0 b 1 -inf mine\n", "line 2: the score of 'b' for 'q1' is -inf"),
         ("q1 Q0 a 1 high mine\n", "line 1: the score 'high' is not a number"),
         ("q1 Q0 a 1 2\n", "line 1: 5 columns instead of 6"),
+        ("# our run\nq1 Q0 a 1 2 x\n", "line 1: a comment"),
+        ("# made on day 1 5 x\nq1 Q0 a 1 2 x\n", "line 1: a comment"),
+        ("#run\nq1 Q0 a 1 2 x\n", "line 1: a comment"),
+        ('{"mteb_model_meta": {"a": 1}, "x": {"dev": {}, "test": {}}}', "x/dev, x/test"),
         ("q1 Q0 a b 1 2 mine\n", "line 1: 7 columns instead of 6"),
         ('{"q": {"a": NaN}}', "the score of 'a' for 'q' is nan"),
         ('{"q": {"a": null}}', "the score None is not a number"),
@@ -164,6 +182,9 @@ def test_a_pair_judged_twice(tmp_path: Path) -> None:
 
 
 def test_judgements_keep_their_number_of_columns(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="line 1: a comment"):
+        Qrels.read(put(tmp_path, "comment", "# judged by 2\nq 0 #17 1\n"))
+    assert Qrels.read(put(tmp_path, "hash", "#q 0 #17 1\n"))["#q"] == {"#17": 1.0}
     assert Qrels.read(put(tmp_path, "bare", "q\ta b\t1\nq\tc\t0\n"))["q"] == {"a b": 1.0, "c": 0.0}
     with pytest.raises(BadInput, match="line 2: 3 columns instead of 4"):
         Qrels.read(put(tmp_path, "cut", "q 0 17 1\nq 0 18\n"))
@@ -319,6 +340,7 @@ def test_export_of_another_engine(tmp_path: Path) -> None:
         ("a.jsonl", '{"topic": "q", "id": "p1"}\n{"topic": "q", "id": "p2"}\n'),
         ("a.json", '[{"id": "p1", "title": "x"}, {"id": "p2"}]'),
         ("b.csv", "doc_id,similarity\np2,0.1\np1,0.2\n"),
+        ("c.csv", "qid,docid,docno,rank,score\nq,0,p1,0,9.1\nq,1,p2,1,7.2\n"),  # PyTerrier
     ],
 )
 def test_exports_by_id(tmp_path: Path, name: str, text: str) -> None:

@@ -37,7 +37,10 @@ __all__ = [
 Data = dict[str, dict[str, float]]
 
 TOPIC_KEYS = ("query-id", "query_id", "qid", "query", "topic", "topic_id", "q_id", "query id")
-DOCUMENT_KEYS = ("corpus-id", "corpus_id", "docid", "doc_id", "document", "pid", "paper_id", "doc", "id")
+# PyTerrier's docid is a number of its index; docno is the id.
+DOCUMENT_KEYS = (
+    *("docno", "corpus-id", "corpus_id", "docid", "doc_id", "document", "pid", "paper_id", "doc", "id"),
+)
 _NUMBER_KEYS = ("score", "grade", "relevance", "rel", "label", "sim")
 # The policy of every reader of the lab for a document named twice for one topic: ``error`` refuses the file,
 # ``first`` takes the first number in it. A judgement repeated with the same grade contradicts nothing and
@@ -192,6 +195,8 @@ def _read_trec(blocks: Iterator[bytes], filling: _Filling) -> None:
                     continue
                 tabs = kind is QRELS and "\t" in line
                 words = [word.strip() for word in line.split("\t")] if tabs else line.split()
+                if words[0] == "#" or (words[0][0] == "#" and len(words) not in (3, columns)):
+                    raise filling.fail(f"line {i}", "a comment", "remove the lines that begin with #")
                 if not filling.added and kind is QRELS and len(words) == 3:
                     columns = 3  # no second column; then no line may have it
                 if len(words) != columns:
@@ -247,6 +252,11 @@ def _read_json(raw: bytes, filling: _Filling) -> None:
     except (ValueError, RecursionError):
         whole = None
     if isinstance(whole, dict) and not any(key in whole for key in (*TOPIC_KEYS, "_id")):
+        if whole.pop("mteb_model_meta", None):  # predictions of mteb: subset, split, topic
+            parts = {f"{a}/{b}": part for a, splits in whole.items() for b, part in dict(splits).items()}
+            if len(parts) != 1:
+                raise filling.fail("subsets", ", ".join(parts) or "none", "keep one subset and split")
+            (whole,) = parts.values()
         for topic, docs in whole.items():
             _add_docs(f"topic {topic}", str(topic), docs, filling)
     else:
@@ -261,9 +271,11 @@ def _read_rows(filling: _Filling) -> None:
 def _add_row(place: str, row: Row, filling: _Filling) -> None:
     """A row: one document, or all of a topic's under ``docs``, ``results``, ``scores`` or ``qrels``."""
     topic = next((row[key] for key in (*TOPIC_KEYS, "_id") if key in row), None)
+    if isinstance(topic, dict):  # rank_llm: {"query": {"qid": ...}, "candidates": [{"docid": ...}]}
+        topic = next((topic[key] for key in TOPIC_KEYS if key in topic), None)
     if topic is None or isinstance(topic, (dict, list)):
         raise filling.fail(place, "no topic", "name it query_id")
-    for key in ("docs", "results", "scores", "qrels", "ranking", "retrieved"):
+    for key in ("docs", "results", "scores", "qrels", "ranking", "retrieved", "candidates"):
         if isinstance(row.get(key), (dict, list)):
             _add_docs(place, text_of(topic), row[key], filling)
             return
@@ -275,8 +287,16 @@ def _add_row(place: str, row: Row, filling: _Filling) -> None:
 
 
 def _add_docs(place: str, topic: str, docs: Any, filling: _Filling) -> None:
-    """Document -> number; or a list of [document, number] or, in a run, of documents in order."""
+    """Document -> number; or a list of [document, number], of rows or, in a run, of documents in order."""
     filling.data.setdefault(topic, {})
+    if isinstance(docs, list) and docs and all(isinstance(x, dict) for x in docs):
+        for one in docs:
+            _add_row(
+                place,
+                {"topic": topic, **{k: one[k] for k in (*DOCUMENT_KEYS, *_NUMBER_KEYS) if k in one}},
+                filling,
+            )
+        return
     if isinstance(docs, dict):
         pairs = list(docs.items())
     elif isinstance(docs, list) and all(isinstance(x, (list, tuple)) and len(x) == 2 for x in docs):
