@@ -266,9 +266,10 @@ def test_measure_says_what_it_stands_on(run, files):
     assert whole["scores"][0]["values"] == {"q1": 0.5, "q2": 0.0, "q3": 0.0}
     assert whole["preset"] == "paper"
     assert "| R@1 | 0.2500 | 2 |" in run("measure", *files, "-m", "R@1", "--missing", "skip")[1]
-    rows = list(
-        csv.DictReader(io.StringIO(run("measure", *files, "-m", "R@1", "--per-query", "--format", "csv")[1]))
-    )
+    each = ("measure", *files, "-m", "R@1", "-m", "AP(rel=3)", "--per-query")
+    assert "1 topics rank no judged document (q2)" in run(*each)[1]
+    assert "no document is relevant for AP(rel=3): name the least grade" in run(*each)[1]
+    rows = list(csv.DictReader(io.StringIO(run(*each, "--format", "csv")[1])))
     assert {row["topic"]: row["R@1"] for row in rows}["q1"] == "0.5"
 
 

@@ -112,7 +112,7 @@ def measure(
     if as_json or format == "json":
         session.screen.document("measure", {**found.to_dict(per_unit=True), "checks": notes}, output)
         return
-    tables = [_per_query(found) if per_query else _means(found, notes)]
+    tables = [_per_query(found, notes) if per_query else _means(found, notes)]
     if by is not None:
         tables.append(_broken_down(found, by))
     write_tables(session, tables, format, output)
@@ -177,14 +177,14 @@ def _means(found: Evaluation, notes: Sequence[str]) -> Table:
     return Table("", tuple(header), tuple(rows), (*remarks, *found.remarks, *notes), 4)
 
 
-def _per_query(found: Evaluation) -> Table:
+def _per_query(found: Evaluation, notes: Sequence[str]) -> Table:
     from aspectra.lab.reports.tables import Table
 
     units = sorted({unit for score in found.scores for unit in score.values})
     header = [score.spelling for score in found.scores]
     rows = [(unit, *(s.values.get(unit) for s in found.scores)) for unit in units]
     rows.append(("mean", *(s.mean for s in found.scores)))
-    return Table("", ("topic", *header), tuple(rows), (f"preset {found.preset}", *found.remarks), 4)
+    return Table("", ("topic", *header), tuple(rows), (f"preset {found.preset}", *found.remarks, *notes), 4)
 
 
 def _broken_down(found: Evaluation, label: str) -> Table:

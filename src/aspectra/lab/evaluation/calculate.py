@@ -80,6 +80,14 @@ def evaluate(
         groups=groups,
     )
     _check_needs(wanted, job, vectors, pools)
+    highest = max(
+        (g for one in job.qrels.values() for docs in one.values() for g in docs.values()), default=0
+    )
+    if idle := [m for m in wanted if 0 < highest < cast("float", m.params.get("rel", 0))]:
+        job.remarks.append(
+            f"no grade is above {highest:g}, so no document is relevant for {', '.join(map(str, idle))}: "
+            f"name the least grade of a relevant one, as in {idle[0].family.name}(rel={highest:g})"
+        )
     if job.runs:
         job.check_coverage(incomplete)
     label_names = {name for unit in (labels or {}).values() for name in unit}
