@@ -194,7 +194,7 @@ def test_the_same_ids_scores_and_quotes_as_the_service(demo):
                 Question(text="dense retrieval, not a survey", since=2019),
             ),
             (
-                ("find_similar", {"seeds": [SEED], "same": ["method"], "different": ["result"]}),
+                ("find_similar", {"seeds": json.dumps([SEED]), "same": '["method"]', "different": "result"}),
                 Question(seeds=(SEED,), same=("method",), different=("result",)),
             ),
         ):

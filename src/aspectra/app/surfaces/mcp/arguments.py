@@ -97,23 +97,35 @@ def _shared(asked: _Asking) -> dict[str, Any]:
 
 
 def read(kind: type[T], given: Mapping[str, Any] | None) -> T:
-    """The arguments of a call; null counts as not given, and ``"10"`` as 10.
+    """The arguments of a call; null counts as not given, ``"10"`` as 10, and a list's JSON as the list.
 
     Raises:
         UsageError: they cannot be read; the reason names the argument.
     """
-    known = [one.name for one in msgspec.structs.fields(kind)]
+    known = {one.name: one.type for one in msgspec.structs.fields(kind)}
     found = {name: value for name, value in (given or {}).items() if value is not None}
     if other := next((name for name in found if name not in known), None):
         raise UsageError(
             f"there is no argument {other[:64]!r}",
             why=f"there are: {', '.join(known)}",
-            hint=did_you_mean(other, known),
+            hint=did_you_mean(other, list(known)),
         )
     try:
+        for name, value in found.items():
+            if isinstance(value, str) and isinstance(_inner(known[name]), _LISTS):
+                found[name] = msgspec.json.decode(value) if value.lstrip().startswith("[") else [value]
         return msgspec.convert(found, kind, strict=False)
-    except (msgspec.ValidationError, UnicodeError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise UsageError("the arguments cannot be read", why=str(error), hint="correct that one") from error
+
+
+_LISTS = (msgspec.inspect.VarTupleType, msgspec.inspect.ListType)
+
+
+def _inner(kind: object) -> msgspec.inspect.Type:
+    """A type without the bounds around it."""
+    found = msgspec.inspect.type_info(kind)
+    return _inner(found.type) if isinstance(found, msgspec.inspect.Metadata) else found
 
 
 def input_schema(kind: type[Arguments], about: Mapping[str, str]) -> dict[str, Any]:
