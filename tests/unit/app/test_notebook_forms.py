@@ -93,6 +93,8 @@ def test_documents_are_those_of_the_command_line(mine, home, run):
 
 def test_forms_can_be_included_and_excluded(mine):
     ranking = mine.search("retrieval")
+    # MathJax takes no prices for formulas.
+    assert ranking._repr_html_().startswith('<div class="tex2jax_ignore mathjax_ignore">')
     assert set(ranking._repr_mimebundle_()) == {
         "text/plain",
         "text/html",

@@ -46,6 +46,8 @@ class Forms:
         out: dict[str, Any] = {"text/plain": text[:_LONGEST_TEXT], "text/html": str(self.html)}
         if size_of(self.html) > MOST_BYTES:
             out["text/html"] = str(element("pre", plain(text, 2000)))
+        # MathJax, which notebooks run on all HTML, would take what stands between two dollar signs.
+        out["text/html"] = f'<div class="tex2jax_ignore mathjax_ignore">{out["text/html"]}</div>'
         if self.document is not None and _json_size(self.document) <= MOST_BYTES:
             out[f"application/vnd.aspectra.{self.name}+json"] = dict(self.document)
         if self.png:
