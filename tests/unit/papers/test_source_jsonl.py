@@ -107,6 +107,14 @@ def test_dump_fields(tmp_path: Path) -> None:
     assert paper.metadata["authors"][1]["authorId"] == 3
 
 
+@pytest.mark.parametrize("edge", ["citingPaper", "citedPaper"])
+def test_lists_of_citations_hold_the_paper_at_the_other_end(tmp_path: Path, edge: str) -> None:
+    paper = one(
+        tmp_path, {"intents": ["background"], "abstract": None, edge: {"paperId": "b1", "title": "T"}}
+    )
+    assert (paper.title, paper.metadata["intents"]) == ("T", ["background"])
+
+
 def test_id_policy(tmp_path: Path) -> None:
     assert one(tmp_path, {"title": "T", "doi": "https://doi.org/10.1000/Z"}).id == "doi:10.1000/z"
     assert one(tmp_path, {"title": "T", "arxiv_id": "2004.07180"}).id == "arXiv:2004.07180"

@@ -22,6 +22,7 @@ OWN_KEYS = frozenset(field.name for field in fields(Paper))
 
 _FIELDS = names_in("jsonl").attributes
 _NESTED_IDS = ("identifiers", "externalIds", "external_ids", "externalids", "ids")
+_EDGES = ("citingPaper", "citedPaper")  # Semantic Scholar's lists of citations and references
 
 
 class _Record:
@@ -61,6 +62,8 @@ def papers_in_record(record: Mapping[str, Any], place: str, options: ReadOptions
     if "id" in record and OWN_KEYS.issuperset(record):
         yield from _own(record, place, options)
         return
+    if edge := next((name for name in _EDGES if as_dict(record.get(name))), ""):
+        record = {**{key: value for key, value in record.items() if key != edge}, **record[edge]}
     data = _Record(record)
     meta = as_dict(record.get("metadata"))
     own_id = data.first(_FIELDS["id"], (str, int, float))
