@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aspectra.llm.prompts.plain_text import plain_digits, without_hidden
-from aspectra.search.rerank.repair import read_choice, read_labels, read_number, repair, without_thoughts
+from aspectra.search.rerank.repair import read_choice, read_labels, read_number, repair
+from aspectra.search.rerank.thoughts import without_thoughts
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "repair_fuzz.py"
 spec = importlib.util.spec_from_file_location("repair_fuzz", SCRIPT)

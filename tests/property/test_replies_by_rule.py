@@ -70,6 +70,60 @@ NOTHING = [
     "It would be {} if it named owls.",
     "one of the words",
 ]
+FORMS += (
+    "[[{}]] ¦ ({}) ¦ \\boxed{{{}}} ¦ $\\boxed{{{}}}$ ¦ > {} ¦ - {} ¦ 「{}」 ¦ {}。 ¦ <b>{}</b> ¦ ‘{}’ ¦ "
+    '{}! ¦ ```\n{}\n``` ¦ ```json\n{{"answer": "{}"}}\n``` ¦ <|assistant|>{} ¦ {}<|im_end|> ¦ '
+    "{}</s> ¦ <answer>\n{}\n</answer>\n ¦ “{}” ¦ {}, ¦ \t{}\r\n"
+).split(" ¦ ")
+LABELS += (
+    "Réponse : {} ¦ Respuesta: {} ¦ Risposta: {} ¦ Ответ: {} ¦ 答案：{} ¦ 回答：{} ¦ 答案是{}。 ¦ "
+    "Odpowiedź: {} ¦ Svar: {} ¦ Resposta: {} ¦ Cevap: {} ¦ الجواب: {} ¦ उत्तर: {} ¦ 정답: {} ¦ "
+    "The answer is {}. ¦ So my final answer is: {} ¦ Sure! {} ¦ Sure, here it is: {} ¦ "
+    "Here is my answer:\n{} ¦ Verdict → {} ¦ ### Answer\n\n{} ¦ **Final Answer**\n\n{} ¦ Answer - {} ¦ "
+    "ANSWER: {} ¦ answer: {}\n\nexplanation: the text names owls ¦ "
+    "Answer: {}\nReason: it names owls. ¦ Judgment: {} ¦ Decision: **{}** ¦ Result => {} ¦ "
+    "| Answer |\n|---|\n| {} | ¦ Answer:\n{} ¦ I choose {}. ¦ My choice: {} ¦ I would say {}. ¦ "
+    "I'd say {}. ¦ {} - the text names owls. ¦ {} (the text names owls) ¦ {}: it names owls."
+).split(" ¦ ")
+NUMBERED += (
+    "{} pts ¦ {} points ¦ Score (out of {high}): {} ¦ Relevance score: {} ¦ Score={} ¦ "
+    "The score is {}. ¦ 评分：{} ¦ 得分: {} ¦ Оценка: {} ¦ {}分 ¦ Bewertung: {} ¦ Punkte: {} ¦ "
+    "Puntuación: {} ¦ {} points out of {high} ¦ On a scale of 0 to {high}, {} ¦ "
+    "On a scale from 0 to {high} I would say {}. ¦ Score: {} out of {high} ¦ Relevance: {} ¦ "
+    "Rating: {} / {high} ¦ I would rate it {}. ¦ I'd give this a {}. ¦ {}.0 ¦ Score: {}.0/{high} ¦ "
+    'Score on 0-{high}: {} ¦ {{"points": "{}"}} ¦ '
+    '{{"points": {}, "reason": "names 3 owls"}} ¦ Score: {} because it names 3 owls ¦ '
+    "Punktzahl (0 bis {high}): {} ¦ Note (0 à {high}) : {} ¦ [0, {high}] → {} ¦ 0 <= {} <= {high}"
+).split(" ¦ ")
+THOUGHTS += (
+    "<thinking>\n{}\n</thinking>\n ¦ <think>{}</think></think> ¦ "
+    "<|START_THINKING|>{}<|END_THINKING|> ¦ <|START_THINKING|>{}<|END_THINKING|><|START_RESPONSE|> ¦ "
+    "<analysis>{}</analysis> ¦ <scratchpad>{}</scratchpad> ¦ [reasoning]{}[/reasoning] ¦ "
+    "<|inner_prefix|>{}<|inner_suffix|> ¦ <unused94>thought\n{}<unused95> ¦ ```thinking\n{}\n```\n ¦ "
+    "<details><summary>Thinking</summary>{}</details> ¦ <mm:think>{}</mm:think> ¦ "
+    "<|thinking|>{}<|/thinking|> ¦ <|begin_of_thinking|>{}<|end_of_thinking|> ¦ <think>{}<|/think|> ¦ "
+    "<THINK>{}</THINK>\n\n ¦ <thought_process>{}</thought_process> ¦ <cot>{}</cot> ¦ "
+    "<inner_monologue>{}</inner_monologue> ¦ <|thought|>{}<|endofthought|> ¦ <plan>{}</plan> ¦ "
+    "<internal>{}</internal> ¦ <|channel>thought\n{}<channel|> ¦ "
+    "<seed:cot_budget_reflect>{}</seed:cot_budget_reflect> ¦ <ponder>{}</ponder> ¦ "
+    "<working>{}</working> ¦ <assessment>{}</assessment>"
+).split(" ¦ ")
+NOTHING += (
+    "Nicht {}. ¦ Das ist nicht {}. ¦ Ce n'est pas {}. ¦ Не {}. ¦ 不是{} ¦ {} ou {other} ¦ "
+    "{} oder {other} ¦ {} o {other} ¦ {} или {other} ¦ Vielleicht {} ¦ Peut-être {} ¦ Quizás {} ¦ "
+    "Возможно {} ¦ Possibly {} ¦ {}? ¦ Antwort: nicht {} ¦ Antwort: {} oder {other} ¦ "
+    "Answer: {} oder {other} ¦ Note : entre {} et {other} ¦ Score: zwischen {} und {other} ¦ "
+    "Score: {} bis {other} ¦ Score: {} à {other} ¦ Answer: {} / {other} ¦ Answer: {}/{other} ¦ "
+    "{} vs. {other} ¦ First {}, then {other}. ¦ Answer: {}, no wait, {other} ¦ "
+    "Answer: {}. Actually, {other}. ¦ Answer: {}\nAnswer: {other} ¦ Example answer: {} ¦ "
+    "For example, {} ¦ e.g. {} ¦ If it named owls, the answer would be {}. ¦ "
+    "The prompt says to answer {} or {other}. ¦ Score: ~{} to ~{other} ¦ Score: {}±5 ¦ "
+    "Score: at least {} ¦ Score: more than {} ¦ Score: < {} ¦ Score: >{} ¦ Score: {}+ ¦ "
+    "Score: up to {} ¦ Answer with {} or {other} only. ¦ Score: {}..{other} ¦ Score: {}–{other} ¦ "
+    "I cannot answer {} ¦ Unable to say {} ¦ Score: under {} ¦ Answer: neither {} nor {other} ¦ "
+    "Answer: both {} and {other} ¦ Answer: not sure, {} ¦ Answer: hardly {} ¦ Answer: {} is wrong ¦ "
+    "Answer: {} (but {other} is possible) ¦ Answer: {} would be wrong ¦ Score: <{}"
+).split(" ¦ ")
 SCRIPTS = ["0123456789", "٠١٢٣٤٥٦٧٨٩", "०१२३४५६७८९", "０１２３４５６７８９"]
 
 

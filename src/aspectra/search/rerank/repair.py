@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from aspectra.llm.prompts.plain_text import plain_digits
+from aspectra.search.rerank.thoughts import without_thoughts
 
 __all__ = [
     "Form",
@@ -24,26 +25,27 @@ __all__ = [
     "read_labels",
     "read_number",
     "repair",
-    "without_thoughts",
 ]
 
 Form = Literal["json", "keys", "chain", "lines", "brackets", "bare", "words", "none"]
 
-_LONGEST = 200_000  # characters that are read, the last ones
 _TRIES = 40  # places at which JSON is looked for
-_THOUGHT = r"(?:[\w:.]{0,20}[_: ])?(?:think|thought|reason|reflect|analy|scratch|monolog|deliberat)\w{0,12}"
-_OPEN = re.compile(rf"[<\[◁]\|?{_THOUGHT}\|?[>\]▷]", re.I)
-_CLOSE = re.compile(rf"[<\[◁](?:/|\|/|\|?end_of_){_THOUGHT}\|?[>\]▷]|<\|message\|>", re.I)
-_FINAL = re.compile(r"<\|channel\|>\s*final\b.{0,80}?<\|message\|>", re.I | re.S)
 _UNSURE = re.compile(
     r"n['’o]t\b|\b(?:cannot|never|neither|nor|or|either|if|unless|would(?! say)|could|might|may|maybe|perhaps"
-    r"|hmm|wait|worse|less|loses|instead|rather|between|versus|unsure|unclear)\b",
+    r"|hmm|wait|worse|less|loses|instead|rather|between|versus|unsure|unclear|unable|wrong|incorrect|examples?"
+    r"|e\.g|at least|more than|over|under|up to|oder|nicht|kein|vielleicht)\b",
     re.I,
 )
+_TURNED = re.compile(
+    r"\b(?:actually|but|correction|wait|or|no)\b[^\n]{0,200}?\d", re.I
+)  # another number is named
+_OPEN_ENDED = r"(?!\s*[?+±])"
 _LABELS = (
     r"(?:points?|scores?|grade|rating|rate|give|say|answer|verdict|decision|judge?ment|result|reply|choice|better"
-    r"|text|paper|option|punkte|note|nota|respuesta|réponse|antwort)"
+    r"|text|paper|option|relevance|choose|pick|punkte|punktzahl|bewertung|note|nota|voto|puntuación|respuesta|réponse"
+    r"|antwort|risposta|resposta|odpowiedź|svar|cevap|ответ|оценка|الجواب|उत्तर)"
 )
+_LABELS_UNSPACED = r"(?:答案|回答|评分|得分|分数|정답|점수)"
 _ORDER_KEYS = "order ranking ranked rank ranks permutation result results answer output ids".split()
 _LABEL_KEYS = "label id candidate_num candidate number num paper document doc passage text".split()
 _THOUGHT_KEY = re.compile(r'"\w{0,30}(?:thought|analys|reasoning)\w{0,10}"\s*:', re.I)
@@ -118,22 +120,6 @@ def repair(found: Sequence[str], shown: Sequence[str], fallback: Sequence[str] |
             order[name] = None
     missing = [name for name in (shown if fallback is None else fallback) if name not in order]
     return Repaired((*order, *missing), unknown, repeated, len(missing))
-
-
-def without_thoughts(text: str) -> str:
-    """What a reply says after thinking aloud; "" where it never stopped thinking.
-
-    >>> without_thoughts("<think>first [2]?</think>[1] > [2]")
-    '[1] > [2]'
-    """
-    text = text[-_LONGEST:]
-    if "<|channel|>" in text:
-        final = list(_FINAL.finditer(text))
-        return text[final[-1].end() :] if final else ""
-    if closed := list(_CLOSE.finditer(text)):
-        return text[closed[-1].end() :]
-    opened = _OPEN.search(text)
-    return text[: opened.start()] if opened else text
 
 
 def read_labels(text: str, labels: Sequence[str], *, cut: bool = False) -> Reading:
@@ -317,15 +303,17 @@ def _plain(text: str, cut: bool) -> str:
     """The answer without thoughts, tags and emphasis; of a cut reply its start, without the last word."""
     text = plain_digits(without_thoughts(text))
     text = re.sub(r"(?<![\d./])\d[\d./]*+$|(?<!\w)\w++$", "", text).lstrip()[:60] if cut else text
-    return re.sub(r"</?\w{1,20}>|<\|\w{1,20}\|>|[*_`#~]+", " ", text)
+    text = re.sub(r"\\boxed\{([^{}]{0,99})\}", r" \1 ", text)
+    return re.sub(r"</?\w{1,20}>|<\|\w{1,20}\|>|[*_`#~$]+", " ", text)
 
 
 def _stated(text: str, pattern: str, extra: str = "") -> list[re.Match[str]]:
     """Places where a line is nothing but the pattern and ``extra``, or has the pattern behind a label."""
     value = rf"(?P<value>{pattern})"
-    alone = re.compile(rf"^[^\w\n-]*{value}(?:{extra})?[^\w\n]*$", re.I | re.M)
-    label = rf"\b{_LABELS}\b['\")\]]*\s*(?:(?:is|of|it|a|an|was|=|:|->|→)\s*)*['\"(\[<]*"
-    behind = re.compile(rf"{label}{value}(?![\w.]*\w)(?P<rest>[^\n.;(]*)", re.I)
+    alone = re.compile(rf"^[^\w\n-]*{value}(?:{extra})?[^\w\n?+±]*$", re.I | re.M)
+    link = r"(?:(?:is|of|it|a|an|was|是|=>?|:|：|->|→|[-–](?=\s))\s*)*"
+    label = rf"(?:\b{_LABELS}\b|{_LABELS_UNSPACED})['\")\]]*\s*{link}['\"(\[]*"
+    behind = re.compile(rf"{label}{value}(?![\w.]*\w){_OPEN_ENDED}(?P<rest>[^\n.;(]*)", re.I)
     return [*alone.finditer(text), *behind.finditer(text)]
 
 
@@ -346,7 +334,7 @@ def read_choice(text: str, choices: Sequence[str], *, cut: bool = False) -> str 
     letters = max(map(len, choices)) == 1
     spelt = re.compile(rf"(?<!\w)({either})(?!\w)", 0 if letters else re.I)
     named = {folded[m[1].casefold()] for m in spelt.finditer(text)}
-    lead = re.match(rf"\W*({either})(?:\W*$|\s*[.,:;!\n–—-])", text, re.I)
+    lead = re.match(rf"\W*({either})(?:[^\w?+±]*$|\s*[.,:;!\n–—-])", text, re.I)
     fits = r"\s(?:is|fits|wins)\b[^\n.]*" if letters else ""
     stated = {folded[m["value"].casefold()] for m in _stated(text, either, fits)}
     if lead and (
@@ -377,10 +365,11 @@ def read_number(
     if not found:
         plain = re.sub(r"[(\[]?\b(\d+)\s*(?:-|–|to)\s*(\d+)\b[)\]]?(?=\s*[:=])", " ", _plain(text, cut))
         number = r"-?\d{1,9}(?:\.\d{1,9})?(?:\s*(?:/|(?:out )?of)\s*\d{1,9}|\s*%)?"
-        for stated in _stated(plain, number, r"\s*points?|\s*:\s[^\d\n]*"):
+        for stated in _stated(plain, number, r"\s*(?:points?|pts|分|점)|\s*[:-]\s[^\d\n]*"):
             rest = stated.groupdict().get("rest") or ""
             before = re.split(r"[\n.;!?]", plain[: stated.start()])[-1]
             sure = not re.search(r"\d|^\s*[-–]\s*$", rest) and not _UNSURE.search(before + stated[0])
+            sure = sure and not _TURNED.search(plain, stated.end())
             found.add(_as_number(stated["value"], high) if sure else None)
     said = found.pop() if len(found) == 1 else None
     # A fraction of 1 on a scale to 100 is one of another scale.
