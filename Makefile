@@ -151,7 +151,7 @@ proofs: kills crashes interrupts flips fuzz soak mutants
 
 # Rankings are kept in OUT, so that a stopped study goes on where it was.
 OUT ?= experiments
-PLOT = studies/plot_$(subst -,_,$(NAME)).py
+PLOT = studies/plot_$(subst /,_,$(subst -,_,$(NAME))).py
 study: .venv/.installed
 	@test -n "$(NAME)" -a -n "$(DATA)" || { echo "Which study, on which data? Next: make study NAME=csfcube DATA=FOLDER. Studies: $(notdir $(basename $(wildcard studies/*.toml)))"; exit 2; }
 	$(BIN)/aspectra bench run studies/$(NAME).toml --data $(DATA) $(if $(AMONG),--among $(AMONG)) --output $(OUT)/$(NAME)
