@@ -1,6 +1,7 @@
-"""Recall@10 as the pool grows: python studies/plot_gap.py TABLES.json FOLDER.
+"""Recall@10 as the pool grows, and tasks as points: python studies/plot_gap.py TABLES.json FOLDER.
 
-A panel for each task: what the pool holds, and both bounds of a verifier and of a retriever.
+A panel for each task: what the pool holds, and both bounds of a verifier and of a retriever. The points have
+the form of OBLIQ-Bench's figure 1: how well relevance is recognised, and how well it is found.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from aspectra.lab.figures.drawing import write_drawing
 from aspectra.lab.figures.lines import Axis, Panel, line_figure
+from aspectra.lab.figures.points import Point, Scatter, scatter_figure
 from aspectra.lab.figures.recorded import study_table
 
 TASKS = {"theorem-analogue": "dense", "style-authorship": "hand"}
@@ -41,6 +43,20 @@ drawing = line_figure(
         "Lower: the pool as it was found; upper: with the missing relevant documents put in. The verifier is "
         "simulated: an oracle that puts two neighbours the wrong way round at a rate of 0.1. The retriever "
         "(dense; hand) ranks pools of the others' documents.",
+    ],
+)
+write_drawing(drawing, Path(sys.argv[2]))
+
+rows = study_table(Path(sys.argv[1]), "The gap between retrieval and verification")
+found = [row for row in rows if "error 0.1 " in row["verifier"]]
+points = {row["task"]: [Point(row["upper"], row["nDCG@10"])] for row in found}
+drawing = scatter_figure(
+    "retrieval-verification",
+    "What is recognised and what is found, a point for each task [simulated]",
+    [Scatter("nDCG@10, x100", points, "verification, upper bound", "best retriever")],
+    notes=[
+        "The verifier is simulated: an oracle that puts two neighbours the wrong way round at a rate of 0.1 "
+        "ranks pools of 200 with the missing relevant documents put in.",
     ],
 )
 write_drawing(drawing, Path(sys.argv[2]))
