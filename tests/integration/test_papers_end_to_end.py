@@ -28,13 +28,34 @@ MADE = {
 
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
 def test_every_row_of_a_paper_is_run(path, tmp_path, home):
-    for name, make in MADE.items():
-        make(tmp_path / "data" / name)
     for task in ("analogues/math", "analogues/writing", "descriptive/twitter", "descriptive/wildchat"):
         made_up.obliq(tmp_path / "data" / "obliq" / task)
     made_up.obliq(tmp_path / "data" / "obliq" / "tip-of-tongue" / "congress")
     for name in ("msmarco", "scidocs", "nq", "arxiv"):
         made_up.beir(tmp_path / "data" / "beir" / name)
+    printed = [row for table in _made(path, tmp_path, MADE).tables for row in table.rows]
+    lacking = [row[:2] for row in printed if str(row[1]).startswith("needs") or "--part" in str(row[1])]
+    assert lacking == []
+    assert sum("run here" in str(row[1]) for row in printed) >= 3
+
+
+def test_the_study_of_a_small_model_is_run_at_an_address_and_says_simulated(tmp_path, home):
+    folders = {
+        "csfcube": made_up.csfcube,
+        "attribute-docs": lambda at: [made_up.modes(at / name) for name in ("format", "length")],
+        "theorem-analogue": made_up.obliq,
+    }
+    page = _made(PAPERS[0].parents[1] / "small-model.toml", tmp_path, folders)
+    assert page.absent == ()
+    assert len(page.tables) >= 9
+    text = (tmp_path / "out" / "page.md").read_text("utf-8")
+    assert "*simulated*" in text
+
+
+def _made(path, tmp_path, folders):
+    """The page of a study on made-up data, with a stand-in for every model."""
+    for name, make in folders.items():
+        make(tmp_path / "data" / name)
     file = read_study_file(path, tmp_path / "data", parts_in=tmp_path / "out")
     there = [name for name, study in file.parts.items() if all(Path(s.path).exists() for s in study.sources)]
     encoders: dict[str, FakeEncoder] = {}
@@ -57,7 +78,4 @@ def test_every_row_of_a_paper_is_run(path, tmp_path, home):
         )
         for model in models.values():
             model.close()
-    printed = [row for table in page.tables for row in table.rows]
-    lacking = [row[:2] for row in printed if str(row[1]).startswith("needs") or "--part" in str(row[1])]
-    assert lacking == []
-    assert sum("run here" in str(row[1]) for row in printed) >= 3
+    return page
