@@ -20,7 +20,7 @@ _FENCE = re.compile(rf"\s*```{_THOUGHT}\n", re.I)
 # An element before the answer, whatever its name, but for names of answers and of emphasis.
 _ELEMENT = re.compile(
     r"\s*<(?!(?:b|i|u|p|em|strong|code|pre|span|div|ul|ol|li|h\d)>|\w*(?:answer|final|output|respon|result|score|grade"
-    r"|point|rating|verdict|label|choice|order|rank|json|quer|text))(\w{3,30})>.*?</\1>",
+    r"|point|rating|verdict|label|choice|order|rank|json|quer|search|title|word|text))(\w{3,30})>.*?</\1>",
     re.I | re.S,
 )
 
