@@ -19,6 +19,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -209,17 +210,15 @@ def _recorded() -> frozenset[str]:
     return frozenset(held["patterns"]) if held["key"] == record_key() and not LONG else frozenset()
 
 
-FOUND = collected()
-PROVED = _recorded()
-BY_ROOM: dict[str, list[tuple[re.Pattern[Any], str, str]]] = {}
-for (_text, _flags, _mode), _where in FOUND.items():
-    _room = ".".join(_where.split(".")[1:3]).partition(":")[0]
-    BY_ROOM.setdefault(_room, []).append((re.compile(_text, _flags), _mode, _where))
+@cache
+def found() -> list[tuple[re.Pattern[Any], str, str]]:
+    """(pattern, mode, where) of those that are collected: once, and not while other tests are collected."""
+    return [(re.compile(text, flags), mode, where) for (text, flags, mode), where in collected().items()]
 
 
-@pytest.mark.parametrize("room", sorted(BY_ROOM))
-def test_every_pattern_is_linear(room: str) -> None:
-    left = [one for one in BY_ROOM[room] if name_of(*one[:2]) not in PROVED]
+def test_every_pattern_is_linear() -> None:
+    proved = _recorded()
+    left = [one for one in found() if name_of(*one[:2]) not in proved]
     faults = {where: fault for pattern, mode, where in left if (fault := check(pattern, mode))}
     assert faults == {}
 
@@ -227,13 +226,14 @@ def test_every_pattern_is_linear(room: str) -> None:
 def test_patterns_made_at_run_time_are_linear() -> None:
     patterns = made()
     assert len(patterns) > 20
-    left = [one for one in patterns if name_of(*one) not in PROVED]
+    proved = _recorded()
+    left = [one for one in patterns if name_of(*one) not in proved]
     assert {p.pattern: fault for p, mode in left if (fault := check(p, mode))} == {}
 
 
 def test_nothing_is_missed() -> None:
-    assert len(FOUND) > 200
-    assert sum(endless(re.compile(text, flags)) for text, flags, _ in FOUND) > 100
+    assert len(found()) > 200
+    assert sum(endless(pattern) for pattern, _, _ in found()) > 100
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_the_matcher_ends_where_the_engine_does(pattern: str, text: str, ends: i
 
 
 if __name__ == "__main__":
-    every = [*(one[:2] for room in BY_ROOM.values() for one in room), *made()]
+    every = [*(one[:2] for one in found()), *made()]
     assert {p.pattern: fault for p, mode in every if (fault := check(p, mode))} == {}
     names = sorted({name_of(*one) for one in every})
     RECORD.write_text(json.dumps({"key": record_key(), "patterns": names}, indent=0) + "\n", "utf-8")
