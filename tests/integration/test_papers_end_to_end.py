@@ -5,6 +5,7 @@ Files are made up, encoders and language model are stand-ins: no number means an
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
-def test_every_row_of_a_paper_is_run(path, tmp_path, home):
+def test_every_row_of_a_paper_is_run(path, tmp_path, home, monkeypatch):
     for task in ("analogues/math", "analogues/writing", "descriptive/twitter", "descriptive/wildchat"):
         made_up.obliq(tmp_path / "data" / "obliq" / task)
     made_up.obliq(tmp_path / "data" / "obliq" / "tip-of-tongue" / "congress")
@@ -37,6 +38,14 @@ def test_every_row_of_a_paper_is_run(path, tmp_path, home):
     lacking = [row[:2] for row in printed if str(row[1]).startswith("needs") or "--part" in str(row[1])]
     assert lacking == []
     assert sum("run here" in str(row[1]) for row in printed) >= 3
+    script = path.parents[1] / f"plot_papers_{path.stem}.py"
+    if script.exists():
+        pytest.importorskip("matplotlib")
+        monkeypatch.setattr(
+            "sys.argv", ["plot", str(tmp_path / "out" / "tables.json"), str(tmp_path / "figures")]
+        )
+        runpy.run_path(str(script), run_name="__main__")
+        assert list((tmp_path / "figures").glob("*.svg"))
 
 
 def test_the_study_of_a_small_model_is_run_at_an_address_and_says_simulated(tmp_path, home):
