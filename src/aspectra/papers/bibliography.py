@@ -17,7 +17,16 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-__all__ = ["SHARED", "Names", "database_of", "names_in", "shared_list", "shared_text"]
+__all__ = [
+    "SHARED",
+    "Names",
+    "database_of",
+    "keywords_in",
+    "keywords_text",
+    "names_in",
+    "shared_list",
+    "shared_text",
+]
 
 SHARED = (
     *("type", "volume", "issue", "pages", "publisher", "issn", "date", "note", "keywords", "editors"),
@@ -137,3 +146,24 @@ def database_of(
         if host in _RECORD_HOSTS:
             return _RECORD_HOSTS[host]
     return ""
+
+
+def keywords_in(text: str) -> list[str]:
+    """The keywords of a field that separates them by semicolons, or by commas where it has none.
+
+    >>> keywords_in("bogs; Models, Animal"), keywords_in("bogs, peat")
+    (['bogs', 'Models, Animal'], ['bogs', 'peat'])
+    """
+    return [word for word in map(str.strip, text.split(";" if ";" in text else ",")) if word]
+
+
+def keywords_text(words: Iterable[str]) -> str:
+    """Keywords as one field that :func:`keywords_in` reads back.
+
+    >>> keywords_text(["bogs", "peat"]), keywords_text(["Models, Animal"])
+    ('bogs, peat', 'Models, Animal;')
+    """
+    plain = [word.replace(";", " ") for word in words]
+    if not any("," in word for word in plain):
+        return ", ".join(plain)
+    return "; ".join(plain) + ";" * (len(plain) == 1)

@@ -30,7 +30,7 @@ HARD = Paper(
     language="en",
     metadata={
         "type": "article-journal",
-        "keywords": ["a b", "c"],
+        "keywords": ["a b", "Models, Animal"],
         "volume": "7",
         "pages": "1-9",
         "editors": ["E. F. Codd"],

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from aspectra.papers.bibliography import shared_list, shared_text
+from aspectra.papers.bibliography import keywords_text, shared_list, shared_text
 from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, raw_record, tidy
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.tagged.entry import NAMES, entry_paper, names_of
@@ -156,8 +156,7 @@ def _add_identifiers(paper: Paper, back: ReadBack, fields: dict[str, str]) -> No
 def _add_shared(paper: Paper, back: ReadBack, fields: dict[str, str]) -> None:
     for name in back.shared():
         if name == "keywords":
-            words = shared_list(paper.metadata, name)
-            fields["keywords"] = text_to_latex(", ".join(word.replace(",", " ") for word in words))
+            fields["keywords"] = text_to_latex(keywords_text(shared_list(paper.metadata, name)))
         elif name == "note" and paper.metadata.get("annote"):
             lines = shared_text(paper.metadata, "annote").splitlines()  # a reason ends at the bar
             fields["annote"] = text_to_latex(" | ".join(" ".join(line.split()) for line in lines))

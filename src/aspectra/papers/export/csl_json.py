@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from aspectra.papers.bibliography import shared_list, shared_text
+from aspectra.papers.bibliography import keywords_text, shared_list, shared_text
 from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, tidy
 from aspectra.papers.names import name_parts
 from aspectra.papers.paper import Paper
@@ -150,8 +150,7 @@ def _person(name: str) -> dict[str, str]:
 def _add_shared(paper: Paper, back: ReadBack, item: dict[str, Any]) -> None:
     for name in back.shared():
         if name == "keywords":
-            words = shared_list(paper.metadata, name)
-            item["keyword"] = ", ".join(word.replace(",", " ") for word in words)
+            item["keyword"] = keywords_text(shared_list(paper.metadata, name))
         elif name == "editors":
             item["editor"] = [_person(editor) for editor in shared_list(paper.metadata, name)]
         elif name in NAMES.shared:
