@@ -62,7 +62,7 @@ def trec_words(what: str, ids: Iterable[str]) -> dict[str, str]:
             raise BadInput(
                 f"the {what} ids {taken[word]!r} and {one!r} are one word in TREC format",
                 why="white space in ids is written as _",
-                hint="write beir or jsonl instead",
+                hint="--format jsonl keeps ids as they are",
             )
     return {one: word for word, one in taken.items()}
 

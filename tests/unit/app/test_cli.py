@@ -647,6 +647,8 @@ def test_export_says_when_keys_had_to_change(run, library, home):
     assert "@misc{a-key-2," in target.read_text("utf-8")
     assert "ids unchanged" in run("export", "graphs", "-o", target)[2]
     assert "ids unchanged" in run("export", "--all", "-o", home / "all.ris")[2]
+    assert run("index")[0] == run("search", "odd")[0] == 0
+    assert "1 id changed to be valid keys" in run("export", "last", "-o", home / "all.trec")[2]
 
 
 def test_sentences_of_a_paper_without_abstract(run, library, home):

@@ -174,7 +174,8 @@ def export(
             text = library.export(which, chosen, "all" if each else "best")
     session.screen.data(text, output)
     if output is not None:
-        keys = _KEYS.findall(text) if chosen == "bibtex" else written
+        lines = [line.split()[2] for line in text.splitlines()] if chosen == "trec" else written
+        keys = _KEYS.findall(text) if chosen == "bibtex" else lines
         changed = sum(a != b for a, b in zip(keys, written, strict=False))
         kept = f"{count(changed, 'id')} changed to be valid keys" if changed else "ids unchanged"
         session.screen.note(f"Wrote {_written(len(found), len(written))} to {output} ({chosen}, {kept}).")
