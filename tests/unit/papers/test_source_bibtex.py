@@ -183,3 +183,18 @@ def test_a_page_that_quotes_an_entry_is_no_bibliography(tmp_path: Path) -> None:
     sniff = SOURCES.get("bibtex").sniff
     assert sniff(tmp_path / "page.txt", ("Some words.\n" * 9 + entry).encode()) < 0.3
     assert sniff(tmp_path / "page.txt", ("Made by hand.\n" + entry * 5).encode()) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("field", "url"),
+    [
+        (r"howpublished={\url{https://a.example/b\_c}}", "https://a.example/b_c"),
+        ("howpublished={https://a.example/b}", "https://a.example/b"),
+        ("howpublished={https://a.example/b, read in 2020}", ""),
+        ("howpublished={Letter}", ""),
+        (r"url={http://a.example/$\sim$b}, howpublished={https://a.example/c}", "http://a.example/~b"),
+    ],
+)
+def test_addresses(tmp_path: Path, field: str, url: str) -> None:
+    papers, _ = read(tmp_path, "@misc{a, title={T}, " + field + "}")
+    assert papers["a"].url == url

@@ -31,6 +31,7 @@ _YEARS = ("issued", "year", "date", "earlyaccessdate")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _EXTENDED = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\{[^{}]*\}|\"[^\"]*\"|[^,]*)", re.I)
 _BRACED_COMMA = re.compile(r"\{[^{},]*,")
+_PUBLISHED = re.compile(r"(?:\\(?:url|href)\s?\{)?https?://\S+$")
 _ARXIV_VENUE = re.compile(r"arxiv[:\s]", re.I)
 
 
@@ -87,7 +88,7 @@ def _address(raw: str | None) -> str:
     """A URL or identifier: escapes undone, but nothing taken for LaTeX markup."""
     if not raw:
         return ""
-    text = raw.strip()
+    text = raw.strip().replace("$\\sim$", "~")
     wrapped = re.match(r"\\(?:url|href)\s*\{([^{}]*)\}", text)
     if wrapped:
         text = wrapped.group(1)
@@ -169,7 +170,10 @@ def entry_paper(
     plain = one_line(fields.get("abstract")) == one_line(abstract)
     raw = {name: value for name, value in fields.items() if not (plain and name == "abstract")}
     metadata["bibtex"] = storable({"type": kind, "fields": raw, **(extra or {})})
-    url = next((found for name in NAMES.attributes["url"] if (found := _address(every.get(name)))), "")
+    addresses = [_address(every.get(name)) for name in NAMES.attributes["url"]]
+    if _PUBLISHED.match(published := every.get("howpublished", "").strip()):
+        addresses.append(_address(published))
+    url = next(filter(None, addresses), "")
     yield from assemble(
         place,
         options,
