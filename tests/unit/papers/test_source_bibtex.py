@@ -111,6 +111,7 @@ def test_nothing_there(tmp_path: Path) -> None:
     ("raw", "names"),
     [
         ("family=Berg, given=Anna, prefix=van der", ["Anna van der Berg"]),
+        ("given=Anna, family=Berg, prefix=van, useprefix=true", ["Anna van Berg"]),
         ("Smith, J.; Doe, A.", ["J. Smith", "A. Doe"]),
         (r"{\O}rsted, Hans and {\'E}va Sz{\H{o}}ke", ["Hans Ørsted", "Éva Szőke"]),
         ("{Barnes and Noble}", ["Barnes and Noble"]),

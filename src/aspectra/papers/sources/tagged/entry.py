@@ -53,7 +53,7 @@ def names_of(raw: str) -> list[str]:
 
 def _names(raw: str) -> list[str]:
     """One name, or those of a list that a database or a person put between commas instead of *and*."""
-    if raw.count(",") < 2 or _BRACED_COMMA.search(raw):
+    if raw.count(",") < 2 or _BRACED_COMMA.search(raw) or _EXTENDED.search(raw):
         return [_name(raw)]
     text = latex_to_text(raw)
     # BibTeX gives three commas no meaning: such a text stays as it stands.
