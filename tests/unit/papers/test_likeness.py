@@ -103,3 +103,10 @@ def test_the_key_of_a_title_is_bounded():
     """One letter becomes eighteen: a title of 4 MB took 2.8 GB."""
     assert len(normalise_title("\ufdfa" * 200_000)) <= 100_000
     assert normalise_title("É\u0301to\u0308ile \ufb01n") == "etoile fin"
+
+
+def test_the_signs_of_a_title_are_bounded():
+    """They are read for each pair of records of one title: fifty of 90,000 letters took two minutes."""
+    long = compared(0, ("a", "", None, "", "{}", "C++ \ufdfa " * 5000), frozenset(), frozenset())
+    assert 0 < len(long.signs) <= 500
+    assert compared(0, ("a", "", None, "", "{}", "no sign"), frozenset(), frozenset()).signs == ()

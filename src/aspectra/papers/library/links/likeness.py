@@ -30,6 +30,7 @@ _NEAR = 0.85  # the same of both titles, for what is only reported
 _SPELLED_ALIKE = 0.94  # share of the letters of two titles that are the same: one or two are misspelt
 _VERSION = re.compile(r"[./]v?\d{1,2}+$")  # of a preprint: 10.12688/f1000research.1234.2
 _LONGEST_VENUE = 500  # characters that are compared
+_LONGEST_SIGNED = 500  # characters of a title whose signs are compared; most titles have fewer
 _PAGE = re.compile(r"[a-z]{0,4}+\d++", re.I)
 _SIGN = re.compile(r"[-+#<>=≤≥±\u2010-\u2015\u2212]")
 _DASHES = re.compile(r"[-\u2010-\u2015\u2212]+")
@@ -233,7 +234,8 @@ def _apart_by_doi(one: Compared, other: Compared) -> bool:
 
 def _signs(printed: str) -> tuple[str, ...]:
     """Signs before, between and behind the words of a title: as many for all titles of the same words."""
-    between = _WORD.split(unicodedata.normalize("NFKC", printed))
+    text = unicodedata.normalize("NFKC", printed[:_LONGEST_SIGNED])[:_LONGEST_SIGNED]
+    between = _WORD.split(text) if _SIGN.search(text) else []
     return tuple(_DASHES.sub("-", "".join(_SIGN.findall(one))) for one in between)
 
 
