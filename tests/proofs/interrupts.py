@@ -92,7 +92,10 @@ def _interrupted(words: list[str], lock: Path, wait: float) -> tuple[bool, int, 
             time.sleep(0.001)
         seconds = time.monotonic() - begun
         if sent := process.poll() is None and lock.stat().st_size > 0:
-            process.send_signal(signal.SIGINT)
+            os.kill(process.pid, signal.SIGINT)  # reaped below, so that the number is still its own
+            # On a busy machine it may have ended since it was looked at.
+            ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            sent = ended is None or ended.si_code == os.CLD_KILLED
         said = process.communicate()[0].decode("utf-8", "replace")
     return sent, process.returncode, said, seconds
 
