@@ -622,6 +622,8 @@ class TestBeir:
             "qrels.tsv: 1 judgements repeated with the same grade",
         ):
             assert problem(bench, part), part
+        by_chance = load("beir", tmp_path, seed="no")
+        assert (by_chance.excluded, by_chance.qrels["gold"]["q0"]["q0"]) == ({}, 1.0)
 
     def test_document_without_id(self, tmp_path):
         beir(tmp_path)

@@ -2,7 +2,8 @@
 
 Judgements may be ``qrels/SPLIT.tsv``, ``qrels.tsv`` or several ``qrels_NAME.tsv``, with or without a header,
 or TREC's four columns. A query may bring an instruction (``instruction``), as in BIRCO and BRIGHT. A document
-under the id of a query is dropped from its ranking and its judgements, as BEIR does.
+under the id of a query is dropped from its ranking and its judgements, as BEIR does, unless ``seed=no`` says
+that they share ids by chance.
 
 Source: Thakur et al., BEIR, NeurIPS Datasets and Benchmarks 2021; BIRCO's pools: Wang et al., BIRCO, 2024.
 """
@@ -38,7 +39,9 @@ _YES_NO = ("yes", "no")
             " queries whose judgements list irrelevant documents",
             _YES_NO,
         ),
-        Option("seed", "a query whose id is a document's is that paper", _YES_NO),
+        Option(
+            "seed", "a query whose id is a document's is that paper; no: they share ids by chance", _YES_NO
+        ),
         Option("name", "of the benchmark, in tables"),
         Option("licence", "as its owners state it"),
         Option("source", "where it comes from, and whom to cite"),
@@ -61,10 +64,11 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     as_seed = options["seed"] == "yes" if options["seed"] else known.seed
     topics = [_topic(row, as_seed and own_id(row) in scan.ids) for row in folder.rows(*queries)]
     given = folder.qrels(judgements)
-    own = sum(grades.pop(query, None) is not None for query, grades in given.items())
+    by_chance = options["seed"] == "no"
+    own = 0 if by_chance else sum(grades.pop(query, None) is not None for query, grades in given.items())
     kept, qrels, problems = keep_judged(topics, {"gold": given}, "gold")
-    problems.add(own, "query is", "queries are", "judged against themselves, left out")
-    excluded = {topic.id: frozenset([topic.id]) for topic in kept if topic.id in scan.ids}
+    problems.add(own, "query is", "queries are", "judged against themselves, left out (seed=no keeps them)")
+    excluded = {} if by_chance else {t.id: frozenset([t.id]) for t in kept if t.id in scan.ids}
     same = sum(not topic.seed for topic in kept if topic.id in excluded)
     problems.add(same, "document has", "documents have", "the id of a query: excluded for it")
     pools = _pools(kept, qrels["gold"]) if _pooled(options["pools"], kept, qrels["gold"]) else None
