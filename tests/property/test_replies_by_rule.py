@@ -73,7 +73,8 @@ NOTHING = [
 FORMS += (
     "[[{}]] ¦ ({}) ¦ \\boxed{{{}}} ¦ $\\boxed{{{}}}$ ¦ > {} ¦ - {} ¦ 「{}」 ¦ {}。 ¦ <b>{}</b> ¦ ‘{}’ ¦ "
     '{}! ¦ ```\n{}\n``` ¦ ```json\n{{"answer": "{}"}}\n``` ¦ <|assistant|>{} ¦ {}<|im_end|> ¦ '
-    "{}</s> ¦ <answer>\n{}\n</answer>\n ¦ “{}” ¦ {}, ¦ \t{}\r\n"
+    "{}</s> ¦ <answer>\n{}\n</answer>\n ¦ “{}” ¦ {}, ¦ \t{}\r\n ¦ "
+    "<relevance>{}</relevance> ¦ <better>{}</better>"
 ).split(" ¦ ")
 LABELS += (
     "Réponse : {} ¦ Respuesta: {} ¦ Risposta: {} ¦ Ответ: {} ¦ 答案：{} ¦ 回答：{} ¦ 答案是{}。 ¦ "

@@ -18,11 +18,12 @@ _CLOSE = re.compile(
 _FINAL = re.compile(r"<\|channel\|>\s*final\b.{0,80}?<\|message\|>", re.I | re.S)
 _FENCE = re.compile(rf"\s*```{_THOUGHT}\n", re.I)
 # An element before the answer, whatever its name, but for names of answers and of emphasis.
-_ELEMENT = re.compile(
-    r"\s*<(?!(?:b|i|u|p|em|strong|code|pre|span|div|ul|ol|li|h\d)>|\w*(?:answer|final|output|respon|result|score|grade"
-    r"|point|rating|verdict|label|choice|order|rank|json|quer|search|title|word|text))(\w{3,30})>.*?</\1>",
-    re.I | re.S,
+_ANSWERS = (
+    "answer|final|output|respon|result|score|grade|point|rating|verdict|label|choice|order|rank|json|quer|text|list"
+    "|sort|paper|doc|relevan|better|best|winner|prefer|value|search|title|word"
 )
+_EMPHASIS = r"b|i|u|p|em|strong|code|pre|span|div|ul|ol|li|h\d"
+_ELEMENT = re.compile(rf"\s*<(?!(?:{_EMPHASIS})>|\w*(?:{_ANSWERS}))(\w{{3,30}})>.*?</\1>", re.I | re.S)
 
 
 def without_thoughts(text: str) -> str:
