@@ -93,7 +93,7 @@ def _interrupted(words: list[str], lock: Path, wait: float) -> tuple[bool, int, 
         seconds = time.monotonic() - begun
         if sent := process.poll() is None and lock.stat().st_size > 0:
             os.kill(process.pid, signal.SIGINT)  # reaped below, so that the number is still its own
-            # On a busy machine it may have ended since it was looked at.
+            # It may have ended since it was looked at; then it is not counted.
             ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             sent = ended is None or ended.si_code == os.CLD_KILLED
         said = process.communicate()[0].decode("utf-8", "replace")
