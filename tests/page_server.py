@@ -21,7 +21,7 @@ __all__ = ["FLAGS", "Served", "chromium_path", "make_demo", "serving", "titles"]
 
 # Where distributions put the browser.
 _CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--renderer-process-limit=1"]
 
 
 def chromium_path() -> str:
