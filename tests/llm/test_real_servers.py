@@ -197,16 +197,36 @@ def test_a_judge_loses_nothing_counts_as_the_server_does_and_is_repeated_offline
     assert door.calls - counts[0] <= 2 * lost
 
 
+def with_full_texts(home):
+    """A library of three papers with a section each, indexed; it stays for the next server."""
+    text = "We filmed an owl at night and counted its flights. " * 9
+    rows = [
+        {
+            "id": f"p{n}",
+            "title": f"Owl {n}",
+            "abstract": "Owls hunt.",
+            "sections": [{"heading": "", "text": text}],
+        }
+        for n in range(3)
+    ]
+    (home / "full.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    aspectra(home, "init", "--library", "full.lib")
+    for command in (["add", "full.jsonl"], ["index"]):
+        code, _, err = aspectra(home, *command, "--library", "full.lib")
+        assert code == 0, err
+
+
 @pytest.mark.parametrize(
     "words",
     [["--stage", "rewrite"], ["--stage", "agent(hops=1,each=3)"], ["-r", "prism(aspects=method) | write"]],
     ids=lambda words: words[-1],
 )
 def test_stages_that_word_and_read(home, door, words):
-    given = () if "-r" not in words else ("--seed", "sun2023rankgpt")
-    text = () if given else (QUESTION, "-r", "bm25")
-    plan = ("--library", "demo.lib", "--limit", "3", *text, *given, *words)
-    code, out, err = aspectra(home, "search", *plan, "--json", door=door)
+    asked = ("search", QUESTION, "-r", "bm25", "--library", "demo.lib")
+    if "-r" in words:
+        asked = ("similar", "p0", "--library", "full.lib")
+        with_full_texts(home)
+    code, out, err = aspectra(home, *asked, "--limit", "3", *words, "--json", door=door)
     assert code in (0, 7), err
     (step,) = json.loads(out)["steps"]
     counts = [step.get(name, 0) for name in ("calls", "prompt_tokens", "completion_tokens")]
