@@ -206,7 +206,7 @@ def test_the_same_ids_scores_and_quotes_as_the_service(demo):
             answer = _in_process(Libraries({}, aspectra.open, {"demo": service}), *given)
             assert answer["plan"] == made.ranking.plan.hash
             found = [
-                (one["untrusted"]["id"], one["rank"], one["score"], [
+                (one["id"], one["rank"], one["score"], [
                     quote["text"] for quote in one["untrusted"]["quotes"][: len(hit.evidence)]])
                 for one, hit in zip(answer["papers"], made.ranking, strict=True)
             ]  # fmt: skip
@@ -300,6 +300,7 @@ def test_nothing_that_a_file_says_stands_outside_of_untrusted(tmp_path):
         _call(libraries, "library_status", {}),
     ]
     assert name in str(found), "it is told, where it belongs"
+    assert "id" not in found["papers"][0]
     for one in said:
         assert not one.is_error, one
         assert "ignore" not in _outside(one.structured_content)

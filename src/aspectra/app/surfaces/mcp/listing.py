@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ __all__ = ["Told", "find_similar", "search_papers"]
 MOST_REACHED = 250  # papers of one question, over all its answers
 _PLACES = "places"  # an answer ends where its bytes do, so its cursor counts papers, not pages
 _NOTES = 1_200  # bytes of each list beside the papers
+_WORD = re.compile(r"[A-Za-z0-9.:/_+-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,9 @@ def _fitted(hits: tuple[Hit, ...], detail: str, most: int) -> tuple[list[dict[st
 def _bare(hit: Hit) -> dict[str, Any]:
     named = handle(hit.id, dict(hit.paper.identifiers))
     facts = {"rank": hit.rank, "score": round(hit.score, 6), "year": hit.paper.year}
-    return {**facts, "untrusted": {"id": named}}  # ids come from files, and some are sentences
+    # Ids come from files, and some are sentences.
+    plain_word = {"id": named} if _WORD.fullmatch(named) else {}
+    return {**plain_word, **facts, "untrusted": {"id": named}}
 
 
 def _entry(hit: Hit, room: _Room, *, full: bool) -> dict[str, Any]:
