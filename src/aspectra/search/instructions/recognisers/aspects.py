@@ -16,6 +16,9 @@ _BEHIND = _WORDS["behind"]
 _ADVERBS = _WORDS["adverbs"]
 _SEED = frozenset("seed paper this one in".split())
 _BETWEEN = _WORDS["between"]
+_NOT = frozenset("not n't don't doesn't shouldn't".split())
+_FREE = frozenset("may can could".split())
+_NEEDED = frozenset("need needs have has".split())
 
 
 class AspectWish(NamedTuple):
@@ -88,6 +91,9 @@ def read_aspect(
             if post := _find(context, tokens, behind, "samepost", "diffpost"):
                 words = text[tokens[at].start : tokens[at + noun[0] - 1].end]
                 aspect = words if noun[2] == "free" else noun[2]
+                passed = {token.low for token in tokens[at + noun[0] : behind]}
+                if passed & _FREE or (passed & _NOT and passed & _NEEDED):
+                    return None  # "may differ", "need not be the same": it does not matter
                 return AspectWish(aspect, post[1] == "samepost", True, at + noun[0])
             if tokens[behind].low not in _BETWEEN:
                 return None
