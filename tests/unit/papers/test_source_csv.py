@@ -195,6 +195,7 @@ def test_rows_that_a_stray_quote_joins_are_parted(tmp_path: Path, sign: str, row
 @pytest.mark.parametrize(
     "text",
     [
+        "Roe,Ann,Doe\nMoor,Ben",  # two lines that are as wide as the rows
         "One, two\nthree, four, five, six\nseven",  # as many commas as the table has, in sentences
         "1,2,3,4\n5,6,7,8",  # two rows of another table
         'They say ""yes"" here,\nthere, then, no',

@@ -20,7 +20,7 @@ from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.tables.columns import folded
-from aspectra.papers.sources.tables.rows import MOST_BEFORE, Row, find_header, papers_in_rows
+from aspectra.papers.sources.tables.rows import MOST_BEFORE, Row, are_rows, find_header, papers_in_rows
 
 __all__ = ["Csv"]
 
@@ -234,19 +234,14 @@ def _stray(cells: list[str], lines: list[str], way: _Way) -> bool:
     if len(cells) != way.width:
         return any(len(_alone(line, way)) == way.width for line in lines[1:_TRIED])
     if next(_Way(way.sign, {**way.quoting, "strict": True}).rows(f"{line}\n" for line in lines), None):
-        return all(_like_row(line, way, open_quote=True) for line in lines)
-    return any(_like_row(line, way) for line in lines[1:_TRIED])
+        cut = (line.split(way.sign) if line.count('"') % 2 else _alone(line, way) for line in lines)
+        return are_rows(cut, way.width)
+    return any(are_rows([_alone(line, way)], way.width) for line in lines[1:_TRIED])
 
 
 def _alone(line: str, way: _Way) -> list[str]:
     """The cells of a line that is a row of its own; none where a quote in it stays open."""
     return [] if line.count('"') % 2 else next(way.rows([line]), [])
-
-
-def _like_row(line: str, way: _Way, *, open_quote: bool = False) -> bool:
-    """Whether a line has as many cells as a row, not cut in sentences; an open quote in it may be text."""
-    cells = line.split(way.sign) if open_quote and line.count('"') % 2 else _alone(line, way)
-    return len(cells) == way.width > 2 and not any(cell[:1].isspace() for cell in cells)
 
 
 SOURCES.register("csv")(Csv())

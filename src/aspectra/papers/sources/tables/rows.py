@@ -25,7 +25,7 @@ from aspectra.papers.sources.tables.people import list_in, people_in
 from aspectra.papers.sources.tables.screening import screening_of
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
-__all__ = ["MOST_BEFORE", "find_header", "papers_in_rows"]
+__all__ = ["MOST_BEFORE", "are_rows", "find_header", "papers_in_rows"]
 
 MOST_BEFORE = 20
 """Rows that may stand before the header: names of the search, the date of the export."""
@@ -37,6 +37,7 @@ _CITATION = re.compile(
 )
 _LINKED_DOI = re.compile(r"doi(?:=|:|%3A|\.org/)(10\.[^&;#\s]+)", re.I)
 _RIS = re.compile(r"\s{0,20}TY {0,4}- {0,4}[A-Z]")
+_CODE = re.compile(r"[^\s\d]*\d\S*")
 _GUARD = re.compile(r"'(?=[\"'\s]{0,20}[=+\-@|;\uff1d\uff0b\uff0d\uff20\uff5c\uff1b])")
 _OWN = (
     "id",
@@ -64,6 +65,20 @@ def find_header(rows: Iterable[Sequence[str]]) -> tuple[int, Header]:
     if not found:
         return 0, Header(())
     return max(found, key=lambda one: (one[1].titled or one[1].identified, one[1].known, -one[0]))
+
+
+def are_rows(lines: Iterable[Sequence[str]], width: int) -> bool:
+    """Whether these lines, cut into cells, are all rows of a table of this width, not a text with commas.
+
+    Two lines may have as many cells by chance, as authors one below the other: a column must have a number,
+    a DOI or an address in both.
+    """
+    cut: list[Sequence[str]] = []
+    for line in lines:  # the first that is none ends it: a text may have millions
+        if len(line) != width or width < 3 or any(cell[:1].isspace() for cell in line):
+            return False
+        cut.append(line)
+    return len(cut) != 2 or any(all(map(_CODE.fullmatch, pair)) for pair in zip(*cut, strict=True))
 
 
 def papers_in_rows(
