@@ -443,7 +443,8 @@ def test_the_language_of_a_text_is_told_once(monkeypatch):
 
 
 def test_venues_of_the_library_are_venues():
-    known = library_venues(("ACML", "ALT", "Annals of Hives", "Bee", "colm", "hive"))
+    words = ("Systematic Reviews", "Clinical Apiculture")
+    known = library_venues(("ACML", "ALT", "Annals of Hives", "Bee", "colm", "hive", *words))
     for text, spellings, topic in (
         ("mites, ACML only", ("require venue=ACML",), "mites"),
         ("mites at acml or ECCV", ("require venue=acml", "require venue=ECCV"), "mites"),
@@ -453,6 +454,12 @@ def test_venues_of_the_library_are_venues():
         ("mites, only COLM or ECCV", ("require venue=COLM", "require venue=ECCV"), "mites"),
         ("mites in the hive", (), "mites in the hive"),
         ("the Bee of the library", (), "the Bee of the library"),
+        ("mites, annals of hives", ("require venue=annals of hives",), "mites"),
+        ("mites and clinical apiculture", (), "mites and clinical apiculture"),
+        ("mites, in Clinical Apiculture", ("require venue=Clinical Apiculture",), "mites"),
+        ("mites, Systematic Reviews only", ("require kind=systematic review",), "mites"),
+        ("systematic reviews of mites", ("prefer kind=systematic review",), "mites"),
+        ("mites, published in Systematic Reviews", ("require venue=Systematic Reviews",), "mites"),
     ):
         reading = read_instruction(text, venues=known)
         assert (reading.spellings, reading.topic) == (spellings, topic)

@@ -22,6 +22,7 @@ SIGNS = ("neg", "hard", "soft", "perm", "except")
 _GRAMMAR = frozenset(
     "neg hard soft wish perm except fix but cue taste demand open label lead doc".split()
 ) | frozenset("func polite change word".split())
+_DOCUMENTS = ("kind", "status")  # attributes that say what papers are
 _BREAKS = ("comma", "dash")
 _FOREIGN = ("de", "fr", "es")
 _LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # where a line of a lexicon begins that is no continuation
@@ -231,6 +232,8 @@ def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
         if not token.tied:
             reach = tokens[at + longest[0] - 1].end if longest else start
             name = (read_library_venue(text, start, venues) if venues else None) or read_name(text, start)
+            if name and longest and name[0] == reach and longest[0] > 1 and longest[1].category in _DOCUMENTS:
+                name = None  # "Systematic Reviews" are reviews, though a journal has that name
             if name and name[0] >= reach and not _is_value(name[1], name[0], main, tokens, at):
                 out.append(_of_name(name[1], start, name[0], low[start : name[0]]))
                 at = _skip(tokens, at, name[0])

@@ -221,6 +221,7 @@ _JOINED = Expression(_JOIN)
 _TABLED = Expression(rf"(?:{_ONE_VENUE})(?![\w-])")
 _VENUE_WORDS = Expression(r"[\w&'’.+-]{1,40}(?: [\w&'’.+-]{1,40}){0,7}")
 _ACRONYM = Expression(r"[A-Z][a-z]*+[A-Z][A-Za-z]*+")
+_TELLING = Expression(r"(?i)\b(?:journal|annals|transactions|proceedings|acta|bulletin|zeitschrift)\b")
 _SHORTEST_LOW = 4  # letters of an acronym that is known in lower case too
 
 
@@ -228,13 +229,16 @@ _SHORTEST_LOW = 4  # letters of an acronym that is known in lower case too
 def library_venues(names: tuple[str, ...]) -> dict[str, str]:
     """Venues of a library that a text may name: acronyms and names of several words, by the folded name.
 
-    One word in lower case may be an acronym or a word: a text means it by capitals alone, *ACML*.
+    One word in lower case may be an acronym or a word: a text means it by capitals alone, *ACML*. So are
+    several words, unless one of them is said of venues alone: *Clinical Trials*, *annals of hives*.
     """
     return {fold(name): name for name in names if " " in name or name.islower() or _ACRONYM.fullmatch(name)}
 
 
 def _writes(word: str, name: str) -> bool:
-    """Whether a word is written as the acronym of a venue, rather than as a word."""
+    """Whether words are written as the name of a venue, rather than as words or as the acronym's letters."""
+    if " " in word:
+        return word[1:] != word[1:].lower() or bool(_TELLING.search(word))
     if name.islower():
         return sum(map(str.isupper, word)) > 1
     return word == name or (word.islower() and len(word) >= _SHORTEST_LOW)
@@ -248,7 +252,7 @@ def _library_venue(text: str, at: int, known: Mapping[str, str]) -> int:
     while end > at:
         words = text[at:end].rstrip(".")
         name = known.get(fold(words))
-        if name and (" " in words or _writes(words, name)):
+        if name and _writes(words, name):
             return at + len(words)
         end = text.rfind(" ", at, end)
     return at
