@@ -108,6 +108,8 @@ def _told(text: str) -> list[str]:
         ("mites, no reviews, since 2019", ["exclude kind=survey", "require year=>=2019"], "mites"),
         ("mites, 2019–, no theses", ["require year=>=2019", "exclude kind=thesis"], "mites"),
         ("mites (no EEG, no finance)", ["exclude topic=EEG", "exclude topic=finance"], "mites"),
+        ("mites, in adults over 60", ["prefer population=adults over 60"], "mites"),
+        ("mites, only adults over 60", ["require population=adults over 60"], "mites"),
         ("mites; peer reviewed", ["prefer status=peer-reviewed"], "mites"),
         ("mites. I don't want surveys.", ["exclude kind=survey"], "mites"),
         ("mites, but nothing on wasps", ["exclude topic=wasps"], "mites"),

@@ -272,7 +272,7 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
                 Request("aspect", mark.values[0], "same" if same else "different", mark.start, mark.end)
             )
             continue
-        number = mark.cat == "bound" and "vague" not in mark.flags
+        number = mark.cat == "bound" and "vague" not in mark.flags and mark.attribute != "population"
         hard = mark.attribute in FACTS or number
         relation = sign.relation(hard=hard)
         values = mark.values
