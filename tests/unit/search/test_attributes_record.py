@@ -135,6 +135,8 @@ def test_retracted_is_known_where_the_record_or_the_title_says_so(grade: Grade, 
         ("paper-conference", "Workshop on Owls", "", "workshop"),
         ("paper-conference", "arXiv", "", "conference"),
         ("article-journal; meeting abstract", "Blood", "", "abstract"),
+        ("journal article; conference proceeding", "Blood", "", "abstract"),  # as CENTRAL has them
+        ("article-journal; trial registry record", "", "", "registration"),
         ("", "Proceedings of the National Academy of Sciences", "", "journal"),
         ("", "Proceedings of the Owl Society", "", "conference"),
         ("", "Transactions on Owls", "", "journal"),

@@ -28,7 +28,8 @@ from aspectra.views.view import Floats, Positions
 
 __all__ = ["status_of"]
 
-STATUSES = ("preprint", "peer-reviewed", "journal", "conference", "workshop", "abstract", "retracted")
+STATUSES = ("preprint", "peer-reviewed", "journal", "conference", "workshop", "abstract")
+STATUSES += ("registration", "retracted")
 _SYNONYMS = {
     "peer reviewed": "peer-reviewed",
     "refereed": "peer-reviewed",
@@ -40,7 +41,8 @@ _SYNONYMS = {
 _STATED, _BY_VENUE, _BY_IDS, _WEAK = 0.95, 0.8, 0.8, 0.6
 _REVIEWED = 0.9
 _WORDS = {name: frozenset(phrases(words)) for name, words in table_of_words("record_words")["status"].items()}
-_TYPED = tuple((name, _WORDS[f"{name}_types"]) for name in ("preprint", "abstract", "conference", "journal"))
+_TYPES = ("preprint", "abstract", "registration", "conference", "journal")
+_TYPED = tuple((name, _WORDS[f"{name}_types"]) for name in _TYPES)
 
 
 @lru_cache(maxsize=20_000)
@@ -92,6 +94,8 @@ def _by_types(kinds: set[str], venue: str) -> tuple[dict[str, float], str]:
         return {"preprint": _STATED}, f"record type {said[0]}" if said else f"venue {venue}"
     if named["abstract"]:
         return {"abstract": _STATED, "peer-reviewed": 0.4}, f"record type {named['abstract'][0]}"
+    if named["registration"]:
+        return {"registration": _STATED}, f"record type {named['registration'][0]}"
     if _mentions(words, "workshop_venues"):
         return {"workshop": _STATED, "conference": 0.4, "peer-reviewed": _WEAK}, f"venue {venue}"
     if named["conference"]:
