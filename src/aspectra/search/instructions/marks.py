@@ -267,7 +267,10 @@ def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
                 continue
         prefixed = bool(out) and "prefix" in out[-1].flags
         shouted = longest and longest[0] == 1 and longest[1].category == "func" and _is_acronym(text, token)
-        if longest and not shouted and (not token.tied or prefixed):
+        # "computer vision papers" are no vision papers
+        split = longest and longest[0] > 1 and "weak" in longest[1].marks and bool(out) and out[-1].free
+        split = split and text[out[-1].end : start].isspace()
+        if longest and not shouted and not split and (not token.tied or prefixed):
             end = tokens[at + longest[0] - 1].end
             words = " ".join(t.low for t in tokens[at : at + longest[0]])
             out.append(_of_entry(longest[1], start, end, words, token.tied))
