@@ -19,7 +19,12 @@ __all__ = [
 ARXIV_DOI = "10.48550/arxiv."
 """How the DOIs of arXiv begin, in lower case."""
 
-_DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>{}|\\^`]+", re.I)
+# DOIs of before 2000 hold a SICI with angle brackets in it: 10.1002/(SICI)...19:6<335::AID-BEM1>3.0.CO;2-2
+_DOI_SIGN = r"[^\s\"<>{}|\\^`]"
+_DOI = re.compile(
+    rf"10\.\d{{4,9}}/{_DOI_SIGN}++(?:<{_DOI_SIGN}{{1,60}}+>\d\.\d\.[a-z]{{2}};\d{_DOI_SIGN}*)?", re.I
+)
+_ISBN = re.compile(r"(?<!\d)(?:97[89][- ]?)?(?:\d[- ]?){9}[\dx](?![\d-])", re.I)
 # A short DOI (shortdoi.org): "10/" or a resolver before letters and digits.
 _SHORT_DOI = re.compile(
     r"(?:(?:https?://)?(?:dx\.)?doi\.org/(?:10/)?|(?:doi:?\s{0,3})?10/)([a-z0-9]{2,12})/?", re.I
@@ -106,7 +111,8 @@ def normalise(scheme: str, value: object) -> str:
             return f"PMC{value}"  # written with and without the letters
         return value if scheme == "acl" else value.upper()
     if scheme == "isbn":
-        return re.sub(r"[^0-9Xx]", "", text).upper()
+        first = _ISBN.search(text)  # of several in one field, as print and electronic ones
+        return re.sub(r"[^0-9Xx]", "", first.group() if first else text).upper()
     return text
 
 

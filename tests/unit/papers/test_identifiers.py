@@ -27,6 +27,26 @@ def test_what_people_type_is_rarely_a_short_doi(text: str) -> None:
     assert identifiers_in(f"A. Owl. Night. 3(2), {text}.") == {}
 
 
+@pytest.mark.parametrize(
+    ("scheme", "text", "value"),
+    [
+        (
+            "doi",
+            "10.1000/(SICI)97(199806)49:8<693::AID-X4>3.0.CO;2-O",
+            "10.1000/(sici)97(199806)49:8<693::aid-x4>3.0.co;2-o",
+        ),
+        ("doi", "doi.org/10.1000/15(95)123%3C11:ACO%3E2.0.CO;2.", "10.1000/15(95)123<11:aco>2.0.co;2"),
+        ("doi", "<i>10.1000/x</i>", "10.1000/x"),
+        ("doi", "S0092-8(21)7-5 [pii]||10.1000/j.5 [doi]", "10.1000/j.5"),
+        ("isbn", "978-3-16-148410-0 978-0-306-40615-7", "9783161484100"),
+        ("isbn", "0-306-40615-2 (print), 9783161484100", "0306406152"),
+        ("isbn", "1234-5678", "12345678"),
+    ],
+)
+def test_identifiers_end_where_they_end(scheme: str, text: str, value: str) -> None:
+    assert normalise(scheme, text) == value
+
+
 def test_a_long_doi_is_worth_more_than_a_short_one() -> None:
     assert identifiers_of([("doi", "10/abc"), ("doi", "10.1000/x")]) == {"doi": "10.1000/x"}
     assert identifiers_of([("doi", "10.1000/x"), ("doi", "10/abc")]) == {"doi": "10.1000/x"}
