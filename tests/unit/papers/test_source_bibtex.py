@@ -56,6 +56,21 @@ def test_an_entry(tmp_path: Path) -> None:
     assert raw["fields"]["month"] == "January"
 
 
+@pytest.mark.parametrize(
+    ("fields", "identifiers"),
+    [
+        ("eprint={https://example.org/doi/pdf/10.1111/1467-9868.00293}", {}),
+        ("eprint={https://example.org/stable/2346178}", {}),
+        ("eprint={arXiv:2004.07180v2}", {"arxiv": "2004.07180"}),
+        ("eprint={cs/0112017}", {"arxiv": "cs/0112017"}),
+        ("doi={10.1000/L.1     WE  - Science Index (EX)}", {"doi": "10.1000/l.1"}),
+    ],
+)
+def test_fields_that_hold_more_than_an_identifier(tmp_path: Path, fields: str, identifiers: dict) -> None:
+    papers, _ = read(tmp_path, f"@article{{a, title={{T}}, {fields}}}")
+    assert papers["a"].identifiers == identifiers
+
+
 def test_repeated_keys_are_both_kept(tmp_path: Path) -> None:
     papers, remarks = read(tmp_path, "@misc{a, title={T}}\n@misc{a, title={U}}\n@misc{a, title={V}}")
     assert list(papers) == ["a", "a~2", "a~3"]

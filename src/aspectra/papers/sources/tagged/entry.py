@@ -32,6 +32,7 @@ _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _EXTENDED = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\{[^{}]*\}|\"[^\"]*\"|[^,]*)", re.I)
 _BRACED_COMMA = re.compile(r"\{[^{},]*,")
 _PUBLISHED = re.compile(r"(?:\\(?:url|href)\s?\{)?https?://\S+$")
+_TAGGED_REST = re.compile(r"\s[A-Z][A-Z0-9]  - .*", re.DOTALL)  # Rayyan appends the fields it does not know
 _ARXIV_VENUE = re.compile(r"arxiv[:\s]", re.I)
 
 
@@ -99,11 +100,13 @@ def _address(raw: str | None) -> str:
 
 
 def _identifiers(fields: Mapping[str, str]) -> Iterator[tuple[str, object]]:
-    yield "doi", _address(fields.get("doi"))
+    yield "doi", _address(_TAGGED_REST.sub("", fields.get("doi") or ""))
     eprint = _address(fields.get("eprint"))
     kind = (fields.get("eprinttype") or fields.get("archiveprefix") or "").strip("{} ").casefold()
-    if kind in ("arxiv", ""):
+    if kind == "arxiv":
         yield "arxiv", eprint
+    elif not kind and (found := parse_identifier(eprint)) and found[0] == "arxiv":
+        yield found  # publishers put the address of their PDF there
     elif kind in ("pubmed", "pmid"):
         yield "pmid", eprint
     yield from ((scheme, _address(str(value))) for scheme, value in named_identifiers(fields))
