@@ -36,7 +36,7 @@ STATES = {
     "results-not-applied": "/?text=language+models+not+surveys+about+cats+since+2019",
     "results-weak": "/?text=sourdough+bread+baking+temperature",
     "results-none": "/?text=language+models&since=2100",
-    "results-above": "/?text=language+models&above=2",
+    "results-above": "/?text=language+models&above=12",
     "results-decided": "/?text=language+models",
     "unknown-paper": "/?seeds=tourrank",
     "why-not-higher": f"/why?text=rank+with+a+language+model&paper={SEED}",

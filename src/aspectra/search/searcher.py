@@ -50,8 +50,7 @@ class Result:
 
     Attributes:
         ids: best first; one version of each work, unless the plan wants all.
-        scores: strictly of the last search; where a stage put papers in an order of its own, how many papers
-            follow, plus 1.
+        scores: strictly of the last search; where a stage put papers in an order of its own, minus the rank.
         steps: what each stage did, and what it cost.
         moves: id -> its moves, for papers whose place a stage changed.
         draft: what the last step gave.
@@ -262,10 +261,9 @@ class Searcher:
         if removed:  # since the search began
             shown = [paper_id for paper_id in shown if paper_id not in removed]
         scores = dict(zip(ids, done.draft.scores, strict=False))
-        falling = (float(len(shown) - place) for place in range(len(shown)))
         return Result(
             tuple(shown),
-            tuple(scores[i] for i in shown) if scores else tuple(falling),
+            tuple(scores[i] if scores else -float(rank) for rank, i in enumerate(shown, 1)),
             done.steps,
             {i: done.moves[i] for i in shown if i in done.moves},
             done.draft,

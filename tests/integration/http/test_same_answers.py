@@ -15,6 +15,7 @@ QUESTIONS = [
     {"seeds": ("sun2023rankgpt",), "same": ("method",), "different": ("background",), "limit": 20},
     {"text": "multi-hop questions", "recipe": "bm25", "limit": 5},
     {"seeds": ("karpukhin2020dpr",), "text": "not vision", "since": 2019},
+    {"text": "dense retrieval", "recipe": 'hybrid | rerank(method="transport")', "limit": 5},
 ]
 
 
@@ -28,6 +29,9 @@ def test_the_page_and_http_agree(answering, given, number):
     for _ in range(number):
         answer = answering.post("/v1/search", {**question.to_dict(), "cursor": cursor}).json()
         cursor = answer["next_cursor"]
+    more = answering.post("/v1/search", {**question.to_dict(), "limit": 50}).json()["hits"]
+    scores = {hit["id"]: hit["score"] for hit in more}
+    assert [hit["score"] for hit in answer["hits"]] == [scores[hit["id"]] for hit in answer["hits"]]
     papers = page.xpath("//*[@data-paper]")
     chosen = [one.xpath(".//input[@data-choose]")[0].get("value") for one in papers]
     assert chosen == [hit["id"] for hit in answer["hits"]]
@@ -41,3 +45,9 @@ def test_the_page_and_http_agree(answering, given, number):
         answered = {" ".join(e["quote"].split()) for e in hit["evidence"]}
         answered |= {" ".join(c["quote"].split()) for c in hit.get("conditions", ())}
         assert set(marked) <= answered
+    # "Everything down to here" of the last paper of the page: all that stand before it, and no other.
+    (down,) = page.xpath("//*[@data-paper]")[-1].xpath(".//a[text()='Everything down to here']/@href")
+    whole = html.document_fromstring(answering.ask("GET", down, headers={"accept": "text/html"}).text)
+    above = whole.xpath("//*[@data-paper]//input[@data-choose]/@value")
+    assert above == [hit["id"] for hit in more][: len(above)]
+    assert len(above) == answer["hits"][-1]["rank"]

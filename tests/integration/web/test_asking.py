@@ -138,7 +138,7 @@ def test_pages_and_orders(served, browse, scripts):
     assert years == sorted(years, reverse=True)
 
 
-def test_everything_above_a_score(served, browse):
+def test_everything_down_to_a_paper(served, browse):
     page = browse(served, "/?text=language+models&limit=5&page=2", scripts=False).page
     page.locator(".hits > li").nth(2).get_by_text("Everything down to here").click()
     assert titles(page) == _found(served, Question(text="language models", limit=8))[0]
@@ -454,7 +454,7 @@ def test_more_like_what_was_included_is_offered_after_a_decision(served):
         ({"text": "owls", "since": "soon"}, 422, "no year"),
         ({"text": "owls", "recipe": "no-such"}, 422, "no-such"),
         ({"text": "owls", "page": "x"}, 422, "number of a page"),
-        ({"text": "owls", "above": "x"}, 422, "no score"),
+        ({"text": "owls", "above": "x"}, 422, "number of a paper"),
         ({"seeds": "no such paper"}, 404, "no paper in the library is called"),
         ({"text": "x" * 5000}, 422, "the question cannot be read"),
     ],

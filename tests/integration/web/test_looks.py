@@ -12,7 +12,7 @@ STATES = {
     "similar": f"/?seeds={SEED}&same=method&different=background&since=2018",
     "nothing": "/?text=language+models&since=2100",
     "weak": "/?text=sourdough+bread+baking+temperature",
-    "above": "/?text=language+models&above=1.5",
+    "above": "/?text=language+models&above=15",
     "second page": "/?text=language+models&page=2&limit=5",
     "by year": "/?text=language+models&sort=year",
     "unknown seed": "/?seeds=tourrank",

@@ -31,15 +31,15 @@ def test_an_address_and_what_it_says_are_the_same_question():
 
 
 def test_an_address_of_a_page_keeps_the_order():
-    wanted = _wanted("text=owls&sort=year&page=3&above=1.5&edit=1")
-    assert (wanted.page, wanted.sort, wanted.above, wanted.edit) == (3, "year", 1.5, True)
+    wanted = _wanted("text=owls&sort=year&page=3&above=2&edit=1")
+    assert (wanted.page, wanted.sort, wanted.above, wanted.edit) == (3, "year", 2, True)
     assert wanted.address(page=2) == "/?text=owls&sort=year&page=2"
     assert wanted.address("/criteria", sort="score") == "/criteria?text=owls"
     assert not _wanted("since=2020").asked
 
 
 @pytest.mark.parametrize(
-    "text", ["page=0x1", "page=-1", "page=" + "9" * 20, "above=high", "sort=luck", "page=²"]
+    "text", ["page=0x1", "page=-1", "page=" + "9" * 20, "above=high", "above=0", "sort=luck", "page=²"]
 )
 def test_what_is_no_number_or_order_is_refused(text):
     with pytest.raises(UsageError):

@@ -209,13 +209,13 @@ def _seeds(service: Service, named: Sequence[str]) -> tuple[list[Paper], tuple[s
 
 
 def _answer(service: Service, wanted: Wanted) -> Answer:
-    """The hits of a page, or all that have at least a score."""
+    """The hits of a page, or all from the best one down to a rank."""
     if wanted.above is None:
         return service.answer(wanted.question, page=wanted.page, sort=wanted.sort)
     made = service.plan(wanted.question)
-    ranking = service.run(made.with_limit(made.limit * MOST_PAGES))
-    hits = tuple(hit for hit in ranking if hit.score >= wanted.above)
-    return Answer(wanted.question, replace(ranking, hits=hits))
+    pages = min(MOST_PAGES, -(-wanted.above // made.limit))  # so many were found for the page of that rank
+    ranking = service.run(made.with_limit(made.limit * pages))
+    return Answer(wanted.question, replace(ranking, hits=ranking.hits[: wanted.above]))
 
 
 def _results(service: Service, wanted: Wanted, answer: Answer) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def _results(service: Service, wanted: Wanted, answer: Answer) -> dict[str, Any]
     library, question, ranking = service.library, wanted.question, answer.ranking
     here = wanted.address(page=wanted.page)
     if wanted.above is not None:
-        here = address(question, more=[("above", repr(wanted.above))])
+        here = address(question, more=[("above", wanted.above)])
     order = [("sort", wanted.sort if wanted.sort != "score" else "")]
     recipe = " | ".join((question.recipe, LIKE_DECIDED))
     decided = bool(library.marks.read.decisions()) and LIKE_DECIDED not in question.recipe

@@ -67,7 +67,7 @@ class Wanted:
         question: that is asked.
         page: which one is shown, from 1.
         sort: its order, see :data:`aspectra.app.output.pages.SORTS`.
-        above: only papers with at least this score; None for a page of them.
+        above: only papers down to this rank; None for a page of them.
         edit: whether the form shows every field that is set.
         read: mark of the words that were read before and are taken literally for that; "" where somebody
             wants whatever words there are taken literally.
@@ -76,7 +76,7 @@ class Wanted:
     question: Question = Question()
     page: int = 1
     sort: str = "score"
-    above: float | None = None
+    above: int | None = None
     edit: bool = False
     read: str = ""
 
@@ -105,13 +105,11 @@ class Wanted:
         question = Question.from_parameters(fields)
         page, above = ("".join(fields.get(name, [])[-1:]).strip() for name in ("page", "above"))
         sort = check_choice("".join(fields.get("sort", [])[-1:]).strip() or "score", SORTS, "order")
-        try:
-            least = float(above) if above else None
-        except ValueError as error:
-            raise UsageError(f"{above[:40]!r} is no score", hint="leave it out") from error
-        if page and not (page.isascii() and page.isdigit() and len(page) < 9):
-            raise UsageError(f"{page[:40]!r} is no number of a page", hint="the first page is 1")
-        return cls(question, int(page or 1), sort, least, bool(fields.get("edit")), read)
+        for one, what in ((page, "page"), (above, "paper")):
+            if one and not (one.isascii() and one.isdigit() and len(one) < 9 and int(one)):
+                raise UsageError(f"{one[:40]!r} is not the number of a {what}", hint=f"the first {what} is 1")
+        down_to = int(above) if above else None
+        return cls(question, int(page or 1), sort, down_to, bool(fields.get("edit")), read)
 
     @property
     def asked(self) -> bool:
@@ -347,7 +345,7 @@ def hits_of(library: Library, answer: Answer) -> list[ShownHit]:
                 tags.get(hit.id, []),
                 address(question, "/why", [("paper", hit.id)]) if hit.rank > 1 else "",
                 address(alike),
-                address(question, more=[("above", repr(hit.score))]),
+                address(question, more=[("above", hit.rank)]),
             )
         )
     return out
