@@ -270,6 +270,17 @@ def test_measures_are_chosen_as_the_preset_spells_them(folder, tmp_path):
         comparison_tables(systems, "bm25", measures=["nDCG@3"])
 
 
+def test_experiments_in_folders_of_one_name_are_all_drawn(folder, tmp_path):
+    parts = [tmp_path / run_name / "main" for run_name in ("a", "b")]
+    for part in parts:
+        run(study_of(folder, BM25), part)
+    opened = {str(part): open_study(part) for part in parts}
+    (place,) = places_of(opened, Choice())
+    assert list(place.systems) == [f"bm25 ({part})" for part in parts]
+    opened["last"] = opened[str(parts[0])]
+    assert [*place.systems, "bm25 (last)"] == list(places_of(opened, Choice())[0].systems)
+
+
 def test_other_units_are_not_compared(folder, tmp_path):
     run(study_of(folder, BM25, HYBRID), tmp_path / "one")
     held = open_study(tmp_path / "one").results()

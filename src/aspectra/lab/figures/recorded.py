@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -218,13 +219,16 @@ def places_of(opened: Mapping[str, Opened], choice: Choice, *, rescored: Sequenc
 
 
 def _by_part(found: Mapping[str, Mapping[str, Any]]) -> list[System]:
-    """Systems of all experiments; a name that comes twice gets the last part of its folder's name."""
-    systems = systems_of(found)
+    """Systems of all experiments; a name that comes twice gets the last part of its folder's name.
+
+    It keeps the whole name of its folder where the last part belongs to several of them.
+    """
+    lasts = Counter(Path(where).name for where in found)
     out = []
-    for system in systems:
+    for system in systems_of(found):
         name = system.name
         for where in found:
-            if name.endswith(f" ({where})"):
+            if name.endswith(f" ({where})") and lasts[Path(where).name] == 1:
                 name = f"{name.removesuffix(f' ({where})')} ({Path(where).name})"
         out.append(replace(system, name=name))
     return out
