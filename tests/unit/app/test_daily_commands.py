@@ -147,6 +147,17 @@ def test_export_of_last_searches_nothing_again(indexed, home, monkeypatch):
         assert scores == sorted(scores, reverse=True)
 
 
+    best = [hit["id"] for hit in hits(indexed, "-n", "9")["hits"]]
+    hits(indexed, "-n", "2")
+    more = indexed("export", "last", "-n", "9", "--format", "trec")[1].splitlines()  # is searched again
+    assert [line.split()[2] for line in more] == best
+
+
+@pytest.mark.parametrize("words", [("export", "--all"), ("export", "owl"), ("zotero", "push", "--included")])
+def test_a_limit_that_would_not_be_applied_is_refused(indexed, words):
+    code, _, err = indexed(*words, "-n", "3")
+    assert code == 2
+    assert "--limit is for the last search" in err
 def test_one_record_a_work_is_exported(indexed, home):
     code, _, err = indexed("export", "--all", "-o", home / "all.bib")
     assert code == 0

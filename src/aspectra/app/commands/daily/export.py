@@ -159,6 +159,8 @@ def export(
             "say which papers, in one way",
             hint="aspectra export last, aspectra export ID..., --all, --decision include, or --tag TAG",
         )
+    if limit is not None and (ids is None or ids[0] != LAST):
+        raise UsageError("--limit is for the last search", hint=f"aspectra export last -n {limit}")
     if ids is not None and ids[0] == LAST:
         text, found, written = _last(session, chosen, ids, limit, all_versions=all_versions)
     else:
@@ -215,8 +217,9 @@ def _last(
     here = not named or os.path.abspath(session.library_path) == str(recent.library)
     with open_library(session.library_path if named else recent.library) as library:
         if len(words) == 1 and (not here or (limit or 0) > len(recent.ids) or not recent.ids):
-            ids, scores = _repeated(session, library, recent.plan, limit)
+            (ids, scores), ranks = _repeated(session, library, recent.plan, limit), {}
         else:
+            ranks = {one: rank for rank, one in enumerate(recent.ids)}
             given = papers_of_last(words, library=session.library_path if named else None) or []
             ids = list(recent.ids) if limit is not None and len(words) == 1 else given
             ids = ids if limit is None else ids[:limit]
@@ -225,8 +228,7 @@ def _last(
         if chosen == "trec":
             from aspectra.base.trec import trec_lines  # loads numpy
 
-            ranked = sorted(zip(ids, scores, strict=True), key=lambda pair: recent.ids.index(pair[0]))
-            ids = [one for one, _ in ranked] if here else ids
+            ids = sorted(ids, key=lambda one: ranks.get(one, 0))  # those of a new run are in order
             return trec_lines("q1", ids, sorted(scores, reverse=True), "aspectra"), ids, ids
         if all_versions:
             twins = library.store.versions(ids)

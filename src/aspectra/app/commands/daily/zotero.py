@@ -128,6 +128,8 @@ def push(
         return
     if included == bool(ids):
         raise UsageError("say which papers", hint="aspectra zotero push last, ID..., or --included")
+    if limit is not None and (not ids or ids[0] != "last"):
+        raise UsageError("--limit is for the last search", hint=f"aspectra zotero push last -n {limit}")
     push_papers(
         session,
         ids or (),
