@@ -119,6 +119,8 @@ def test_undo_says_what_it_undid(made):
     made("remove", "--yes", "mice", "owl")
     assert "removed 2 papers" in made("undo", "--list")[1]
     code, out, err = made("undo")
+    assert len(made("undo", "--list")[1].splitlines()) == 2
+    assert len(made("undo", "--list", "-n", "1")[1].splitlines()) == 1
     assert (code, out.startswith("Undid: removed 2 papers"), "aspectra index" in err) == (0, True, True)
     assert "tags" in made("show", "owl")[1]
     assert made("redo")[0] == 0

@@ -259,7 +259,9 @@ def _reason(session: Session, library: Library) -> str:
 @common
 def undo(
     session: Session,
-    steps: Annotated[int, option("--steps", "-n", metavar="N", min=1, about="So many steps [1].")] = 1,
+    steps: Annotated[
+        int | None, option("--steps", "-n", metavar="N", min=1, about="So many steps [1; listed: 100].")
+    ] = None,
     list_: Annotated[bool, option("--list", about="List the steps that can be undone.")] = False,
 ) -> None:
     """Undo the last step.
@@ -284,15 +286,15 @@ def redo(
     _turn(session, "redo", steps)
 
 
-def _turn(session: Session, verb: str, steps: int, *, list_: bool = False) -> None:
+def _turn(session: Session, verb: str, steps: int | None, *, list_: bool = False) -> None:
     with session.open_library() as library:
         if list_:
-            for one in library.marks.read.actions(100):
+            for one in library.marks.read.actions(steps or 100):
                 gone = "  (undone)" if one.undone else ""
                 session.screen.line(f"{one.at[:16].replace('T', ' ')}  {safe(one.what, one_line=True)}{gone}")
             return
         before = library.store.revision
-        for number in range(steps):
+        for number in range(steps or 1):
             try:
                 action, missing = library.marks.undo() if verb == "undo" else library.marks.redo()
             except UsageError:
