@@ -46,6 +46,17 @@ class Recent:
     shown: tuple[int, ...] = ()
     asked: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def words(self) -> str:
+        """The question in one line, as the page writes it; of a plan from a file, the text of the plan."""
+        from aspectra.app.surfaces.service.question import Question
+
+        given = self.asked.get("given", {})
+        same, different = (tuple(given.get(name) or ()) for name in ("same", "different"))
+        text, seeds = self.asked.get("text", ""), tuple(self.asked.get("seeds", ()))
+        question = Question(text, seeds, same=same, different=different)
+        return question.words or " ".join(self.plan.text.split())
+
 
 def remember(recent: Recent) -> None:
     """Keep a search; a folder that cannot be written is no error."""

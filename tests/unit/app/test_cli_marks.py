@@ -57,6 +57,7 @@ def test_notes(made):
 def test_decisions_of_the_last_search_and_of_a_file(made, home):
     assert made("search", "owls", "--recipe", "bm25")[0] == 0
     assert "include: 1 paper" in made("decide", "include", "last", "1")[1]
+    assert '"under": "owls"' in made("show", "last", "1", "--json")[1]  # the question, as the page keeps it
     (home / "work" / "ids.txt").write_text("# picked\nmice\n\n10.1000/OWL\n")
     assert (
         "exclude: 2 papers" in made("decide", "exclude", "--from", "ids.txt", "--reason", "Wrong  species")[1]
@@ -118,9 +119,9 @@ def test_undo_says_what_it_undid(made):
     made("tag", "owl", "+x")
     made("remove", "--yes", "mice", "owl")
     assert "removed 2 papers" in made("undo", "--list")[1]
-    code, out, err = made("undo")
     assert len(made("undo", "--list")[1].splitlines()) == 2
     assert len(made("undo", "--list", "-n", "1")[1].splitlines()) == 1
+    code, out, err = made("undo")
     assert (code, out.startswith("Undid: removed 2 papers"), "aspectra index" in err) == (0, True, True)
     assert "tags" in made("show", "owl")[1]
     assert made("redo")[0] == 0

@@ -148,7 +148,7 @@ def _picked(
     except BaseException:
         library.close()
         raise
-    query = " ".join(plan.text.split())
+    query = recent.words
     return library, [
         Outgoing(hit.paper, quotes=_quotes(hit) if notes else (), query=query)
         for hit in ranking.hits

@@ -226,7 +226,7 @@ def decide(
         wanted = "" if decision == _UNDECIDED else decision
         if wanted == "exclude" and reason is None:
             reason = _reason(session, library)
-        under = recent.recall().plan.text if papers and papers[0] == "last" else ""
+        under = recent.recall().words if papers and papers[0] == "last" else ""
         changed = library.marks.decide(wanted, *found, reason=reason or "", under=under)
         records = {*found, *(one for some in library.store.versions(found).values() for one in some)}
         counts: dict[str, int] = {}
