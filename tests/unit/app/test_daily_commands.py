@@ -310,6 +310,9 @@ def test_saved_searches_and_what_is_new(indexed, home):
     assert [(one["name"], one["asked"]["text"]) for one in listed] == [("owls", "owls region")]
     assert listed[0]["asked"]["given"]["since"] == "30y"  # as it was asked, not the year that it means today
     assert document(indexed, "news", "news", "owls")["searches"][0]["hits"] == []
+    indexed("search", "mice")
+    code, _, err = indexed("save", " owls")
+    assert (code, "aspectra saved --delete owls" in err) == (2, True)
     new = [
         {"id": "fresh", "title": "Owls of region 99", "abstract": "Owls hunt in region 99.", "year": 2024},
         {"id": "old", "title": "Owls of region 98", "abstract": "Owls hunt in region 98.", "year": 1950},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -104,7 +105,7 @@ class SavedSearches:
         return [SavedSearch(name, json.loads(query), at, ran) for name, query, at, ran in rows]
 
     def save(self, name: str, asked: Mapping[str, Any], seen: tuple[str, ...] = ()) -> None:
-        """Save a search under a name; one of that name is replaced. It can be undone.
+        """Save a search under a new name. It can be undone.
 
         Args:
             name: up to 100 characters.
@@ -112,11 +113,16 @@ class SavedSearches:
             seen: ids of hits that are known already.
 
         Raises:
-            UsageError: the name is empty or too long.
+            UsageError: the name is empty, too long, or that of another saved search.
         """
         name = " ".join(name.split())
         if not 0 < len(name) <= _LONGEST_NAME:
             raise UsageError("the name of a search has 1 to 100 characters", hint="aspectra save NAME")
+        if any(one.name == name for one in self.all()):
+            raise UsageError(
+                f"a search is saved as {name!r} already",
+                hint=f"choose another name, or delete that one: aspectra saved --delete {shlex.quote(name)}",
+            )
         now, last = _now(), self._last(0)
         with (
             self._library.store.writing("save") as writer,
@@ -124,7 +130,7 @@ class SavedSearches:
         ):
             step.keep("saved", [name])
             row = (name, json.dumps(asked, ensure_ascii=False), now, now, last, json.dumps(seen))
-            writer.connection.execute("INSERT OR REPLACE INTO saved VALUES (?, ?, ?, ?, ?, ?)", row)
+            writer.connection.execute("INSERT INTO saved VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def delete(self, name: str) -> None:
         """Delete one. It can be undone.

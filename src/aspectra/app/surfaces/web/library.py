@@ -173,11 +173,6 @@ def library_pages(pages: Pages) -> APIRouter:
                 given = {name: [str(one) for one in form.getlist(name)] for name in form}
                 question = Question.from_parameters(given)
                 found = pages.service.run(pages.service.plan(question))
-                if any(one.name == " ".join(save.split()) for one in library.saved):
-                    raise UsageError(
-                        f"a search is saved as {save!r} already",
-                        hint="choose another name, or delete that one",
-                    )
                 library.saved.save(save, question.asked, tuple(found.ids))
             elif delete:
                 library.saved.delete(delete)
