@@ -10,8 +10,10 @@ import re
 import msgspec
 import pytest
 
+from aspectra.app.library import open_library
 from aspectra.app.output.schemas import DOCUMENTS
 from aspectra.app.recent import papers_of_last
+from aspectra.app.settings import default_library
 from aspectra.app.terminal.screen import schema_of
 from aspectra.base.errors import UsageError
 
@@ -145,8 +147,6 @@ def test_export_of_last_searches_nothing_again(indexed, home, monkeypatch):
         scores = [float(line.split()[4]) for line in trec]
         assert {line.split()[2] for line in trec} == {"pre" if one == "jour" else one for one in found}
         assert scores == sorted(scores, reverse=True)
-
-
     best = [hit["id"] for hit in hits(indexed, "-n", "9")["hits"]]
     hits(indexed, "-n", "2")
     more = indexed("export", "last", "-n", "9", "--format", "trec")[1].splitlines()  # is searched again
@@ -158,6 +158,8 @@ def test_a_limit_that_would_not_be_applied_is_refused(indexed, words):
     code, _, err = indexed(*words, "-n", "3")
     assert code == 2
     assert "--limit is for the last search" in err
+
+
 def test_one_record_a_work_is_exported(indexed, home):
     code, _, err = indexed("export", "--all", "-o", home / "all.bib")
     assert code == 0
@@ -174,9 +176,11 @@ def test_one_record_a_work_is_exported(indexed, home):
     assert "@article{jour," in indexed("export", "last")[1]
     every = indexed("export", "last", "--all-versions", "--format", "jsonl")[1].splitlines()
     assert {json.loads(line)["id"] for line in every} == {"jour", "pre"}
-    assert [json.loads(x)["id"] for x in indexed("export", "pre", "--format", "jsonl")[1].splitlines()] == [
-        "pre"
-    ]
+    (best,) = indexed("export", "pre", "--format", "jsonl")[1].splitlines()
+    with open_library(default_library()) as library:
+        assert library.export(["pre"], "jsonl").splitlines() == [best]
+    (named,) = indexed("export", "pre", "--all-versions", "--format", "jsonl")[1].splitlines()
+    assert [json.loads(one)["id"] for one in (best, named)] == ["jour", "pre"]
 
 
 def test_add_says_which_records_are_versions(run, home):
@@ -306,13 +310,13 @@ def test_saved_searches_and_what_is_new(indexed, home):
     assert indexed("news", "owls")[0] == 2
     indexed("search", "owls region", "-n", "50", "--since", "30y")
     assert indexed("save", "owls")[0] == 0
+    indexed("search", "mice")
+    code, _, err = indexed("save", " owls")
+    assert (code, "aspectra saved --delete owls" in err) == (2, True)
     listed = document(indexed, "saved", "saved")["searches"]
     assert [(one["name"], one["asked"]["text"]) for one in listed] == [("owls", "owls region")]
     assert listed[0]["asked"]["given"]["since"] == "30y"  # as it was asked, not the year that it means today
     assert document(indexed, "news", "news", "owls")["searches"][0]["hits"] == []
-    indexed("search", "mice")
-    code, _, err = indexed("save", " owls")
-    assert (code, "aspectra saved --delete owls" in err) == (2, True)
     new = [
         {"id": "fresh", "title": "Owls of region 99", "abstract": "Owls hunt in region 99.", "year": 2024},
         {"id": "old", "title": "Owls of region 98", "abstract": "Owls hunt in region 98.", "year": 1950},

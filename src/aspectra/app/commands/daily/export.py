@@ -146,8 +146,7 @@ def export(
 
     BibTeX, RIS, CSL-JSON, CSV, JSON Lines, TREC runs; ids and citation keys stay as they are.
     The format is taken from the name of the file where none is given. Decisions, reasons, tags and notes are
-    written too. One record a work is written, the best one, with what only its other records have; papers
-    that are named are written as they are.
+    written too. One record a work is written, the best one, with what only its other records have.
 
     Example:  aspectra export last --format ris -o picks.ris
     """
@@ -170,10 +169,9 @@ def export(
                 found = library.marks.papers(tags=tuple(tag or ()), decision=decision, limit=10**9).ids
             else:
                 found = library.store.ids() if everything else library.resolve(*ids or ())
-            each = all_versions or bool(ids)  # what is named is written as it is
             which = None if everything else found
-            written = found if each or output is None else _leading(library, which)
-            text = library.export(which, chosen, "all" if each else "best")
+            written = found if all_versions or output is None else _leading(library, which)
+            text = library.export(which, chosen, "all" if all_versions else "best")
     session.screen.data(text, output)
     if output is not None:
         lines = [line.split()[2] for line in text.splitlines()] if chosen == "trec" else written
