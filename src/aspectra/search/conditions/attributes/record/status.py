@@ -28,8 +28,10 @@ from aspectra.views.view import Floats, Positions
 
 __all__ = ["status_of"]
 
-STATUSES = ("preprint", "peer-reviewed", "journal", "conference", "workshop", "abstract")
-STATUSES += ("registration", "retracted")
+STATUSES = (
+    *("preprint", "peer-reviewed", "journal", "conference", "workshop", "abstract"),
+    *("registration", "retracted"),
+)
 _SYNONYMS = {
     "peer reviewed": "peer-reviewed",
     "refereed": "peer-reviewed",
