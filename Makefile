@@ -86,7 +86,7 @@ LONG_TESTS = tests/integration/http tests/integration/web tests/integration/test
   tests/integration/test_full_disk.py tests/integration/test_proofs.py tests/unit/base/test_regex_steps.py \
   tests/unit/lab/test_benchmark_conformance.py tests/unit/testing/test_simulated_disk.py \
   tests/unit/search/test_rerank_shown_texts.py tests/unit/search/test_rerank_sorters.py \
-  tests/integration/test_bombs.py tests/real/test_csfcube.py tests/property/test_library_machine.py
+  tests/integration/test_bombs.py tests/integration/test_kills.py tests/real/test_csfcube.py tests/property/test_library_machine.py
 test-long: .venv/.installed-dev
 	ASPECTRA_LONG=1 $(BIN)/python -m pytest $(LONG_TESTS)
 

@@ -10,7 +10,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,6 +23,7 @@ from aspectra.views.encoders.protocol import ENCODERS
 from aspectra.views.settings import IndexSettings
 from conftest import PAPERS
 from fake_encoder import FakeEncoder
+from warm_python import warm_python
 
 KEY = "sk-canary-0123456789abcdef"
 SCRIPT = """
@@ -166,7 +166,7 @@ def run(world: Path, *commands: list[str], **more: str) -> list[Ran]:
     # Compiled modules of the package itself are not what is looked for.
     own = {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(world / "stubs"), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(world / "home"), str(report), json.dumps(commands)],
+        [warm_python(), "-c", SCRIPT, str(world / "home"), str(report), json.dumps(commands)],
         env={**kept, **names, **own, **more},
         cwd=world / "work",
         stdin=subprocess.DEVNULL,

@@ -18,6 +18,7 @@ from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
+from warm_python import warm_python
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 
@@ -133,7 +134,7 @@ def test_ten_writers_lose_nothing(tmp_path):
                 time.sleep(0.01)
     """
     children = [
-        subprocess.Popen([sys.executable, "-c", textwrap.dedent(script), str(library.folder), str(n)])
+        subprocess.Popen([warm_python(), "-c", textwrap.dedent(script), str(library.folder), str(n)])
         for n in range(10)
     ]
     assert [child.wait(timeout=120) for child in children] == [0] * 10
