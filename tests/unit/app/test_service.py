@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("anyio", reason="the page needs: pip install 'aspectra[serve]'")
 
-from aspectra.app.surfaces.service.gate import DeadlineReached, Gate
+from aspectra.app.surfaces.service.gate import DeadlineReached, Gate, leave_turn
 from aspectra.app.surfaces.service.handles import Cursor, Handles
 from aspectra.app.surfaces.service.jobs import Jobs, plain_name
 from aspectra.app.surfaces.service.question import Question
@@ -84,6 +84,29 @@ def test_a_turn_comes_back_after_a_deadline_and_after_an_error():
         return await gate.run(lambda: "free")
 
     assert asyncio.run(use()) == "free"
+
+
+def test_work_that_asks_a_model_holds_up_no_other_and_has_its_own_time():
+    answers = threading.Event()
+
+    def ask() -> str:
+        leave_turn()
+        answers.wait(20)
+        return "asked"
+
+    async def use() -> list[str]:
+        gate = Gate(1, deadline=0.3)
+        asking = []
+        for _ in range(4):
+            asking.append(asyncio.ensure_future(gate.run(ask)))
+            await gate.run(lambda: "free", deadline=5)
+        with pytest.raises(Overloaded, match="language model"):
+            await gate.run(ask, deadline=5)
+        await gate.run(lambda: time.sleep(0.4), deadline=5)  # longer than the gate's own
+        answers.set()
+        return await asyncio.gather(*asking)
+
+    assert asyncio.run(use()) == ["asked"] * 4
 
 
 _CURSORS = st.builds(

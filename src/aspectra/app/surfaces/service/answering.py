@@ -200,8 +200,13 @@ class Service:
                 why="a link of another site brought it",
                 hint="if you want it, search for it yourself: the button Search",
             )
-        with self._asking, self._model() as self.library.model:
-            return self.library.run(plan, explain=explain)
+        from aspectra.app.surfaces.service.gate import leave_turn
+
+        check = leave_turn()
+        with self._asking:
+            check()
+            with self._model() as self.library.model:
+                return self.library.run(plan, explain=explain)
 
     def resolve(self, paper: str) -> str:
         """The id of a paper, see :meth:`aspectra.app.library.Library.resolve`; refused beyond its length.
