@@ -7,7 +7,7 @@ import contextlib
 import threading
 import time
 from dataclasses import fields, is_dataclass
-from pathlib import PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 from hypothesis import given
@@ -164,6 +164,14 @@ def test_files_are_kept_under_their_content(tmp_path):
         jobs.bench("../../etc", ["bm25"])
     with pytest.raises(UsageError, match="are not here"):
         jobs.bench("csfcube", ["bm25"])
+    (tmp_path / "csfcube").mkdir()
+    jobs = Jobs(tmp_path / "x.lib", tmp_path / "uploads", benchmarks=tmp_path)
+    outputs = [
+        Path(given[given.index("--output") + 1])
+        for given in (jobs.bench("csfcube", recipes) for recipes in (["bm25"], ["hybrid"], ["bm25"]))
+    ]
+    assert outputs[0] == outputs[2] != outputs[1]  # a request asked again goes on; another has its own folder
+    assert {one.parent for one in outputs} == {tmp_path / "experiments"}
 
 
 def _file_options() -> list[str]:
