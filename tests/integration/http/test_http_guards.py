@@ -41,6 +41,17 @@ FORGED_ORIGINS = [
 ]
 
 
+def test_a_token_in_any_script_signs_in(demo_folder, answering_from):
+    token = "ein-Schlüssel-κλειδί-鍵"
+    answering = answering_from(demo_folder, token=token)
+    form = {"content-type": "application/x-www-form-urlencoded", "origin": "http://127.0.0.1:8765"}
+    assert answering.ask("POST", "/token", headers=form, data={"token": "鍵" * 20}).status_code == 401
+    cookie = answering.ask("POST", "/token", headers=form, data={"token": token}).headers["set-cookie"]
+    for headers in ({"cookie": cookie.partition(";")[0]}, {"authorization": b"Bearer " + token.encode()}):
+        assert answering.ask("GET", "/v1/status", headers=headers).status_code == 200
+    assert answering.ask("GET", "/v1/status", headers={"cookie": "aspectra_token=x"}).status_code == 401
+
+
 def test_the_cookie_stays_on_encrypted_connections_where_the_page_came_by_one(demo_folder, answering_from):
     token = "a-long-enough-secret"
     answering = answering_from(demo_folder, token=token)

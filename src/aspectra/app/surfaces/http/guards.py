@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
@@ -116,7 +116,7 @@ class Guards:
         if not open_to_all:
             given = headers.get("authorization", "")
             bearer = given[7:] if given[:7].casefold() == "bearer " else ""
-            if not access.admits(bearer or request.cookies.get(COOKIE, "")):
+            if not access.admits(bearer or unquote(request.cookies.get(COOKIE, ""))):
                 raise NoToken("the token is missing or wrong", hint="send: Authorization: Bearer TOKEN")
         limit = access.upload if request.url.path in ("/library/add", "/v1/jobs/add") else access.body
         length = headers.get("content-length", "0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -44,7 +45,7 @@ def signing_in(pages: Pages) -> APIRouter:
         # Behind a proxy with a certificate, the browser names the scheme in the form's origin.
         schemes = (request.url.scheme, request.headers.get("x-forwarded-proto"))
         secure = "https" in schemes or request.headers.get("origin", "").startswith("https:")
-        answer.set_cookie(COOKIE, given, httponly=True, samesite="strict", secure=secure, path="/")
+        answer.set_cookie(COOKIE, quote(given), httponly=True, samesite="strict", secure=secure, path="/")
         return answer
 
     return router
