@@ -52,6 +52,11 @@ def test_a_token_in_any_script_signs_in(demo_folder, answering_from):
     assert answering.ask("GET", "/v1/status", headers={"cookie": "aspectra_token=x"}).status_code == 401
 
 
+@pytest.mark.parametrize("path", ["/", "/healthz"])
+def test_monitors_ask_with_head(answering, path):
+    assert answering.ask("HEAD", path).status_code == 200
+
+
 def test_the_cookie_stays_on_encrypted_connections_where_the_page_came_by_one(demo_folder, answering_from):
     token = "a-long-enough-secret"
     answering = answering_from(demo_folder, token=token)

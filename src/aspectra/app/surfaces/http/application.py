@@ -73,6 +73,10 @@ def api(service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: Mounted |
     v1 = routes(service, gate, jobs)
     routers = [v1, *(part(pages) for part in (asking, triage, trail_pages, library_pages))]
     for router in routers:
+        for route in router.routes:
+            methods: set[str] = getattr(route, "methods", None) or set()
+            if "GET" in methods and not getattr(route, "path", "").startswith("/v1"):
+                methods.add("HEAD")  # for monitors and link checkers
         app.include_router(router, include_in_schema=router is v1)
     if mcp is not None:
         app.router.routes.append(Route("/mcp", mcp))
