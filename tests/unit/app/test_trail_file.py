@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -114,6 +116,20 @@ def test_two_that_write_see_each_other(service, trail):
     other.clear()
     assert trail.steps() == []
     assert trail.record(_answer(service)).number == 1
+
+
+def test_two_that_write_at_once_give_no_number_twice(service, trail):
+    class Slow(Trail):
+        def _write(self, step: Step) -> None:
+            time.sleep(0.02)
+            super()._write(step)
+
+    answers = [_answer(service, f"owls {n}") for n in range(9)]
+    trail.record(answers[0])
+    others = [Slow(trail.path), Slow(trail.path)]
+    with ThreadPoolExecutor(2) as pool:
+        numbers = pool.map(lambda n: others[n % 2].record(answers[n]).number, range(1, 9))
+        assert sorted(numbers) == [*range(2, 10)]
 
 
 def test_a_folder_that_cannot_be_written_is_said_and_is_no_error(service, tmp_path):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
@@ -16,6 +18,7 @@ from aspectra.app.settings import state_file
 from aspectra.base.errors import NoSuchThing, UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.values import Value, replace
+from aspectra.papers.library.folder.lock import locked
 
 if TYPE_CHECKING:
     from aspectra.app.surfaces.service.answering import Answer, Service
@@ -152,7 +155,7 @@ class Trail:
     def record(self, answer: Answer) -> Step:
         """Add the step that an answer is; the last step where the answer is the same as then."""
         made = Step.of(answer, self._encoders())
-        with self._lock:
+        with self._alone():
             held = self._read()
             if held and made.same_as(held[-1]):
                 return held[-1]
@@ -160,6 +163,17 @@ class Trail:
             held.append(step)
             self._write(step)
             return step
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No other process records meanwhile; one that holds the folder for a second is not waited for."""
+        with self._lock, contextlib.ExitStack() as held:
+            for _ in range(100):
+                if held.enter_context(locked(self.path.parent)):
+                    break
+                held.close()
+                time.sleep(0.01)
+            yield
 
     def steps(self) -> list[Step]:
         """The newest 500, newest first."""
