@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from aspectra.app.ingest.works import Works
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper, Reference, Section
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
@@ -15,7 +17,7 @@ from aspectra.search.conditions.attributes.record.known import named_papers
 from aspectra.search.conditions.attributes.record.status import status_of
 from aspectra.search.conditions.binding import bound_conditions
 from aspectra.search.conditions.condition import Condition, Exemption
-from aspectra.search.conditions.grading import without_data
+from aspectra.search.conditions.grading import conditions_mask, without_data
 from aspectra.search.conditions.lists import UserLists
 from aspectra.views.index.opened import Index
 from grades import Grade, grader, met, unknown
@@ -264,6 +266,21 @@ def test_known_papers(grade: Grade, index: Index) -> None:
     assert "names no paper" in why_missing(index, "exclude known=Smith 1999")
     assert "paper_lists.mine" in why_missing(index, "exclude known=mine")
     assert met(grade("known", "have: journal | Mice at night")) == {"journal", "preprint"}
+
+
+def test_grades_follow_the_library_while_a_generation_is_open(tmp_path: Path) -> None:
+    index = _index(tmp_path)
+    asked = ["author=Quux", "source=name:Quuxnet", "known=journal"]
+
+    def found() -> list[set[str]]:
+        masks = [conditions_mask(index, [Condition.parse(f"require {one}")]) for one in asked]
+        return [{i for i, at in index.positions.items() if mask is None or mask[at]} for mask in masks]
+
+    assert found()[2] == {"journal"}
+    with index.library.writing("add") as writer:
+        writer.add([replace(PAPERS[1], authors=("Eve Quux",), venue="Quuxnet")])
+    Works(index.library).merge("journal", "talk")
+    assert found() == [{"preprint"}, {"preprint"}, {"journal", "talk"}]
 
 
 def test_everything_else_has_a_reason_too(index: Index) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import re
-import weakref
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -95,7 +94,6 @@ class SourceAttribute(LensAttribute):
 
     def __init__(self) -> None:
         super().__init__("source", SourceLens.labels)
-        self._found: weakref.WeakKeyDictionary[Index, dict[str, Floats]] = weakref.WeakKeyDictionary()
 
     def check(self, value: str) -> None:
         """Refuse what is neither a kind nor a name.
@@ -123,25 +121,22 @@ class SourceAttribute(LensAttribute):
         return np.asarray(found, np.float32)
 
     def _named(self, name: str, index: Index) -> Floats:
-        """(all papers,) grades from records and texts; kept, for a generation's texts do not change."""
-        kept = self._found.setdefault(index, {})
-        if name not in kept:
-            out = np.full(len(index), np.nan, np.float32)
-            codes, names = index.coded("venues")
-            if names:  # who appeared elsewhere is not from there, unless the name is found after all
-                out[np.array([bool(n) for n in names])[codes]] = 0.0
-            words = _WORD.findall(name)
-            like = f"%{max(words, key=len)}%"
-            sound = index.library.checksums.sound("papers")
-            statement = (
-                f"SELECT id, title, abstract, venue, record FROM papers WHERE CASE WHEN {sound} THEN "
-                "title LIKE ?1 OR abstract LIKE ?1 OR venue LIKE ?1 OR record LIKE ?1 END"
-            )
-            for paper_id, *fields in index.library.rows(statement, [like]):
-                if (at := index.positions.get(paper_id)) is not None:
-                    out[at] = _grade(name, *fields)
-            kept[name] = out
-        return kept[name]
+        """(all papers,) grades from records and texts."""
+        out = np.full(len(index), np.nan, np.float32)
+        codes, names = index.coded("venues")
+        if names:  # who appeared elsewhere is not from there, unless the name is found after all
+            out[np.array([bool(n) for n in names])[codes]] = 0.0
+        words = _WORD.findall(name)
+        like = f"%{max(words, key=len)}%"
+        sound = index.library.checksums.sound("papers")
+        statement = (
+            f"SELECT id, title, abstract, venue, record FROM papers WHERE CASE WHEN {sound} THEN "
+            "title LIKE ?1 OR abstract LIKE ?1 OR venue LIKE ?1 OR record LIKE ?1 END"
+        )
+        for paper_id, *fields in index.library.rows(statement, [like]):
+            if (at := index.positions.get(paper_id)) is not None:
+                out[at] = _grade(name, *fields)
+        return out
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
         """Where the name stands, or what has the style that it promises."""

@@ -24,18 +24,19 @@ __all__ = ["AuthorAttribute"]
 
 _SAME = "same"
 _LONGEST = 160  # characters of a reason
-# Per generation, since reading it from a large library takes longer than a search.
-_unknown: WeakKeyDictionary[Index, NDArray[np.bool_]] = WeakKeyDictionary()
+# Per revision of the library, since reading it from a large library takes longer than a search.
+_unknown: WeakKeyDictionary[Index, tuple[int, NDArray[np.bool_]]] = WeakKeyDictionary()
 
 
 def _authorless(index: Index) -> NDArray[np.bool_]:
     """(all papers,) True where no author is known."""
-    if index not in _unknown:
+    held, revision = _unknown.get(index), index.library.revision
+    if held is None or held[0] != revision:
         mask = np.zeros(len(index), np.bool_)
         known = index.positions
         mask[[known[i] for i in index.library.ids_without_authors() if i in known]] = True
-        _unknown[index] = mask
-    return _unknown[index]
+        _unknown[index] = held = revision, mask
+    return held[1]
 
 
 class AuthorAttribute(NamedAttribute):

@@ -25,7 +25,7 @@ from aspectra.views.view import Floats, Positions
 
 __all__ = ["named_papers"]
 
-_found: WeakKeyDictionary[Index, dict[str, frozenset[int]]] = WeakKeyDictionary()
+_found: WeakKeyDictionary[Index, dict[tuple[str, int], frozenset[int]]] = WeakKeyDictionary()
 _LISTS = ("have", "mine", "listed")
 _WORD = re.compile(r"[^\W_]+")
 _MOST_WORDS = 10  # of a paper as it is cited
@@ -68,13 +68,13 @@ def _cited_as(name: str, index: Index) -> tuple[str, ...]:
 
 def _meant(value: str, index: Index) -> frozenset[int]:
     """Positions of the papers that a value means; kept, since each name is a query to the library."""
-    kept = _found.setdefault(index, {})
-    if value not in kept:
+    kept, key = _found.setdefault(index, {}), (value, index.library.revision)
+    if key not in kept:
         named, _, listed = value.partition(":")
         names = names_in(listed) if listed and named.casefold() in _LISTS else [value]
         ids = (one for name in names if value.casefold() not in _LISTS for one in named_papers(name, index))
-        kept[value] = frozenset(index.positions[one] for one in ids if one in index.positions)
-    return kept[value]
+        kept[key] = frozenset(index.positions[one] for one in ids if one in index.positions)
+    return kept[key]
 
 
 class KnownAttribute(NamedAttribute):
