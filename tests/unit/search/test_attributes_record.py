@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -281,6 +284,25 @@ def test_grades_follow_the_library_while_a_generation_is_open(tmp_path: Path) ->
         writer.add([replace(PAPERS[1], authors=("Eve Quux",), venue="Quuxnet")])
     Works(index.library).merge("journal", "talk")
     assert found() == [{"preprint"}, {"preprint"}, {"journal", "talk"}]
+
+
+def test_a_slow_condition_holds_up_no_other(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    graded = threading.Event()
+    slow = type(ATTRIBUTES.get("author")).grades
+
+    def grades(*given: Any) -> Any:
+        assert graded.wait(20)
+        return slow(*given)
+
+    monkeypatch.setattr(type(ATTRIBUTES.get("author")), "grades", grades)
+    with ThreadPoolExecutor(2) as pool:
+        waiting = pool.submit(conditions_mask, index, [Condition.parse("require author=Ada Smith")])
+        other = pool.submit(conditions_mask, index, [Condition.parse("require year=>=2000")])
+        try:
+            assert other.result(timeout=10) is not None
+        finally:
+            graded.set()
+        assert waiting.result() is not None
 
 
 def test_everything_else_has_a_reason_too(index: Index) -> None:

@@ -249,14 +249,17 @@ def _of_all(index: Index, stated: _Stated) -> _OfAll:
     key = (stated.attribute, stated.value, attribute.state(index))
     with _lock:
         known = _graded.setdefault(index, OrderedDict())
-        if key not in known:
-            grades = attribute.grades(stated.value, index, np.arange(len(index)))
-            unknown = bool(len(index)) and bool(np.isnan(grades).all())
-            known[key] = _OfAll(grades, attribute.missing(stated.value, index) if unknown else "")
-            if len(known) > _REMEMBERED:
-                known.popitem(last=False)
-        known.move_to_end(key)
-        return known[key]
+        if key in known:
+            known.move_to_end(key)
+            return known[key]
+    grades = attribute.grades(stated.value, index, np.arange(len(index)))  # other searches go on meanwhile
+    unknown = bool(len(index)) and bool(np.isnan(grades).all())
+    made = _OfAll(grades, attribute.missing(stated.value, index) if unknown else "")
+    with _lock:
+        known[key] = made
+        if len(known) > _REMEMBERED:
+            known.popitem(last=False)
+    return made
 
 
 def alternatives(conditions: Sequence[Condition]) -> list[list[Condition]]:
