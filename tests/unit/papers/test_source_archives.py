@@ -97,6 +97,32 @@ def test_far_cells_cost_nothing(tmp_path: Path) -> None:
     assert [p.title for p in papers] == ["Owls"]
 
 
+@pytest.mark.parametrize("sign", [";", "\t", ","])
+def test_rows_in_one_cell_are_parted(tmp_path: Path, sign: str) -> None:
+    """A table as text with a stray quote, as a program for sheets opens and saves it."""
+    first, closed, open_ = (
+        text.replace(";", sign)
+        for text in (
+            "one;10.1000/a;0\n2;B;two;10.1000/b;\n3;C;They say light helps.",
+            "one;10.1000/e;0\n6;F;six;10.1000/f;1",
+            "one;10.1000/g;0\n8;H;eight;10.1000/h;1\n",
+        )
+    )
+    rows = [
+        ("id", "title", "abstract", "doi", "included"),
+        ("1", "A", first, "10.1000/c", "1"),
+        ("4", "D", "Roe,Ann,Doe\nBen,Moor,Eva", "10.1000/d"),
+        ("5", "E", closed),
+        ("7", "G", open_),
+    ]
+    sheet = "".join(row(n, *cells) for n, cells in enumerate(rows, 1))
+    papers, remarks = read(workbook(tmp_path, sheet), "xlsx")
+    decided = {p.title: p.metadata.get("screening", {}).get("decision", "") for p in papers}
+    dois = {p.title: p.identifiers["doi"][-1] + decided[p.title] for p in papers}
+    assert dois == {"B": "b", "C": "cinclude", "D": "d", "F": "finclude", "H": "hinclude"}
+    assert [(r.place, r.skipped) for r in remarks] == [("row 2", True), ("row 4", True), ("row 5", True)]
+
+
 def test_sheets_that_name_one_part_are_read_once(tmp_path: Path) -> None:
     path = workbook(tmp_path, row(1, "Title") + row(2, "Owls at night"), row(1, "Title") + row(2, "Mice"))
     with zipfile.ZipFile(path) as made:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -21,7 +21,7 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.inner import ZipMembers, zip_names
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.tables.rows import MOST_BEFORE, Row, find_header, papers_in_rows
+from aspectra.papers.sources.tables.rows import MOST_BEFORE, Row, are_rows, find_header, papers_in_rows
 from aspectra.papers.sources.xml.elements import attribute, first, found, records
 from aspectra.papers.text.cleaning import storable
 
@@ -83,9 +83,7 @@ class Xlsx:
             _, header = find_header(cells for _, cells in head)
             if not any(any(cells) for _, cells in head):
                 continue
-            placed = (
-                (f"sheet {name}, {place}" if len(sheets) > 1 else place, c) for place, c in chain(head, rows)
-            )
+            placed = _parted(chain(head, rows), len(header.names), f"sheet {name}, " * (len(sheets) > 1))
             try:
                 for item in papers_in_rows(file.path, placed, options):
                     if isinstance(item, Remark) and item.place == "file" and len(sheets) > 1:
@@ -210,6 +208,33 @@ def _rows(
     except BadInput as error:
         if "holds no <row>" not in error.what:
             raise
+
+
+def _parted(rows: Iterable[Row], width: int, sheet: str) -> Iterator[Row | Remark]:
+    """The rows, and those that one cell holds: a table as text with a stray quote was opened and saved."""
+    for place, cells in rows:
+        held = _held(cells, width)
+        if held:
+            why = f"a cell holds {len(held)} rows, as behind a stray quote: the first is left out"
+            yield Remark(f"{sheet}{place}", f"{why}, the others are read")
+        yield from ((f"{sheet}{place}", row) for row in (held[1:] if held else [cells]))
+
+
+def _held(cells: Sequence[str], width: int) -> list[list[str]]:
+    """The rows that a cell holds line by line, the first and the last with the cells beside it; else none."""
+    cells = [*cells, *[""] * (width - len(cells))]
+    for at, cell in enumerate(cells):
+        ends = cell.rstrip().count("\n")
+        for sign in ",;\t|" if ends else "":
+            if cell.count(sign) < ends * (width - 1):
+                continue
+            rows = [line.split(sign) for line in cell.rstrip().split("\n")]
+            rows[0][:0] = cells[:at]
+            if len(rows[-1]) == at + 1 or any(cells[at + 1 :]):  # else the quote was never closed
+                rows[-1] += cells[at + 1 :]
+            if are_rows(rows, width):
+                return rows
+    return []
 
 
 def _column(letters: str) -> int:
