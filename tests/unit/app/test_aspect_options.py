@@ -105,7 +105,7 @@ def test_a_role_is_corrected_for_one_search(run):
         (("similar", "seed", "alike", "--same-sentences", "2"), "similar ID --same-sentences"),
         (("search", "birds", "--same-sentences", "2"), "similar ID --same-sentences"),
         (("similar", "seed", "--same", "method:"), "method: gaussian splatting"),
-        (("similar", "seed", "--same-sentences", "2", "-r", "bm25"), "--planner guided"),
+        (("similar", "seed", "--same-sentences", "2", "-r", "bm25"), "-r guided"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_the_next_command(run, given, said):
