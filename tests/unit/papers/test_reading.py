@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from aspectra.base.errors import BadInput
-from aspectra.papers.sources.files import read_lines, read_text, zstd
+from aspectra.papers.sources.files import InputFile, read_lines, read_text, zstd
 from aspectra.papers.text.cleaning import clean
 
 LINES = [f"line {i} with some words" for i in range(5000)]
@@ -59,6 +59,20 @@ def test_encodings(tmp_path, raw, text, noted):
     found, remarks = read_text(file)
     assert found == text
     assert bool(remarks) == noted
+
+
+@pytest.mark.parametrize("at", [0, 3000, 8999])
+def test_a_line_in_another_encoding_garbles_no_other(tmp_path, at):
+    lines = [f"Über größere Eulen {i}" for i in range(9000)]  # several pieces of a file
+    file = tmp_path / "x.txt"
+    file.write_bytes(
+        b"\n".join(line.encode("cp1252" if i == at else "utf-8") for i, line in enumerate(lines))
+    )
+    found, remarks = read_text(file)
+    with InputFile(file) as opened:
+        pieces = list(opened.pieces())
+    assert found.splitlines() == "".join(p for p in pieces if isinstance(p, str)).splitlines() == lines
+    assert len(remarks) == sum(not isinstance(p, str) for p in pieces) == 1
 
 
 def test_clean_leaves_text_only():

@@ -40,7 +40,7 @@ _PLAIN = "utf-8-sig"
 _SEEN = 4096  # bytes in which an encoding without a mark is told
 _LEAST_PAIRS = 4
 _NO_WAITING = getattr(os, "O_NONBLOCK", 0)
-_NOT_UTF8 = "not valid UTF-8: read as Windows-1252"
+_NOT_UTF8 = "not valid UTF-8: lines that are not are read as Windows-1252"
 _DISK_BLOCK = 512  # bytes, the unit of st_blocks
 _KINDS = (
     (stat.S_ISFIFO, "a pipe (FIFO)"),
@@ -196,7 +196,7 @@ class InputFile:
     def pieces(self) -> Iterator[str | Remark]:
         """The text in pieces of up to 64 Ki characters, with remarks about its encoding.
 
-        From the first piece on that is not valid UTF-8, Windows-1252 is read.
+        Each line that is not valid UTF-8 is read as Windows-1252.
 
         Raises:
             BadInput: the file cannot be opened, or is damaged from here on.
@@ -207,6 +207,7 @@ class InputFile:
         if note := _note(coding):
             yield Remark("file", note, skipped=False)
         decoder = codecs.getincrementaldecoder(coding)("replace" if note else "strict")
+        told = False
         while True:
             with self.damage():
                 raw = stream.read(_HEAD_BYTES)
@@ -214,9 +215,12 @@ class InputFile:
             try:
                 text = decoder.decode(raw, final=not raw)
             except UnicodeDecodeError:
-                yield Remark("file", _NOT_UTF8, skipped=False)
-                decoder = codecs.getincrementaldecoder("cp1252")("replace")
-                text = decoder.decode(held + raw, final=not raw)
+                if not told:
+                    yield Remark("file", _NOT_UTF8, skipped=False)
+                told = True
+                decoder.reset()
+                with self.damage():
+                    text = _by_line(held + raw + stream.readline(_HEAD_BYTES))
             if text:
                 yield text
             if not raw:
@@ -340,7 +344,18 @@ def _decode(raw: bytes, coding: str = "") -> tuple[str, str]:
     try:
         return raw.decode(_PLAIN), ""
     except UnicodeDecodeError:
-        return raw.decode("cp1252", "replace"), _NOT_UTF8
+        return _by_line(raw), _NOT_UTF8
+
+
+def _by_line(raw: bytes) -> str:
+    """The text of bytes of which not all are UTF-8: the lines that are not are read as Windows-1252."""
+    parts = []
+    for line in raw.splitlines(keepends=True):
+        try:
+            parts.append(line.decode(_PLAIN))
+        except UnicodeDecodeError:
+            parts.append(line.decode("cp1252", "replace"))
+    return "".join(parts)
 
 
 def read_head(path: Path) -> bytes:
