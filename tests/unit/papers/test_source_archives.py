@@ -76,6 +76,10 @@ def test_a_workbook_with_shared_texts_numbers_and_dates(tmp_path: Path) -> None:
     assert paper.identifiers == {"pmid": "31234567"}
     assert paper.metadata["date"] == "2019-05-01"
     assert not remarks
+    sheets = '<workbookPr date1904="1"/><sheets><sheet name="S1" r:id="rId1"/></sheets>'
+    more["xl/workbook.xml"] = f"<workbook {MAIN} {REL}>{sheets}</workbook>"
+    (paper,), _ = read(workbook(tmp_path, rows, more=more), "xlsx")
+    assert paper.metadata["date"] == "2023-05-02"  # Excel for Mac counts from 1904
 
 
 def test_sheets_without_titles_are_named(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _LITERAL = re.compile(r"\"[^\"]{0,60}\"|\[[^\[\]]{0,40}\]|\\.")  # in a format of numbers
 _DATES = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))  # formats that Excel has
 _FIRST_DAY = datetime.date(1899, 12, 30)  # day 0; right from March 1900 on
+_FIRST_OF_MAC = datetime.date(1904, 1, 1)  # day 0 where the workbook says date1904
 
 
 class Xlsx:
@@ -163,11 +164,13 @@ def _text(item: Element | None) -> str:
     return _ESCAPED.sub(lambda code: chr(int(code[1], 16)), text) if "_x" in text else text
 
 
-def _date_styles(members: ZipMembers) -> frozenset[int]:
-    """Numbers of the styles whose numbers are dates."""
+def _date_styles(members: ZipMembers) -> dict[int, datetime.date]:
+    """Numbers of the styles whose numbers are dates -> the day that counts as 0."""
     part = "xl/styles.xml"
     if part not in members:
-        return frozenset()
+        return {}
+    book = next(records(members.open(_WORKBOOK), "workbook"))
+    mac = attribute(first(book, "workbookPr"), "date1904").casefold() in ("1", "true")
     sheet = next(records(members.open(part), "styleSheet"))
     own = {
         int(attribute(one, "numFmtId"))
@@ -176,11 +179,12 @@ def _date_styles(members: ZipMembers) -> frozenset[int]:
         and set("ymdYMD") & set(_LITERAL.sub("", attribute(one, "formatCode")))
     }
     kinds = [attribute(one, "numFmtId") for one in found(sheet, "cellXfs/xf")]
-    return frozenset(n for n, kind in enumerate(kinds) if kind.isdecimal() and int(kind) in _DATES | own)
+    dated = (n for n, kind in enumerate(kinds) if kind.isdecimal() and int(kind) in _DATES | own)
+    return dict.fromkeys(dated, _FIRST_OF_MAC if mac else _FIRST_DAY)
 
 
 def _rows(
-    members: ZipMembers, part: str, texts: list[str], dates: frozenset[int], room: _Room
+    members: ZipMembers, part: str, texts: list[str], dates: dict[int, datetime.date], room: _Room
 ) -> Iterator[Row]:
     """(place, cells) of the rows that hold anything."""
     number = 0
@@ -245,7 +249,7 @@ def _column(letters: str) -> int:
     return number - 1
 
 
-def _value(cell: Element, texts: list[str], dates: frozenset[int]) -> str:
+def _value(cell: Element, texts: list[str], dates: dict[int, datetime.date]) -> str:
     kind = attribute(cell, "t")
     if kind == "inlineStr":
         return _text(first(cell, "is"))
@@ -260,17 +264,17 @@ def _value(cell: Element, texts: list[str], dates: frozenset[int]) -> str:
     if kind == "e":
         return ""
     style = attribute(cell, "s")
-    return _number(raw, dated=style.isdecimal() and len(style) < 7 and int(style) in dates)
+    return _number(raw, dates.get(int(style)) if style.isdecimal() and len(style) < 7 else None)
 
 
-def _number(raw: str, *, dated: bool) -> str:
-    """A number as it is written: 2014 for 2014.0 and 2.014E3; a date in ISO 8601."""
+def _number(raw: str, first_day: datetime.date | None) -> str:
+    """A number as it is written: 2014 for 2014.0 and 2.014E3; a date in ISO 8601 if there is a first day."""
     try:
         number = float(raw)
     except ValueError:
         return raw
-    if dated and 1 <= number < 2_958_466:  # the year 9999 ends before
-        return (_FIRST_DAY + datetime.timedelta(days=int(number))).isoformat()
+    if first_day and 1 <= number < 2_957_004:  # the year 9999 ends before
+        return (first_day + datetime.timedelta(days=int(number))).isoformat()
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else raw
 
 
