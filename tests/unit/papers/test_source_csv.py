@@ -263,6 +263,14 @@ def test_identifiers_without_titles_are_kept_to_be_completed(tmp_path: Path) -> 
     assert [r.skipped for r in remarks] == [False, False, False, True]
 
 
+def test_a_header_that_is_repeated_is_no_paper(tmp_path: Path) -> None:
+    rows = "Title,Authors,Article Identifier\nOwls,Ada Owl,S1(2) [pii]||10.1000/x [doi]\n"
+    rows += "title,authors,doi\nTitle,Bo,\n"
+    papers, remarks = read(tmp_path, rows)
+    assert [(p.title, p.identifiers) for p in papers] == [("Owls", {"doi": "10.1000/x"}), ("Title", {})]
+    assert [(r.place, r.skipped) for r in remarks] == [("line 3", False)]
+
+
 def test_rows_without_a_title_are_said(tmp_path: Path) -> None:
     papers, remarks = read(tmp_path, 'title,abstract\nOwls,\n,"We watch."\n')
     assert [(p.title, p.abstract) for p in papers] == [("Owls", ""), ("", "We watch.")]

@@ -160,6 +160,9 @@ class _Table:
             yield Remark(place, reason, skipped=False)
         record = self._ris(cells, options)
         title, abstract = cells.first(self._attributes["title"]), cells.first(self._attributes["abstract"])
+        if folded(title) in words().attributes["title"] and Header.of(row[1]).known > 1:
+            yield Remark(place, "repeats names of columns: left out", skipped=False)
+            return
         year, venue, shared = self._facts(cells)
         urls = [u for n in self._attributes["url"] for u in re.split(r"[;\s]+", cells.text(n)) if "://" in u]
         authors = people_in(cells.first(self._attributes["authors"]))
