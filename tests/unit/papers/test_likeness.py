@@ -40,6 +40,10 @@ PAIRS = [
     ("look", record(LONG, year=2010), record(LONG, year=2020)),
     ("look", record(LONG, pmid="7", page="1"), record(f"Again: {LONG}", pmid="7", page="90")),
     ("look", record(LONG, pmid="7", doi="10.1/a"), record(LONG, pmid="7", doi="10.2/b")),
+    # passages of one page
+    ("look", record(LONG, None, "", ""), record(LONG, None, "", "")),
+    ("look", record(LONG, None, ""), record(LONG, 2020, "")),
+    ("one", record(LONG, None, ""), record(LONG, None)),
     # short titles that many works have
     ("look", record("Editorial"), record("Editorial")),
     (None, record("Editorial", authors=""), record("Editorial", authors="")),

@@ -160,7 +160,8 @@ def _same_title(one: Compared, other: Compared) -> Verdict | None:
             return Verdict("look", "same title, shared authors; other pages or no year")
         return Verdict("one", "same title, authors" + (" and year" if apart == 0 else ""))
     venues = not one.venue or not other.venue or one.venue == other.venue
-    if words >= _PLAIN and not apart and venues and not elsewhere:
+    told = apart == 0 or bool(one.families or other.families)  # passages of a page share its title alone
+    if words >= _PLAIN and told and not apart and venues and not elsewhere:
         return Verdict("one", "same title" + (" and year" if apart == 0 else "") + ", no other authors")
     return Verdict("look", "same title; no authors to compare") if not apart else None
 
