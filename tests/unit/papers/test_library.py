@@ -201,6 +201,15 @@ def test_ambiguous_title_is_refused(library):
         library.resolve("Same short")
 
 
+def test_a_group_is_read_once_however_many_of_its_records_are_asked_for(library, monkeypatch):
+    ids = [f"t{number}" for number in range(20)]
+    add(library, *(Paper(one, "Owls that hunt mice by night", "", ("A. Gray",), 2020) for one in ids))
+    fetch, read = library.fetch, []
+    monkeypatch.setattr(library, "fetch", lambda *given: read.append(fetch(*given)) or read[-1])
+    assert library.versions(ids[::-1]) == {one: [other for other in ids if other != one] for one in ids}
+    assert sum(map(len, read)) == 40
+
+
 def test_preprint_and_journal_version_are_grouped_never_deleted(library):
     preprint = Paper(
         "pre", "Mice avoid predators", "v1", ("C. Young",), 2020, "arXiv", {"arxiv": "2101.00001"}

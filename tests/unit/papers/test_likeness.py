@@ -7,7 +7,8 @@ import json
 import pytest
 
 from aspectra.papers.library.links.likeness import compare, compared, contradict, near
-from aspectra.papers.paper import normalise_title
+from aspectra.papers.library.rows import compared_record
+from aspectra.papers.paper import Paper, normalise_title
 
 
 def record(title, year=2020, authors="lovelace young", venue="birds", page="", pos=1, **named):
@@ -106,6 +107,10 @@ def test_near_titles_are_only_reported(reported, one, other):
 def test_the_key_of_a_title_is_bounded():
     """One letter becomes eighteen: a title of 4 MB took 2.8 GB."""
     assert len(normalise_title("\ufdfa" * 200_000)) <= 100_000
+    assert len(compared_record(Paper("a", "\ufdfa" * 5000)).title) <= 10_000, (
+        "it is read for each pair of records"
+    )
+    assert compared_record(Paper("a", "\ufdfa" * 500)).title == normalise_title("\ufdfa" * 500)
     assert normalise_title("É\u0301to\u0308ile \ufb01n") == "etoile fin"
 
 
@@ -113,4 +118,6 @@ def test_the_signs_of_a_title_are_bounded():
     """They are read for each pair of records of one title: fifty of 90,000 letters took two minutes."""
     long = compared(0, ("a", "", None, "", "{}", "C++ \ufdfa " * 5000), frozenset(), frozenset())
     assert 0 < len(long.signs) <= 500
+    again = compared(1, ("b", "", None, "", "{}", "C++ \ufdfa " * 5000), frozenset(), frozenset())
+    assert long.signs is again.signs, "the same titles are compared again and again"
     assert compared(0, ("a", "", None, "", "{}", "no sign"), frozenset(), frozenset()).signs == ()

@@ -59,6 +59,7 @@ _SUMS = ", ".join(
     f"(SELECT total FROM sums WHERE relation = '{name}' AND bucket = +papers.pos)"
     for name in ("paper", "sections", "references")
 )
+_LONGEST_TITLE, _LONGEST_KEY = 2_000, 10_000  # characters; 500 letters become at most 9,000 of a key
 _WIDTH = 5 + len(_COLUMNS)  # columns of the paper itself
 
 
@@ -142,7 +143,7 @@ def paper_row(paper: Paper) -> tuple[dict[str, Any], list[str]]:
         "text_hash": text_hash(paper),
         "full_hash": full_hash(paper),
         **{name: getattr(paper, name) for name in _COLUMNS},
-        "title_key": normalise_title(paper.title),
+        "title_key": normalise_title(paper.title[:_LONGEST_TITLE])[:_LONGEST_KEY].rstrip(),
         "record": _json(rest),
     }
     return row, cited

@@ -330,19 +330,18 @@ class Store:
     def versions(self, ids: Iterable[str]) -> dict[str, list[str]]:
         """Id -> ids of its other versions (preprint, journal), for those that have any."""
         wanted = list(dict.fromkeys(ids))
-        sound = self.checksums.sound
-        held = self.fetch(
-            f"SELECT p.id, p.version_group FROM papers p WHERE p.id IN {_LISTED} AND {sound('p')}",
-            [json.dumps(wanted)],
-        )
-        self.checksums.ids(set(wanted).difference(row[0] for row in held))
-        self.checksums.check("groups", {row[1] for row in held if row[1] is not None})
-        rows = self.fetch(
-            "SELECT a.id, b.id FROM papers a JOIN papers b ON a.version_group = b.version_group "
-            f"AND a.pos != b.pos WHERE a.id IN {_LISTED} AND {sound('b')} ORDER BY a.pos, b.pos",
-            [json.dumps([row[0] for row in held if row[1] is not None])],
-        )
-        return {one: [other for _, other in pairs] for one, pairs in groupby(rows, itemgetter(0))}
+        listed = f"IN {_LISTED} AND {self.checksums.sound('p')} ORDER BY"
+        statement = f"SELECT p.id, p.version_group FROM papers p WHERE p.id {listed} p.pos"
+        held = dict(self.fetch(statement, [json.dumps(wanted)]))
+        self.checksums.ids(set(wanted).difference(held))
+        numbers = set(held.values()) - {None}
+        self.checksums.check("groups", numbers)
+        # Each group is read once, however many of its records are wanted.
+        statement = f"SELECT version_group, id FROM papers p WHERE version_group {listed} version_group, pos"
+        rows = self.fetch(statement, [json.dumps(sorted(numbers))])
+        groups = {number: [one for _, one in pairs] for number, pairs in groupby(rows, itemgetter(0))}
+        found = {one: [x for x in groups.get(number, ()) if x != one] for one, number in held.items()}
+        return {one: others for one, others in found.items() if others}
 
     def cited_by(self, paper_id: str) -> list[str]:
         """Ids of papers in the library that cite this one."""

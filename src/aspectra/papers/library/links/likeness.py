@@ -14,6 +14,7 @@ import sqlite3
 import unicodedata
 from collections.abc import Collection, Iterable
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from aspectra.papers.bibliography import shared_text
@@ -66,7 +67,7 @@ class Compared(NamedTuple):
     @property
     def words(self) -> int:
         """Number of words of the title."""
-        return len(self.title.split())
+        return self.title.count(" ") + bool(self.title)
 
     def values(self, scheme: str) -> set[str]:
         """Its identifiers of one scheme."""
@@ -83,7 +84,8 @@ class Verdict(NamedTuple):
 def compared_at(db: sqlite3.Connection, positions: Iterable[int]) -> dict[int, Compared]:
     """Position -> what is compared, for papers that exist."""
     out = {}
-    statement = "SELECT id, title_key, year, venue, record, title FROM papers WHERE pos = ?"
+    printed = f"substr(title, 1, {_LONGEST_SIGNED})"
+    statement = f"SELECT id, title_key, year, venue, record, {printed} FROM papers WHERE pos = ?"
     for pos in positions:
         row = db.execute(statement, (pos,)).fetchone()
         if row is None:
@@ -112,7 +114,9 @@ def compared(
     venue = normalise_title(venue[:_LONGEST_VENUE])
     families = frozenset(family for _, family in people)
     names = frozenset(word for name, _ in people for word in name.split() if len(word) > 1)
-    return Compared(pos, paper_id, title, year, families, named, venue, page, _signs(printed), names)
+    return Compared(
+        pos, paper_id, title, year, families, named, venue, page, _signs(printed[:_LONGEST_SIGNED]), names
+    )
 
 
 def compare(one: Compared, other: Compared) -> Verdict | None:
@@ -233,9 +237,10 @@ def _apart_by_doi(one: Compared, other: Compared) -> bool:
     return not {_VERSION.sub("", doi) for doi in mine} & {_VERSION.sub("", doi) for doi in theirs}
 
 
+@lru_cache(256)  # a record is compared with up to 50 others, mostly the same ones
 def _signs(printed: str) -> tuple[str, ...]:
     """Signs before, between and behind the words of a title: as many for all titles of the same words."""
-    text = unicodedata.normalize("NFKC", printed[:_LONGEST_SIGNED])[:_LONGEST_SIGNED]
+    text = unicodedata.normalize("NFKC", printed)[:_LONGEST_SIGNED]
     between = _WORD.split(text) if _SIGN.search(text) else []
     return tuple(_DASHES.sub("-", "".join(_SIGN.findall(one))) for one in between)
 
