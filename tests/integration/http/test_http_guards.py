@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 
 import pytest
@@ -163,6 +164,28 @@ def test_loopback_needs_none():
         access = Access.to(host, 1)
         assert (access.token, access.hosts[0], access.knows("localhost:1")) == ("", f"{shown}:1", True)
     assert Access.to("2001:db8::1", 1, "x" * 16).hosts == ("[2001:db8::1]:1",)
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "kind"),
+    [
+        ("/v1/search", b"", b"application/json"),
+        ("/v1/jobs/add", b"name=a.bib", b"application/octet-stream"),
+        ("/decide", b"", b"application/x-www-form-urlencoded"),
+    ],
+)
+def test_a_request_that_breaks_off_leaves_nothing_in_the_log(answering, path, query, kind, caplog):
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        pass
+
+    host = b"127.0.0.1:8765"
+    headers = [(b"host", host), (b"origin", b"http://" + host), (b"content-type", kind)]
+    scope = {"type": "http", "method": "POST", "scheme": "http", "path": path, "query_string": query}
+    asyncio.run(answering.app({**scope, "headers": headers}, receive, send))
+    assert not caplog.records
 
 
 def test_what_is_too_large_is_refused(answering):

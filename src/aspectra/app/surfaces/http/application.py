@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.staticfiles import StaticFiles
@@ -96,6 +96,7 @@ def api(service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: Mounted |
 
     for kind in (AspectraError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, failed)
+    app.add_exception_handler(ClientDisconnect, _left)
     return app
 
 
@@ -104,6 +105,11 @@ def application(
 ) -> ASGIApp:
     """The application behind its guards, for a server."""
     return Guards(api(service, gate, jobs, access, mcp), access)
+
+
+async def _left(request: Request, error: Exception) -> Response:
+    """The answer to a request whose connection was closed before its body was whole: nobody receives it."""
+    return Response(status_code=400)
 
 
 def _allowed(routers: Iterable[APIRouter], request: Request) -> dict[str, str]:
