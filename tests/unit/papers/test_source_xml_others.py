@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,25 @@ def test_a_pubmed_article(tmp_path: Path, text: str) -> None:
     assert (meta["keywords"], meta["database"]) == (["night", "Owls"], "PubMed")
     assert meta["affiliations"] == ["Wood University"]
     assert ["PublicationType", "Journal Article"] in meta["pubmed"]
+
+
+@pytest.mark.parametrize("said", ["Buhos beben.", "Abstract available from the publisher."])
+@pytest.mark.parametrize("own", [True, False])
+def test_an_abstract_in_another_language_is_kept_where_there_is_no_other(
+    tmp_path: Path, said: str, own: bool
+) -> None:
+    other = f'<OtherAbstract Language="spa"><AbstractText>{said}</AbstractText></OtherAbstract>'
+    text = ARTICLE.replace("</Article>", f"</Article>{other}")
+    _, (paper,), _ = read(tmp_path, text if own else re.sub("(?s)<Abstract>.*</Abstract>", "", text))
+    nbib = tmp_path / "x.nbib"
+    nbib.write_text(
+        f"PMID- 123\nTI  - Owls\n{'AB  - Owls drink.' * own}\nOAB - Publisher: {said}\nOABL- spa\n"
+    )
+    (tagged,) = read_papers(nbib)
+    right = "Owls drink." if own else said.partition("Abstract")[0]
+    assert paper.abstract.removeprefix("BACKGROUND: ").partition("\n")[0] == right
+    assert isinstance(tagged, Paper)
+    assert tagged.abstract == right
 
 
 def test_a_pubmed_book_and_an_empty_one(tmp_path: Path) -> None:

@@ -23,7 +23,11 @@ T = TypeVar("T")
 _YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")
 _COMPACT_DATE = re.compile(r"\s*(1[4-9]\d\d|20\d\d)(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])\b")
 # What databases and R write where there is no abstract.
-_NO_ABSTRACT = re.compile(r"\W*+(?:n/?a|nan|null|none|no abstract(?: is| was)?(?: available)?)\W*+", re.I)
+_NO_ABSTRACT = re.compile(
+    r"\W*+(?:n/?a|nan|null|none|no abstract(?: is| was)?(?: available)?"
+    r"|abstract available from the publisher)\W*+",
+    re.I,
+)
 _LONGEST_EMPTY = 60
 # EBSCO ends its abstracts with such a notice; ProQuest and others give one as a paragraph of its own.
 _OWNED = " is the property of "

@@ -61,7 +61,8 @@ def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[P
     title = one_line(" ".join(record.all("TI", "BTI", "TT")))  # a title may go over several tags
     if title.startswith("[") and title.rstrip(".").endswith("]"):
         title = title.rstrip(".").strip("[]")  # a translated title
-    abstract = "\n\n".join(dict.fromkeys(map(clean, record.all("AB"))))
+    others = (value.removeprefix("Publisher: ") for value in record.all("OAB")[:1])  # in another language
+    abstract = "\n\n".join(dict.fromkeys(map(clean, record.all("AB") or others)))
     kind = next((t for name in record.all("PT") if (t := _NAMES.types.get(name))), "article-journal")
     shared = {
         "type": "book" if record.first("BTI") and not record.first("TI") else kind,
@@ -73,7 +74,9 @@ def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[P
     }
     metadata = {name: value for name, value in shared.items() if value}
     kept = abstract.split("\n\n")
-    metadata["nbib"] = [[tag, value] for tag, value in record.tags if tag != "AB" or clean(value) not in kept]
+    metadata["nbib"] = [
+        [tag, value] for tag, value in record.tags if tag not in ("AB", "OAB") or clean(value) not in kept
+    ]
     yield from assemble(
         place,
         options,

@@ -102,7 +102,8 @@ def _paper(record: Element, place: str, options: ReadOptions) -> Iterator[Paper 
     lists = [*found(article, "AuthorList"), *found(core, "Book/AuthorList")]
     people = [(attribute(one, "Type"), author) for one in lists for author in found(one, "Author")]
     words = [*found(core, "KeywordList/Keyword"), *found(core, "MeshHeadingList/MeshHeading/DescriptorName")]
-    others = [_abstract(other) for other in found(core, "OtherAbstract")]
+    others = [text for other in found(core, "OtherAbstract") if (text := _abstract(other))]
+    abstract = _abstract(first(article, "Abstract")) or (others.pop(0) if others else "")
     affiliations = [text_of(a) for _, author in people for a in found(author, "AffiliationInfo/Affiliation")]
     metadata: dict[str, Any] = {
         "type": ("chapter" if title and in_book else "book") if book else kind,
@@ -115,14 +116,14 @@ def _paper(record: Element, place: str, options: ReadOptions) -> Iterator[Paper 
         "editors": [name for kind, author in people if kind == "editors" and (name := _person(author))],
         "database": "PubMed",
         "affiliations": list(dict.fromkeys(filter(None, affiliations))),
-        "other_abstracts": [text for text in others if text],
+        "other_abstracts": others,
         "pubmed": leaves(record, _NOT_KEPT),
     }
     yield from assemble(
         place,
         options,
         title=title or in_book,
-        abstract=_abstract(first(article, "Abstract")),
+        abstract=abstract,
         authors=[name for kind, author in people if kind != "editors" and (name := _person(author))],
         year=_year(
             first(journal, "JournalIssue/PubDate"), first(core, "Book/PubDate"), first(article, "ArticleDate")
