@@ -22,6 +22,7 @@ __all__ = [
 
 _SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|v|ph\.?d|m\.?d|esq)\.?", re.I)
 _COMPANY = re.compile(r"(?:inc|ltd|llc|corp|co|gmbh|plc|jr|sr)\.?", re.I)
+_OF_COMPANY = re.compile(r".*\s(?:(?:and|&)\s.*|inc|ltd|llc|corp|gmbh|plc)\.?", re.I | re.S)  # behind a comma
 _LAST_SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv)\.?", re.I)
 _NUMBERED = re.compile(r"(?:jr|sr|2nd|3rd|4th|ii|iii|iv)\.?", re.I)
 _LAST_STOP = re.compile(r"(?<=[^\W\d_]{2})\.$")
@@ -55,10 +56,12 @@ def given_first(name: object) -> str:
     'S.A. Churchill'
     >>> given_first("van der Berg, Anna, III"), given_first("ACME, Inc.")
     ('Anna van der Berg III', 'ACME, Inc.')
+    >>> given_first("Marsh, Moor and Mud Ltd.")
+    'Marsh, Moor and Mud Ltd.'
     """
     text = one_line(name)
     parts = [part for part in (p.strip() for p in text.split(",")) if part]
-    if len(parts) == 2 and not _COMPANY.fullmatch(parts[1]):
+    if len(parts) == 2 and not (_COMPANY.fullmatch(parts[1]) or _OF_COMPANY.fullmatch(parts[1])):
         return f"{parts[1]} {parts[0]}"
     if len(parts) == 3:
         if _SUFFIX.fullmatch(parts[1]):

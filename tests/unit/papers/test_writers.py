@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ HARD = Paper(
         "Anna van der Berg",
         "Martin Luther King Jr.",
         "ACME, Inc.",
+        "Marsh, Moor and Mud Ltd.",
         "Barnes and Noble",
         "Plato",
     ),
@@ -66,6 +68,12 @@ BIB = r"""@inproceedings{Key:1, title = {{BERT} \& G{\"o}del}, author = {M{\"u}l
 @online{two, title = {T}, subtitle = {S}, date = {2019-05}, author = {family=Berg, given=Anna}}
 @misc{plain, abstract = {No title here}}
 """
+
+
+@pytest.mark.parametrize("authors", [HARD.authors, ("Institute for Tides and Dunes",)])
+def test_names_survive_our_csv(tmp_path: Path, authors: tuple[str, ...]) -> None:
+    (paper,) = back(tmp_path, "csv", [replace(HARD, authors=authors)])
+    assert paper.authors == authors
 
 
 def test_bibtex_keeps_types_and_raw_fields(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from aspectra.base.errors import BadInput
 from aspectra.papers.bibliography import names_in
 from aspectra.papers.identifiers import named_identifiers, normalise, parse_identifier
+from aspectra.papers.names import given_first
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble, each
 from aspectra.papers.sources.inner import InnerFile
@@ -165,7 +166,9 @@ class _Table:
             return
         year, venue, shared = self._facts(cells)
         urls = [u for n in self._attributes["url"] for u in re.split(r"[;\s]+", cells.text(n)) if "://" in u]
-        authors = people_in(cells.first(self._attributes["authors"]))
+        people = cells.first(self._attributes["authors"])
+        # Ours stand as they are printed: an institution with "and" is one.
+        authors = list(map(given_first, people.split(";"))) if self._ours else people_in(people)
         identifiers = [*self._named(cells), *_linked(urls)]
         metadata: dict[str, Any] = {**shared, "table": cells.all(but=(title, abstract))}
         said = cells.named() if self._ours else {}
