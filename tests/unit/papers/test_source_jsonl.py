@@ -49,6 +49,11 @@ def test_own_format_is_read_back_exactly(tmp_path: Path) -> None:
     assert one(tmp_path, FULL.to_dict()) == FULL
 
 
+def test_names_of_a_list_made_by_hand_are_turned_round(tmp_path: Path) -> None:
+    paper = one(tmp_path, {"id": "x", "title": "T", "authors": ["Thule, Ann", "ACME, Inc."]})
+    assert paper.authors == ("Ann Thule", "ACME, Inc.")
+
+
 def test_beir_text_is_the_abstract(tmp_path: Path) -> None:
     paper = one(tmp_path, {"_id": 12, "title": "", "text": "Only text.", "metadata": {"url": "u"}})
     assert (paper.id, paper.title, paper.abstract, paper.metadata) == ("12", "", "Only text.", {"url": "u"})

@@ -110,7 +110,7 @@ def papers_in_record(record: Mapping[str, Any], place: str, options: ReadOptions
 
 
 def _own(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
-    """Our own layout: nothing renamed, turned round or moved."""
+    """Our own layout: nothing renamed or moved. Names are turned round only where no source left metadata."""
     abstract_raw = record.get("abstract")
     sentences: list[Sentence] = []
     if isinstance(abstract_raw, list):
@@ -125,7 +125,9 @@ def _own(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterato
     if isinstance(authors, str):
         names = split_names(authors)
     else:
-        names = [name for name in (person(a, turn=False) for a in as_list(authors)) if name]
+        names = [
+            name for name in (person(a, turn="metadata" not in record) for a in as_list(authors)) if name
+        ]
     paper = Paper(
         id=clean(record["id"]),
         title=clean(record.get("title")),
