@@ -157,7 +157,9 @@ def test_a_name_that_ends_in_and(tmp_path: Path) -> None:
     assert paper.authors == ("Ada Owl", "Bo Mouse")
 
 
-@pytest.mark.parametrize("rest", ["et al.", "et al", "al., et", "et. al.", "and others", "Others", "12 more"])
+@pytest.mark.parametrize(
+    "rest", ["et al.", "et al", "al., et", "et. al.", "and others", "Others", "12 more", "* †"]
+)
 def test_the_rest_of_a_list_is_no_person(tmp_path: Path, rest: str) -> None:
     ((paper,), _) = read(tmp_path, f"TY  - JOUR\nTI  - Owls\nAU  - Roy, Bo\nAU  - {rest}\nER  - \n")
     assert paper.authors == ("Bo Roy",)

@@ -167,7 +167,7 @@ def assemble(
         title: of any JSON type; it is put on one line, as are venue and URL.
         abstract: its paragraphs stay; "NA" and the like count as none, and a copyright notice behind it
             goes to ``metadata["copyright"]`` (both only without ``sentences``, whose offsets would move).
-        authors: names as printed; empty ones and *et al.* are left out.
+        authors: names as printed; *et al.* and those without a letter (``* †``) are left out.
         year: a number or a date, or a tuple of them of which the first readable one counts.
         venue: see ``title``.
         identifiers: (scheme, raw value) pairs or a mapping, see :func:`identifiers_of`.
@@ -192,7 +192,7 @@ def assemble(
         id=clean(own_id),
         title=one_line(title),
         abstract=text,
-        authors=tuple(name for name in map(one_line, authors) if name and not is_others(name)),
+        authors=tuple(n for n in map(one_line, authors) if any(map(str.isalnum, n)) and not is_others(n)),
         year=next((y for y in years if y is not None), None),
         venue=one_line(venue),
         identifiers=identifiers_of(pairs),
