@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -223,12 +224,15 @@ def test_modes_and_options_of_one_benchmark(run, home, modes, cube):
         (("beir={owls}", "-r", "bm25", "-m", "Best@5"), "no measure called 'Best'"),
         (("beir={owls}", "-r", "bm25", "--encoder", "minilm", "--no-encoder"), "exclude each other"),
         (("beir={owls}", "-r", "bm25", "--option", "pools=no", "--protocol", "pool"), "has no pools"),
+        (("beir={owls}", "-r", "bm25", "--format", "tex"), "no table format 'tex'"),
+        (("beir={owls}", "-r", "bm25", "--baseline", "nosuch"), "no recipe 'nosuch'"),
     ],
 )
 def test_wrong_usage(run, owls, arguments, message):
     code, _, err = run("bench", "run", *(a.format(owls=owls) for a in arguments))
     assert code == 2
     assert message in err
+    assert not [*Path().glob("experiments/*/records*")]  # nothing was ranked first
 
 
 def test_incomplete_is_refused_unless_meant(run, home, owls):

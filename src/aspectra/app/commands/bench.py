@@ -25,9 +25,10 @@ from aspectra.app.options.lab import (
 from aspectra.app.options.model import OracleRates, language_model, language_models
 from aspectra.app.output.experiments import write_tables
 from aspectra.app.session import Session, common
-from aspectra.app.settings import RUN_FORMATS
+from aspectra.app.settings import RUN_FORMATS, TABLE_FORMATS
 from aspectra.app.terminal.panels import AsJson, CommandGroup, OutputFile, option
 from aspectra.app.terminal.screen import count
+from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 
 __all__ = ["app"]
@@ -177,6 +178,7 @@ def run(
     from aspectra.lab.experiments.recipe_tables import main_tables
     from aspectra.views.encoders.protocol import permit_encoder
 
+    check_choice(format, TABLE_FORMATS, "table format")  # before hours of ranking
     if benchmarks and benchmarks[0].endswith(".toml"):
         given = (recipe, protocol, depth, mode, measure, preset, repeats, encoder, option, oracle, baseline)
         if len(benchmarks) > 1 or no_encoder or incomplete or any(one is not None and one for one in given):
@@ -205,6 +207,8 @@ def run(
         encoders=[] if no_encoder else encoder,
         oracle=oracle,
     )
+    if baseline:
+        check_choice(baseline, study.rows, "recipe")
     folder = out or Path("experiments") / "-".join(dict.fromkeys(s.benchmark for s in study.sources))
     session.screen.detail(f"libraries: {libraries or library_home()}")
     calls = study.calls_model
