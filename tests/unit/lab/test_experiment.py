@@ -6,6 +6,7 @@ import errno
 import json
 import os
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -32,6 +33,7 @@ from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import score_cell
 from aspectra.lab.experiments.study import Source, Study
 from aspectra.lab.experiments.vectors import paper_vectors
+from aspectra.lab.figures.recorded import mean_of
 from aspectra.lab.reports.tables import render
 from aspectra.llm.budget import Cost
 from aspectra.llm.scripted import Scripted
@@ -409,6 +411,11 @@ def test_intervals_stay_on_the_measures_scale():
         (-5.85, 6.85), abs=0.01
     )
     assert plain_interval({"a": 1.0, "b": 0.0}, 0.4, (0.0, 1.0)) is None
+    column = ("gold", "nDCG@10", "")
+    system = SimpleNamespace(values={column: {"a": 1.0, "b": 0.0}}, means={column: 0.5})
+    for units in (None, ["a", "b"]):  # of a figure: all of them, and those of a dimension
+        found = mean_of(system, column, units)
+        assert (found.low / found.value, found.high / found.value) == (0.0, 2.0)
 
 
 def test_breakdowns_and_manifest(csfcube):

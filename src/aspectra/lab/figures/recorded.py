@@ -20,7 +20,6 @@ from aspectra.lab.experiments.records import Records
 from aspectra.lab.measures.protocol import Arity, Family, parse
 from aspectra.lab.reports.comparison import System, systems_of
 from aspectra.lab.reports.tables import Column, Number, failed_note
-from aspectra.lab.statistics.significance import mean_interval
 
 __all__ = [
     "COSTS",
@@ -294,7 +293,8 @@ def mean_of(system: System, column: Column, units: Iterable[str] | None = None) 
     own = {unit: values[unit] for unit in units if unit in values}
     if not own:
         return None
-    return Number.of(statistics.fmean(own.values()), scale, mean_interval(own))
+    mean = statistics.fmean(own.values())
+    return Number.of(mean, scale, plain_interval(own, mean, family_of(column).bounds))
 
 
 def study_table(path: Path, title: str) -> list[dict[str, Any]]:
