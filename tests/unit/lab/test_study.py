@@ -17,6 +17,9 @@ from aspectra.lab.experiments.execute import recorded_run, run_study, score_stud
 from aspectra.lab.experiments.recipe_tables import main_tables
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.study import Source, Study, protocols_of
+from aspectra.lab.figures.drawing import svg_text
+from aspectra.lab.figures.kinds import draw
+from aspectra.lab.figures.layout import placed_texts
 from aspectra.lab.figures.recorded import Choice, places_of
 from aspectra.lab.pages.verdict import verdict_on
 from aspectra.lab.reports.comparison import comparison_tables, published_table, systems_of
@@ -281,14 +284,22 @@ def test_experiments_in_folders_of_one_name_are_all_drawn(folder, tmp_path):
     assert [*place.systems, "bm25 (last)"] == list(places_of(opened, Choice())[0].systems)
 
 
-def test_other_units_are_not_compared(folder, tmp_path):
-    run(study_of(folder, BM25, HYBRID), tmp_path / "one")
-    held = open_study(tmp_path / "one").results()
+def test_other_units_are_not_compared(folder, tmp_path, monkeypatch):
+    run(study_of(folder, BM25, HYBRID, Recipe.parse("bm25 | top(2) | bm25")), tmp_path / "one")
+    opened = open_study(tmp_path / "one")
+    held = opened.results()
     for score in held["cells"][1]["sets"]["gold"]["scores"]:
         score["values"].pop("q1")
     (table,) = comparison_tables(systems_of({"one": held}), "bm25")
-    assert [row[1] for row in table.rows] == ["bm25", "bm25"]
+    assert {row[1] for row in table.rows} == {"bm25", "bm25 | top(2) | bm25"}
     assert any("was scored on other units" in note for note in table.notes)
+    monkeypatch.setattr(type(opened), "results", lambda _: held)
+    (drawing,) = draw("deltas", {"one": opened}, Choice(baseline="bm25"))
+    printed = " ".join(text.text for text in placed_texts(svg_text(drawing))[1])
+    assert "Scored on other queries and not compared: hybrid." in " ".join(printed.split())
+    with pytest.raises(UsageError, match="nothing to compare") as refused:
+        draw("deltas", {"one": opened}, Choice(baseline="bm25", systems=("hybrid",)))
+    assert "on other queries" in refused.value.why
 
 
 def test_published_numbers_say_whether_they_compare(tmp_path):

@@ -252,18 +252,19 @@ def _deltas(source: _Source) -> list[Drawing]:
         column = choose_column(place, choice)
         scored = place.with_column(column)
         baseline = choice.baseline or next(iter(scored), "")
-        if baseline not in scored or len(scored) < 2:
+        own = scored[baseline].values[column] if baseline in scored else {}
+        rest = {name: s.values[column] for name, s in scored.items() if name != baseline}
+        others = {name: values for name, values in rest.items() if set(values) == set(own)}
+        skipped = [
+            f"Scored on other queries and not compared: {', '.join(n for n in rest if n not in others)}."
+        ]
+        skipped *= len(others) < len(rest)
+        if baseline not in scored or not others:
             raise UsageError(
                 f"there is nothing to compare on {place.title}",
-                why=f"scored by {column[1]}: {', '.join(scored) or 'no system'}",
-                hint="run another recipe into the same directory",
+                why=" ".join([f"scored by {column[1]}: {', '.join(scored) or 'no system'}.", *skipped]),
+                hint="run both recipes into one directory (bench run -r A -r B), or name both: DIR DIR",
             )
-        own = scored[baseline].values[column]
-        others = {
-            name: s.values[column]
-            for name, s in scored.items()
-            if name != baseline and set(s.values[column]) == set(own)
-        }
         family = family_of(column)
         out.append(
             delta_figure(
@@ -277,7 +278,7 @@ def _deltas(source: _Source) -> list[Drawing]:
                 test=choice.test,
                 correction=choice.correction,
                 lower_is_better=family.better == "lower",
-                notes=_notes(place),
+                notes=_notes(place) + skipped,
             )
         )
     return out
