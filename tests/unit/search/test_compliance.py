@@ -317,6 +317,20 @@ def test_an_exception_that_is_apart_exempts_alone(small, attribute):
     assert Condition.parse("exclude given=v unless given=a or b").unless == (Exemption("given", "a or b"),)
 
 
+@pytest.mark.parametrize(
+    "value",
+    (
+        "learning unless supervised|exit unless kind=survey|x unless|unless x|a; given=b|a or given=b|a; b|"
+        r"a or b|a \unless b|a \or given=b|a\\; given=b"
+    ).split("|"),
+)
+def test_a_value_survives_its_spelling(attribute, value):
+    exemption, other = Exemption("given", value), Exemption("given", "late", apart=True)
+    for unless in ((), (exemption,), (exemption, other)):
+        condition = Condition("given", value, "exclude", "", unless)
+        assert Condition.parse(condition.spelling) == condition
+
+
 def test_bounds_among_exemptions_must_all_be_met(attribute):
     attribute.table |= {"v": [1, 1, 1, 1], ">low": [0, 1, 1, 0], "<high": [1, 1, 0, 0]}
     both = (Exemption("given", ">low"), Exemption("given", "<high"))

@@ -24,7 +24,10 @@ MOST_CONDITIONS = 64
 # The grade from which a paper meets a condition.
 MEETS = 0.5
 
-_NEXT = re.compile(r"(;|\sor(?=\s))(?=\s*+\w++\s*+=)")
+_NEXT = re.compile(r"((?<!\\);|\sor(?=\s))(?=\s*+\w++\s*+=)")
+# Words of a value that a spelling would read as a sign; a backslash keeps them in the value.
+_UNMARKED = re.compile(r"(?<=\s)\\*+(?=unless(?:\s|$)|or\s++\w++\s*+=)|(?<!\\)\\*+(?=;\s*+\w++\s*+=)")
+_MARKED = re.compile(r"(?<=\s)\\(?=\\*+unless(?:\s|$)|\\*+or\s++\w++\s*+=)|(?<!\\)\\(?=\\*+;\s*+\w++\s*+=)")
 
 Relation = Literal["require", "exclude", "prefer", "avoid"]
 
@@ -47,7 +50,12 @@ class Exemption(Value, frozen=True):
     @property
     def spelling(self) -> str:
         """As a condition spells it: ``venue=SemEval``."""
-        return f"{self.attribute}={self.value}"
+        return f"{self.attribute}={_kept(self.value)}"
+
+
+def _kept(value: str) -> str:
+    r"""A value as a spelling holds it: ``learning \unless supervised``."""
+    return _UNMARKED.sub(lambda found: found[0] + "\\", value)
 
 
 def _checked(attribute: str, value: str) -> str:
@@ -126,7 +134,7 @@ class Condition(Value, frozen=True):
         """
         signs = (" unless ", *(" or " if e.apart else "; " for e in self.unless[1:]))
         exempt = "".join(sign + e.spelling for sign, e in zip(signs, self.unless, strict=False))
-        return f"{self.relation} {self.attribute}={self.value}{exempt}"
+        return f"{self.relation} {self.attribute}={_kept(self.value)}{exempt}"
 
     @property
     def label(self) -> str:
@@ -158,10 +166,11 @@ class Condition(Value, frozen=True):
         relation, attribute, value = found.groups()
         apart = (False, *(sign != ";" for sign in parts[1::2]))
         unless = tuple(
-            Exemption(name.strip(), what.strip(), other)
+            Exemption(name.strip(), _MARKED.sub("", what.strip()), other)
             for (name, _, what), other in zip(pairs, apart, strict=False)
         )
         # The relation is checked by __post_init__.
+        value = _MARKED.sub("", value)
         return cls(attribute, value, cast("Relation", relation or "prefer"), unless=unless)
 
 
