@@ -190,7 +190,16 @@ def test_the_same_ids_scores_and_quotes_as_the_service(demo):
         for given, question in (
             (("find_similar", ASKED), Question(seeds=(SEED,), instruction=ASKED["instruction"])),
             (
-                ("search_papers", {"text": "dense retrieval, not a survey", "since": 2019, "detail": "full"}),
+                (
+                    "search_papers",
+                    {
+                        "text": "dense retrieval, not a survey",
+                        "since": 2019,
+                        "until": "",
+                        "conditions": "",
+                        "detail": "full",
+                    },
+                ),
                 Question(text="dense retrieval, not a survey", since=2019),
             ),
             (

@@ -97,13 +97,13 @@ def _shared(asked: _Asking) -> dict[str, Any]:
 
 
 def read(kind: type[T], given: Mapping[str, Any] | None) -> T:
-    """The arguments of a call; null counts as not given, ``"10"`` as 10, and a list's JSON as the list.
+    """The arguments of a call; null and "" count as not given, ``"10"`` as 10, and a list's JSON as the list.
 
     Raises:
         UsageError: they cannot be read; the reason names the argument.
     """
     known = {one.name: one.type for one in msgspec.structs.fields(kind)}
-    found = {name: value for name, value in (given or {}).items() if value is not None}
+    found = {name: value for name, value in (given or {}).items() if value not in (None, "")}
     if other := next((name for name in found if name not in known), None):
         raise UsageError(
             f"there is no argument {other[:64]!r}",
