@@ -57,6 +57,9 @@ def test_ris_for_programs_that_screen(marked):
     excluded = marked.export(["mice"], "ris")
     assert "N1  - ASReview_irrelevant\n" in excluded
     assert '"Excluded"} | RAYYAN-EXCLUSION-REASONS: wrong species\n' in excluded
+    marked.marks.decide("include", "mice", reason="wrong species")  # it was kept from before
+    included = marked.export(["mice"], "ris")
+    assert ('"Included"}\n' in included, "EXCLUSION" in included) == (True, False)
 
 
 def test_bibtex_csl_json_csv_and_json_lines(marked):

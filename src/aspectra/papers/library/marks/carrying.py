@@ -141,6 +141,6 @@ def _labels(decision: Decision | None) -> list[str]:
         return []
     label = _ASREVIEW.get(decision.decision)
     rayyan = f'RAYYAN-INCLUSION: {{"Aspectra"=>"{_RAYYAN[decision.decision]}"}}'
-    if decision.reason:
+    if decision.reason and decision.decision == "exclude":
         rayyan += f" | RAYYAN-EXCLUSION-REASONS: {decision.reason.replace('|', '/')}"
     return [*([label] if label else []), rayyan]
