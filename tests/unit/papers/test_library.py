@@ -25,6 +25,7 @@ from aspectra.base.errors import (
 )
 from aspectra.papers.library import row_sums
 from aspectra.papers.library.folder.interrupts import noted_error
+from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
@@ -560,3 +561,14 @@ def test_an_interrupt_between_rows_is_kept_nowhere_and_rows_may_be_closed_on_ano
     next(rows)
     with ThreadPoolExecutor(1) as pool:
         pool.submit(rows.close).result()
+
+
+def test_a_library_where_files_cannot_be_locked_is_written(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+
+    def refuse(*_):
+        raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with WriterLock(tmp_path, "add"):
+        pass

@@ -32,13 +32,7 @@ def _take(descriptor: int) -> bool:
         except OSError:
             return False
         return True
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+    return try_lock(descriptor, shared=False)
 
 
 def try_lock(descriptor: int, *, shared: bool) -> bool:
