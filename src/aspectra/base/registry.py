@@ -70,7 +70,14 @@ class Registry(Generic[T]):
         for module in [module for module, last in self._waiting.items() if last == alike]:
             self._import(module)
         if name not in self._members and name in self._plugged:
-            self._members.setdefault(name, self._plugged[name].load())
+            try:
+                self._members.setdefault(name, self._plugged[name].load())
+            except Exception as error:
+                raise UsageError(
+                    f"the {self.family} {name} cannot be loaded",
+                    why=f"it comes from {self._plugged[name].value}: {type(error).__name__}: {error}",
+                    hint="update or uninstall the package that brings it",
+                ) from error
         if name not in self._members:
             self._import_all()
         return name in self._members

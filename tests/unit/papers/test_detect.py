@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import UnknownFormat, detect, read_papers
 from aspectra.papers.sources.files import InputFile
+from aspectra.papers.sources.protocol import SOURCES
 
 
 @pytest.mark.parametrize(
@@ -150,3 +152,17 @@ def test_tagged_records_of_an_unknown_kind_are_refused_with_the_way_out(tmp_path
     assert "RIS" in caught.value.hint
     path.write_text("THE OWL\n\nIT HUNTS\n\nIt went through the night, AND SO ON.\nNo mouse was seen.\n")
     assert detect(path) == "markdown"
+
+
+def test_a_source_of_another_package_that_cannot_be_imported_stops_no_file(tmp_path, monkeypatch):
+    broken = EntryPoint("broken", "no_such_package.source", "aspectra.source")
+    monkeypatch.setitem(SOURCES._plugged, "broken", broken)
+    (tmp_path / "a.bib").write_text("@article{a, title={T}}")
+    (tmp_path / "a.bin").write_bytes(bytes(range(256)))
+    assert detect(tmp_path / "a.bib") == "bibtex"
+    with pytest.raises(UnknownFormat) as unknown:
+        detect(tmp_path / "a.bin")
+    assert "the source broken cannot be loaded" in unknown.value.why
+    with pytest.raises(UsageError, match="broken cannot be loaded") as named:
+        list(read_papers(tmp_path / "a.bib", "broken"))
+    assert "no_such_package" in named.value.why

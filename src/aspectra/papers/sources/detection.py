@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from aspectra.base.errors import BadInput
+from aspectra.base.errors import BadInput, UsageError
 from aspectra.papers.ids import distinct_ids
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.files import InputFile, kind_of_file, not_a_file
@@ -56,7 +56,12 @@ def detect(path: Path | InputFile) -> str:
     # The first file of an archive, which may lie in it unpacked, is not what the archive is.
     archive = archive_of(file.head)
     head = file.head[:_SIGN] if archive else file.head
-    confidence = {name: SOURCES.get(name).sniff(file.path, head) for name in SOURCES.names()}
+    confidence, unusable = dict[str, float](), list[str]()
+    for name in SOURCES.names():
+        try:
+            confidence[name] = SOURCES.get(name).sniff(file.path, head)
+        except UsageError as error:  # of another package, which is not to stop every file
+            unusable.append(error.what)
     best = max(confidence, key=confidence.__getitem__)
     if archive and confidence[best] < _LEAST:
         raise BadInput(
@@ -68,7 +73,7 @@ def detect(path: Path | InputFile) -> str:
         # Records of an unknown kind are a loss that is said, where a picture in a folder is none.
         raise (BadInput if _several_records(file.head) or _tagged(file.head) else UnknownFormat)(
             f"the format of {file.path} is not recognised",
-            why=f"{_nature(file.head)}; formats that are read: {', '.join(confidence)}",
+            why="; ".join([_nature(file.head), f"formats that are read: {', '.join(confidence)}", *unusable]),
             hint=_ZOTERO if file.head.startswith(_SQLITE) else _EXPORT,
         )
     return best
