@@ -12,6 +12,7 @@ import contextlib
 import errno
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -147,7 +148,7 @@ def write_durably(path: Path, content: bytes | str) -> None:
     Raises:
         OSError: it cannot be written; what was there before stays.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.new")
+    part = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     try:
         with disk().create(part) as stream:
             stream.write(content.encode("utf-8") if isinstance(content, str) else content)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 
@@ -77,3 +79,16 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, fails):
 def test_reserved_bytes_are_there(tmp_path):
     disk().reserve(tmp_path / "array", 100_000)
     assert (tmp_path / "array").read_bytes() == bytes(100_000)
+
+
+def test_two_threads_write_one_file(tmp_path):
+    both = Barrier(2)
+
+    class Together(Disk):
+        def replace(self, source, target):
+            both.wait(20)
+            super().replace(source, target)
+
+    with using(Together()), ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda text: write_durably(tmp_path / "a.json", text), ["one", "two"]))
+    assert [p.read_text() in ("one", "two") for p in tmp_path.iterdir()] == [True]
