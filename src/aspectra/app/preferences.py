@@ -132,7 +132,7 @@ def parse_year(given: int | str | None, name: str) -> int | None:
         return datetime.now(UTC).year - int(found[1])
     raise UsageError(
         f"{name} is {given!r}, which is no year",
-        hint=f"--{name} 2020, --{name} 2020-05-01 or --{name} 3y (years ago)",
+        hint=f"{name}: 2020, 2020-05-01 or 3y (years ago)",
     )
 
 

@@ -7,10 +7,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 import aspectra
+from aspectra.app.output.pages import check_page
+from aspectra.app.preferences import parse_year
 from aspectra.app.surfaces.service.question import Question
 from aspectra.app.surfaces.service.suggesting import suggested_papers
 from aspectra.app.surfaces.web.viewing import Wanted, address, pieces_of, place_of, said_of
 from aspectra.base.errors import UsageError
+from aspectra.papers.library.marks.listing import _years
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.ranking import Evidence
 
@@ -145,3 +148,13 @@ def test_suggested_papers_hold_all_words(library, typed, ids):
 def test_few_papers_are_suggested(library):
     assert len(suggested_papers(library, "owls", 2)) == 2
     assert suggested_papers(library, "owls " * 10_000) != []
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda: parse_year("soon", "since"), lambda: check_page("score", 99), lambda: _years("abc")]
+)
+def test_hints_that_the_page_and_http_give_name_no_option_of_a_command(wrong):
+    with pytest.raises(UsageError) as refused:
+        wrong()
+    assert refused.value.hint
+    assert "--" not in refused.value.hint

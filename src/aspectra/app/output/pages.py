@@ -61,7 +61,7 @@ def check_page(sort: str, number: int) -> None:
         UsageError: there is no such order, or no such page.
     """
     check_choice(sort, SORTS, "order")
-    check_number("the page", number, 1, MOST_PAGES, hint="--limit sets how many papers a page has")
+    check_number("the page", number, 1, MOST_PAGES, hint="the limit sets how many papers a page has")
 
 
 def page_of(

@@ -157,7 +157,7 @@ def _models(study: Study, model: ChatModel | None) -> tuple[Models | None, str]:
     if model is None:
         raise UsageError(
             "a recipe needs a language model, and none was named",
-            hint="--model NAME --base-url URL, or --oracle error=0.1 for a simulated one",
+            hint="aspectra config set llm.model NAME, or --oracle error=0.1 for a simulated one",
         )
     return lambda *_: model, model.name
 

@@ -131,7 +131,7 @@ def _years(text: str) -> tuple[list[str], list[Any]]:
         return [], []
     found = _YEARS.fullmatch(text.strip())
     if found is None or not (found[1] or found[3]):
-        raise UsageError(f"{text!r} is no year", hint="--year 2020, --year 2018-2020, --year 2018-")
+        raise UsageError(f"{text!r} is no year", hint="2020, 2018-2020 or 2018-")
     first, last = found[1], found[3] if found[2] else found[1]
     bounds = [("year >= ?", first), ("year <= ?", last)]
     return [sql for sql, bound in bounds if bound], [int(bound) for _, bound in bounds if bound]
