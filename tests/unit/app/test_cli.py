@@ -327,6 +327,8 @@ def test_the_table(run, library):
     assert "“We train encoders for dense retrieval.”" in out
     assert "1 paper of 1 left by the filters (of 3)" in out
     assert "abstract@bm25" in out
+    _, out, _ = run("search", "retrieval", "-c", "require year=1800")
+    assert "no paper of 3 meets all conditions; [require year=1800] leaves none" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(

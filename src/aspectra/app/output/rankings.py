@@ -75,6 +75,17 @@ def _show_ranking(
         if slow or mask is not None:
             left = len(index) if mask is None else int(mask.sum())
             searched = f"{'at most ' if slow else ''}{left:,} left by the filters (of {searched})"
+            if not left:
+                masks = [(c, conditions_mask(index, [c])) for c in conditions]
+                none = [
+                    f"[{safe(c.label, one_line=True)}]"
+                    for c, one in masks
+                    if one is not None and not one.any()
+                ]
+                alone = (
+                    f"; {' and '.join(none)} {'leaves' if len(none) == 1 else 'leave'} none" if none else ""
+                )
+                searched = f"{len(index):,} meets all conditions{alone}"
         shown = count(len(ranking), "paper") if len(ranking) else "no paper"
         if page is not None:
             shown = f"page {page.number} of {page.of} · {shown} of {page.found:,} found"

@@ -96,7 +96,7 @@ class Entry:
     """What a phrase says.
 
     Attributes:
-        category: one of those in :mod:`~aspectra.search.instructions.tagging`.
+        category: one of those in :mod:`~aspectra.search.instructions.marks`.
         value: of an attribute, or a finer kind of the category, or "".
         marks: further properties, as the word lists give them after a colon.
     """
