@@ -192,6 +192,8 @@ def test_undo_takes_the_step_that_is_shown_and_no_other(served):
     marks.decide("exclude", ids[1])  # in another window
     refused = served.post("/undo", form)
     assert (refused.status_code, "another step" in refused.text) == (422, True)
+    assert refused.headers["hx-push-url"] == "false"  # /undo is not an address to reload
+    assert "hx-status:4xx" in re.search(r"<form[^>]*/undo[^>]*>", served.get("/triage", text="owls").text)[0]
     assert served.post("/redo", form).status_code == 422
     assert marks.read.decisions().keys() == set(ids)
     served.library.saved.save("owls", {"text": "owls", "seeds": [], "given": {}})

@@ -95,9 +95,11 @@ class Pages:
 
     def error(self, request: Request, error: AspectraError) -> Response:
         """An error as a page, or as a fragment: htmx swaps answers of every status."""
-        return self.render(
-            request, "error.html", status=error.http_status, headers=retry_headers(error), error=error
-        )
+        headers = {
+            "hx-push-url": "false",
+            **retry_headers(error),
+        }  # the address stays one that can be reloaded
+        return self.render(request, "error.html", status=error.http_status, headers=headers, error=error)
 
     async def work(self, request: Request, work: Callable[[], T]) -> T:
         """Run blocking work in its turn; dropped where the browser has left meanwhile."""
