@@ -141,6 +141,7 @@ def test_retracted_is_known_where_the_record_or_the_title_says_so(grade: Grade, 
         ("paper-conference", "arXiv", "", "conference"),
         ("article-journal; meeting abstract", "Blood", "", "abstract"),
         ("journal article; conference proceeding", "Blood", "", "abstract"),  # as CENTRAL has them
+        ("conference proceeding", "Blood", "", "conference"),
         ("article-journal; trial registry record", "", "", "registration"),
         ("", "Proceedings of the National Academy of Sciences", "", "journal"),
         ("", "Proceedings of the Owl Society", "", "conference"),

@@ -40,6 +40,7 @@ _SYNONYMS = {
     "demo": "abstract",
     "late-breaking": "abstract",
 }
+_IN_SUPPLEMENT = "conference proceeding"  # of a journal: how CENTRAL calls abstracts of supplements
 _STATED, _BY_VENUE, _BY_IDS, _WEAK = 0.95, 0.8, 0.8, 0.6
 _REVIEWED = 0.9
 _WORDS = {name: frozenset(phrases(words)) for name, words in table_of_words("record_words")["status"].items()}
@@ -94,6 +95,8 @@ def _by_types(kinds: set[str], venue: str) -> tuple[dict[str, float], str]:
     if named["preprint"] or (_mentions(words, "preprint_venues") and not named["conference"]):
         said = named["preprint"]
         return {"preprint": _STATED}, f"record type {said[0]}" if said else f"venue {venue}"
+    if named["journal"] and _IN_SUPPLEMENT in named["conference"]:
+        named["abstract"].append(_IN_SUPPLEMENT)
     if named["abstract"]:
         return {"abstract": _STATED, "peer-reviewed": 0.4}, f"record type {named['abstract'][0]}"
     if named["registration"]:
