@@ -15,7 +15,7 @@ QUESTIONS = [
     {"seeds": ("sun2023rankgpt",), "same": ("method",), "different": ("background",), "limit": 20},
     {"text": "multi-hop questions", "recipe": "bm25", "limit": 5},
     {"seeds": ("karpukhin2020dpr",), "text": "not vision", "since": 2019},
-    {"text": "dense retrieval", "recipe": 'hybrid | rerank(method="transport")', "limit": 5},
+    {"text": "dense retrieval", "recipe": 'hybrid | rerank(method="transport",depth=12)', "limit": 5},
 ]
 
 
