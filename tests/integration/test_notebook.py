@@ -57,7 +57,10 @@ def cells(tmp_path_factory):
 def output(cells, words: str) -> dict:
     """What the cell with these words gives in the end."""
     (found,) = [outputs for source, outputs in cells.items() if words in source]
-    return found[-1].data if "data" in found[-1] else {"text/plain": found[-1].text}
+    if "data" in found[-1]:
+        return found[-1].data
+    # What one call prints may come in several pieces.
+    return {"text/plain": "".join(one.text for one in found if "text" in one)}
 
 
 def text_of(html: str) -> str:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from aspectra.app.output.schemas import DOCUMENTS
 from aspectra.app.surfaces.notebook.elements import MOST_BYTES, element, plain
+from aspectra.app.surfaces.notebook.forms import NO_MATH
 from aspectra.app.surfaces.notebook.papers import OpenedPaper
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.search.conditions.condition import Condition
@@ -100,7 +101,9 @@ def check(value: object) -> Elements:
             name = kind.removeprefix("application/vnd.aspectra.").removesuffix("+json")
             if name in DOCUMENTS:
                 assert msgspec.json.decode(whole.encode(), type=DOCUMENTS[name])
-    return Elements(html)
+    inner = html.removeprefix(NO_MATH).removesuffix("</div>")
+    assert html == f"{NO_MATH}{inner}</div>"
+    return Elements(inner)
 
 
 papers = st.builds(

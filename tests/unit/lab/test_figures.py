@@ -303,8 +303,8 @@ def test_figures_of_the_documentation_fit_and_have_their_numbers_beside_them(pat
     assert layout_faults(path.read_text("utf-8")) == []
     assert path.with_suffix(".png").read_bytes()[:4] == b"\x89PNG"
     assert len(path.with_suffix(".csv").read_text("utf-8").splitlines()) > 2
-    pages = [page.read_text("utf-8") for page in RESULTS.parent.glob("*.md")]
-    assert any(f"](figures/{path.name})" in text for text in pages)
+    pages = [page.read_text("utf-8") for page in RESULTS.parent.rglob("*.md")]
+    assert any(f"figures/{path.name})" in text for text in pages)
 
 
 # Names and places

@@ -64,7 +64,7 @@ def test_ris_for_programs_that_screen(marked):
 
 def test_bibtex_csl_json_csv_and_json_lines(marked):
     bibtex = marked.export(["owl"], "bibtex")
-    assert "birds, night  dark" in bibtex
+    assert "birds; night, dark" in bibtex
     assert "annote" in bibtex
     assert "note = {In press}" in bibtex
     (item,) = json.loads(marked.export(["owl"], "csl-json"))

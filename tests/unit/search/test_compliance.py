@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -61,7 +63,9 @@ def attribute():
 
 
 class FakeIndex:
-    """Only a number of papers."""
+    """Only a number of papers, of a library that does not change."""
+
+    library = SimpleNamespace(revision=0)
 
     def __init__(self, count: int) -> None:
         self.count = count

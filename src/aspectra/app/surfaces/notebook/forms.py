@@ -12,7 +12,10 @@ from typing import Any
 from aspectra.app.surfaces.notebook.elements import MOST_BYTES, Markup, element, plain, size_of
 from aspectra.app.terminal.screen import safe
 
-__all__ = ["Forms", "shortened"]
+__all__ = ["NO_MATH", "Forms", "shortened"]
+
+# MathJax, which notebooks run on all HTML, would take what stands between two dollar signs.
+NO_MATH = '<div class="tex2jax_ignore mathjax_ignore">'
 
 _LONGEST_TEXT = 20_000  # characters of the plain form
 _NOTE = 500  # bytes for the sentence that some are not there
@@ -44,10 +47,9 @@ class Forms:
         """
         text = safe(self.text)
         out: dict[str, Any] = {"text/plain": text[:_LONGEST_TEXT], "text/html": str(self.html)}
-        if size_of(self.html) > MOST_BYTES:
+        if size_of(self.html) > MOST_BYTES - len(NO_MATH) - len("</div>"):
             out["text/html"] = str(element("pre", plain(text, 2000)))
-        # MathJax, which notebooks run on all HTML, would take what stands between two dollar signs.
-        out["text/html"] = f'<div class="tex2jax_ignore mathjax_ignore">{out["text/html"]}</div>'
+        out["text/html"] = f"{NO_MATH}{out['text/html']}</div>"
         if self.document is not None and _json_size(self.document) <= MOST_BYTES:
             out[f"application/vnd.aspectra.{self.name}+json"] = dict(self.document)
         if self.png:
