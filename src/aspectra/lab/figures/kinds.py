@@ -255,10 +255,8 @@ def _deltas(source: _Source) -> list[Drawing]:
         own = scored[baseline].values[column] if baseline in scored else {}
         rest = {name: s.values[column] for name, s in scored.items() if name != baseline}
         others = {name: values for name, values in rest.items() if set(values) == set(own)}
-        skipped = [
-            f"Scored on other queries and not compared: {', '.join(n for n in rest if n not in others)}."
-        ]
-        skipped *= len(others) < len(rest)
+        left = [name for name in rest if name not in others]
+        skipped = [f"Scored on other queries and not compared: {', '.join(left)}."] if left else []
         if baseline not in scored or not others:
             raise UsageError(
                 f"there is nothing to compare on {place.title}",

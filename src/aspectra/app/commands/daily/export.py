@@ -215,7 +215,8 @@ def _last(
     here = not named or os.path.abspath(session.library_path) == str(recent.library)
     with open_library(session.library_path if named else recent.library) as library:
         if len(words) == 1 and (not here or (limit or 0) > len(recent.ids) or not recent.ids):
-            (ids, scores), ranks = _repeated(session, library, recent.plan, limit), {}
+            ids, scores = _repeated(session, library, recent.plan, limit)
+            ranks = {one: rank for rank, one in enumerate(ids)}
         else:
             ranks = {one: rank for rank, one in enumerate(recent.ids)}
             given = papers_of_last(words, library=session.library_path if named else None) or []
@@ -226,7 +227,7 @@ def _last(
         if chosen == "trec":
             from aspectra.base.trec import trec_lines  # loads numpy
 
-            ids = sorted(ids, key=lambda one: ranks.get(one, 0))  # those of a new run are in order
+            ids = sorted(ids, key=ranks.__getitem__)
             return trec_lines("q1", ids, sorted(scores, reverse=True), "aspectra"), ids, ids
         if all_versions:
             twins = library.store.versions(ids)

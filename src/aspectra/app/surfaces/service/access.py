@@ -95,7 +95,6 @@ class Access:
 
     def admits(self, given: str) -> bool:
         """Whether a token is the one of the service."""
-        sent = [
-            given.encode(code, "ignore") for code in ("utf-8", "latin-1")
-        ]  # a header's bytes are the latter
+        # As text, and as the bytes of a header, which arrive as Latin-1.
+        sent = [given.encode(code, "ignore") for code in ("utf-8", "latin-1")]
         return not self.token or any(hmac.compare_digest(one, self.token.encode()) for one in sent)

@@ -198,11 +198,10 @@ class Jobs:
         refuse_files(recipes)
         chosen = [part for one in recipes for part in ("-r", one)]
         key = hashlib.sha256(repr([str(self._benchmarks), *recipes]).encode()).hexdigest()[:12]
-        out = [
-            "--output",
-            str(self._uploads.parent / "experiments" / f"{name}-{key}"),
-        ]  # goes on where it was
-        return ["bench", "run", f"{name}={self._benchmarks / name}", *chosen, *out, "--format", "json"]
+        # The same request goes on in its folder.
+        out = str(self._uploads.parent / "experiments" / f"{name}-{key}")
+        source = f"{name}={self._benchmarks / name}"
+        return ["bench", "run", source, *chosen, "--output", out, "--format", "json"]
 
     async def _run(self, job: Job, arguments: Sequence[str]) -> None:
         try:

@@ -95,10 +95,8 @@ class Pages:
 
     def error(self, request: Request, error: AspectraError) -> Response:
         """An error as a page, or as a fragment: htmx swaps answers of every status."""
-        headers = {
-            "hx-push-url": "false",
-            **retry_headers(error),
-        }  # the address stays one that can be reloaded
+        # The address stays one that can be reloaded.
+        headers = {"hx-push-url": "false", **retry_headers(error)}
         return self.render(request, "error.html", status=error.http_status, headers=headers, error=error)
 
     async def work(self, request: Request, work: Callable[[], T]) -> T:
