@@ -80,13 +80,8 @@ record: .venv/.installed-dev
 patterns: .venv/.installed-dev
 	PYTHONPATH=tests $(BIN)/python tests/unit/base/test_regex_steps.py
 
-# The page in every look, every hostile text in a browser, every text against every pattern, each crash, full disks.
-LONG_TESTS = tests/integration/http tests/integration/web tests/integration/test_bit_flips.py \
-LONG_TESTS = tests/integration/http tests/integration/web tests/integration/test_bit_flips.py \
-  tests/integration/test_full_disk.py tests/integration/test_proofs.py tests/unit/base/test_regex_steps.py \
-  tests/unit/lab/test_benchmark_conformance.py tests/unit/testing/test_simulated_disk.py \
-  tests/unit/search/test_rerank_shown_texts.py tests/unit/search/test_rerank_sorters.py \
-  tests/integration/test_bombs.py tests/integration/test_kills.py tests/real/test_csfcube.py tests/property/test_library_machine.py
+# The tests that otherwise try a part of their cases: the page in every look, each crash, more examples of properties.
+LONG_TESTS = $(shell grep -rl --include='test_*.py' '^from long import' tests) tests/property
 test-long: .venv/.installed-dev
 	ASPECTRA_LONG=1 $(BIN)/python -m pytest $(LONG_TESTS)
 

@@ -18,6 +18,7 @@ from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
+from long import LONG
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.pop("COLUMNS", None)  # output that is not for a terminal is wrapped where it is set
@@ -25,9 +26,9 @@ os.environ.pop("COLUMNS", None)  # output that is not for a terminal is wrapped 
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="aspectra-tests-")
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="aspectra-tests-")  # trails, the last search
 # No test is timed: a busy machine must not fail one.
-hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.register_profile("untimed", deadline=None, max_examples=100 if LONG else 30)
 # CI tries the same examples every time; whoever develops tries new ones.
-hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("ci", hypothesis.settings.get_profile("untimed"), derandomize=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "untimed")
 # Real language models are tried by make test-llm alone.
 collect_ignore = [] if os.environ.get("ASPECTRA_TEST_LLM") else ["llm"]

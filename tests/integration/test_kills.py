@@ -21,7 +21,7 @@ def test_init_can_be_killed_at_every_write_point(home, run):
 
     code, points = kills.finish(*kills.child(["init", "--library", str(home / "alone")], None))
     assert (code, points > 30) == (0, True)
-    for point in range(1, points + 1, 1 if LONG else 3):
+    for point in range(1, points + 1, 1 if LONG else 5):
         library = home / f"killed-{point}"
         code, _ = kills.finish(*kills.child(["init", "--library", str(library)], point))
         assert code == -signal.SIGKILL

@@ -36,7 +36,7 @@ def test_a_mutant_dies():
 
 
 def test_a_few_crashes_lose_nothing():
-    count = 12 if LONG else 6
+    count = 12 if LONG else 4
     summary = crashes.prove(count, seed=5)
     assert summary.faults == []
     assert sum(counts["equal"] for counts in summary.counts.values()) == count
@@ -81,7 +81,7 @@ def test_an_index_that_crashes_at_any_operation_is_the_old_one_or_the_new(indexe
         with Store(folder) as store:
             build_index(store, WORDS_ONLY)
 
-    for at in range(0, 1000, 1 if LONG else 3):
+    for at in range(0, 1000, 1 if LONG else 6):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(indexed, folder)
         outcome = run_with_fault(step, folder, Fault(at, "power", draw.randrange(1000)))

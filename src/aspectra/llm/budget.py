@@ -12,11 +12,12 @@ exact.
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import canonical_json
@@ -71,10 +72,14 @@ class Cost:
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+        return Cost(*map(operator.add, _PARTS(self), _PARTS(other)))
 
     def __sub__(self, other: Cost) -> Cost:
-        return Cost(*(one - two for one, two in zip(astuple(self), astuple(other), strict=True)))
+        return Cost(*map(operator.sub, _PARTS(self), _PARTS(other)))
+
+
+# Many times as fast as dataclasses.astuple, which copies what it finds; each question adds costs.
+_PARTS = operator.attrgetter(*(field.name for field in fields(Cost)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from aspectra.search.rerank.sorters.merge import Merge
 from aspectra.search.rerank.sorters.protocol import SORTERS
 from aspectra.search.rerank.sorters.tournament import Tournament
 from aspectra.search.rerank.sorters.window import Window
-from long import some
+from long import LONG, some
 
 QUESTION = Question("owls at night")
 METHODS = [
@@ -124,19 +124,19 @@ def test_a_judge_without_mistakes_gives_what_the_sorter_guarantees(spelling):
             assert calls.low == calls.high
 
 
-@pytest.mark.parametrize(
-    ("spelling", "calls", "certain"),
-    [
-        ("yes-no+single", 1000, 1000),
-        ("listwise+window", 1 + math.ceil((1000 - 20) / 10), 10),
-        ("listwise+window(passes=3)", 3 * 99, 30),
-        ("listwise+tournament", 50 + 10 + 2 + 1, 4),
-        ("pairwise+heapsort", None, 10),
-        ("pairwise+bubble(depth=2)", None, 2),
-        ("listwise+merge", None, 1000),
-        ("pairwise+merge", None, 250),
-    ],
-)
+MANY = [
+    ("yes-no+single", 1000, 1000),
+    ("listwise+window", 1 + math.ceil((1000 - 20) / 10), 10),
+    ("listwise+window(passes=3)", 3 * 99, 30),
+    ("listwise+tournament", 50 + 10 + 2 + 1, 4),
+    ("pairwise+heapsort", None, 10),
+    ("pairwise+bubble(depth=2)", None, 2),
+    ("listwise+merge", None, 1000),
+    ("pairwise+merge", None, 250),
+]
+
+
+@pytest.mark.parametrize(("spelling", "calls", "certain"), MANY if LONG else MANY[::2])
 def test_many_papers(spelling, calls, certain):
     method, count = Method.parse(spelling), 250 if spelling == "pairwise+merge" else 1000
     result = run(method, numbered(count), Oracle(grades(count)))
@@ -294,14 +294,14 @@ def test_equal_papers_keep_the_first_stage_order():
 
 
 def test_a_judge_that_prefers_a_place_changes_nothing_by_pairs():
-    papers = numbered(40)
+    papers = numbered(20)
     ids = tuple(p.id for p in papers)
     for spelling in ("pairwise+all-pairs", "pairwise+heapsort", "pairwise+bubble", "pairwise+merge"):
-        result = run(spelling, papers, Oracle(grades(40), bias=1.0))
+        result = run(spelling, papers, Oracle(grades(20), bias=1.0))
         assert result.order == ids
         assert result.tally.defects["conflict"] == result.tally.questions / 2
         assert not result.tally.degraded
-    rates = run("pairwise+all-pairs", papers, Oracle(grades(40), bias=1.0)).scores
+    rates = run("pairwise+all-pairs", papers, Oracle(grades(20), bias=1.0)).scores
     assert set(rates) == {0.5}
 
 
@@ -363,8 +363,10 @@ def test_answers_that_are_had_move_papers_and_the_others_stay():
     assert result.scores == (90.0, None, 50.0, None, 10.0)
 
 
-@pytest.mark.parametrize("rates", [{"error": 0.3}, {"malformed": 0.5}, {"malformed": 1.0}, {"bias": 0.5}])
-@pytest.mark.parametrize("spelling", METHODS)
+RATES = [{"error": 0.3}, {"malformed": 0.5}, {"malformed": 1.0}, {"bias": 0.5}]
+
+
+@pytest.mark.parametrize(("spelling", "rates"), [(s, rates) for s in METHODS for rates in some(RATES, s)])
 def test_a_bad_judge_loses_no_paper_and_is_the_same_at_any_concurrency(spelling, rates):
     count = 15 if "all-pairs" in spelling else 45  # 105 pairs
     papers = numbered(count)

@@ -235,7 +235,7 @@ def test_texts_are_as_long_as_is_asked_for_and_cuts_are_counted(tmp_path, stage,
     papers = [Paper(f"p{n}", f"Owl {n}", story) for n in range(25 if "agent" in stage else 40)]
     model = Stating(lambda _: '{"query": "owls", "order": ["2"], "picked": [], "notes": ""}')
     model.tokens = stated
-    with searcher_over(tmp_path / "owls", papers) as searcher:
+    with searcher_over(tmp_path / "owls", papers, lenses=()) as searcher:
         before = "," if options else ""
         plan = _plan(searcher, stage.format(before + options), text=story * 2 + "owl", limit=40)
         (step,) = _asking(searcher, model).run(plan).steps

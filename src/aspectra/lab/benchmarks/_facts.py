@@ -62,6 +62,7 @@ def plain_words(text: str) -> str:
     return " " + " ".join(re.findall(r"[^\W_]+", text.lower())) + " "
 
 
+@lru_cache(100_000)
 def heading_words(heading: str) -> str:
     """A subject heading in the order of plain words.
 
@@ -140,7 +141,10 @@ class Facts:
         """(papers,) whether a paper has the topic: as a main label, or its words in title or abstract."""
         if not any(self.labels):
             return self.holding("texts", plain_words(topic))
-        return np.array([labels.get(topic) == 2 for labels in self.labels], bool)
+        key = ("labels", topic)
+        if key not in self._held:
+            self._held[key] = np.array([labels.get(topic) == 2 for labels in self.labels], bool)
+        return self._held[key]
 
     def holding(self, field: str, words: str) -> Mask:
         """(papers,) whether ``titles`` or ``texts`` hold some plain words."""

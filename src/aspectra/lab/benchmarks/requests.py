@@ -245,6 +245,7 @@ class _Values:
         self.topic = ""
         self.labelled = any(facts.labels)
         self._used: set[tuple[str, ...]] = set()
+        self._beside_topic: dict[str, list[str]] = {}
         self._venues = [
             venue for venue, held in Counter(facts.venues).most_common(25) if venue and held >= _MEETING
         ]
@@ -347,37 +348,38 @@ class _Values:
 
     def _other(self, about: Any) -> str | None:
         """Another subject that papers of the topic have."""
-        own = plain_words(heading_words(self.topic)).split()
-        found: Counter[str] = Counter()
-        numbers = np.flatnonzero(about).tolist()
-        if self.labelled:
-            for number in numbers:
-                found.update(name for name, grade in self.facts.labels[number].items() if grade == 2)
-            names = [name for name in sorted(found) if name[0].isupper()]
-        else:
+        if not self.labelled:
             names = self.rng.sample(self._subjects, min(80, len(self._subjects)))
-            titles = [self.facts.titles[number] for number in numbers]
-            found.update({name: sum(plain_words(name) in title for title in titles) for name in names})
-        fit = [
-            name
-            for name in names
-            if found[name] >= _BREAKING_TOPIC
-            and set(own).isdisjoint(plain_words(heading_words(name)).split())
-            and self._named(name)
-        ]
+            held = {
+                name: int(np.count_nonzero(self.facts.holding("titles", plain_words(name)) & about))
+                for name in names
+            }
+            fit = self._beside(held)
+        elif (known := self._beside_topic.get(self.topic)) is not None:
+            fit = known
+        else:
+            found: Counter[str] = Counter()
+            for number in np.flatnonzero(about).tolist():
+                found.update(name for name, grade in self.facts.labels[number].items() if grade == 2)
+            fit = self._beside({name: found[name] for name in sorted(found) if name[0].isupper()})
+            self._beside_topic[self.topic] = fit
         return self.rng.choice(fit) if fit else None
+
+    def _beside(self, held: dict[str, int]) -> list[str]:
+        """Those subjects of some of the topic's papers that would break it and share no word with it."""
+        own = set(plain_words(heading_words(self.topic)).split())
+        return [
+            name
+            for name, papers in held.items()
+            if papers >= _BREAKING_TOPIC
+            and own.isdisjoint(plain_words(heading_words(name)).split())
+            and (not self.labelled or self._named(name))
+        ]
 
     def _named(self, label: str) -> bool:
         """Whether half of a label's papers name it, so that its words can tell them."""
-        if not self.labelled:
-            return True
-        words = plain_words(heading_words(label))
-        held = [
-            words in t
-            for t, own in zip(self.facts.texts, self.facts.labels, strict=True)
-            if own.get(label) == 2
-        ]
-        return 2 * sum(held) >= len(held)
+        held = self.facts.holding("texts", plain_words(heading_words(label)))[self.facts.about(label)]
+        return 2 * int(np.count_nonzero(held)) >= len(held)
 
     def _shown(self, venue: str) -> str:
         if self.rng.random() < 0.15 and venue not in _NEVER_LOWER:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from types import MappingProxyType
 from typing import Any
@@ -111,7 +111,7 @@ def tables(benchmark: str | Benchmark) -> tuple[Published, ...]:
         else:
             reasons = list(paper.get("why_not", ()))
             reasons += [] if isinstance(benchmark, str) else _differences(benchmark, paper, part)
-        out += _rows(paper, part, reasons)
+        out += _rows(paper["paper"], part, tuple(reasons))
     return tuple(out)
 
 
@@ -132,12 +132,11 @@ def paper_rows(number: str, table: str, benchmark: str | Benchmark = "") -> tupl
     papers = {paper["paper"]: paper for paper in _papers()}
     if number not in papers:
         raise UsageError(f"no published numbers of paper {number!r} are held", why=", ".join(papers))
-    held = tables(benchmark or papers[number]["benchmark"])
-    found = tuple(row for row in held if (row.paper, row.table) == (number, table))
-    known = dict.fromkeys(row.table for row in tables(papers[number]["benchmark"]) if row.paper == number)
+    known = [one["table"] for one in papers[number]["tables"]]
     if table not in known:
         raise UsageError(f"paper {number} has no table {table!r} here", why="tables: " + ", ".join(known))
-    return found
+    held = tables(benchmark or papers[number]["benchmark"])
+    return tuple(row for row in held if (row.paper, row.table) == (number, table))
 
 
 def part_of(number: str, benchmark: str) -> str:
@@ -151,17 +150,20 @@ def part_of(number: str, benchmark: str) -> str:
     return str(kin.get(family, {}).get("part", given))
 
 
-def _rows(data: Mapping[str, Any], part: str, reasons: Sequence[str]) -> Iterator[Published]:
+@lru_cache(64)  # a study's page asks for the same rows for each of its own
+def _rows(number: str, part: str, reasons: tuple[str, ...]) -> tuple[Published, ...]:
+    data = next(paper for paper in _papers() if paper["paper"] == number)
+    out = []
     for table in data["tables"]:
         scale = table["scale"]
         for row in table["rows"]:
             spread = row.get("deviations") or [None] * len(row["values"])
-            for number, column in enumerate(table["columns"]):
+            for place, column in enumerate(table["columns"]):
                 labels = column.get("labels", {})
                 if part and part not in labels.values():
                     continue
-                printed, deviation = row["values"][number], spread[number]
-                doubt = row.get("doubtful", {}).get(str(number), "")
+                printed, deviation = row["values"][place], spread[place]
+                doubt = row.get("doubtful", {}).get(str(place), "")
                 setup = row.get("setup", "")
                 found = [*reasons, table.get("why_not", "")]
                 found += [
@@ -170,25 +172,28 @@ def _rows(data: Mapping[str, Any], part: str, reasons: Sequence[str]) -> Iterato
                 found += [f"doubtful: {doubt}"] if doubt else []
                 found += ["the cell is empty or lost"] if printed is None else []
                 why_not = "; ".join(filter(None, found))
-                yield Published(
-                    benchmark=data["benchmark"],
-                    paper=data["paper"],
-                    title=data["title"],
-                    table=table["table"],
-                    system=row["system"],
-                    setup=setup,
-                    measure=column["measure"],
-                    value=None if printed is None else round(printed * scale, 9),
-                    printed=printed,
-                    deviation=None if deviation is None else round(deviation * scale, 9),
-                    labels=MappingProxyType(labels),
-                    mean_of=column.get("mean_of", ""),
-                    mode=column.get("mode", ""),
-                    judgements=column.get("judgements", ""),
-                    doubt=doubt,
-                    comparable=not why_not,
-                    why_not=why_not,
+                out.append(
+                    Published(
+                        benchmark=data["benchmark"],
+                        paper=data["paper"],
+                        title=data["title"],
+                        table=table["table"],
+                        system=row["system"],
+                        setup=setup,
+                        measure=column["measure"],
+                        value=None if printed is None else round(printed * scale, 9),
+                        printed=printed,
+                        deviation=None if deviation is None else round(deviation * scale, 9),
+                        labels=MappingProxyType(labels),
+                        mean_of=column.get("mean_of", ""),
+                        mode=column.get("mode", ""),
+                        judgements=column.get("judgements", ""),
+                        doubt=doubt,
+                        comparable=not why_not,
+                        why_not=why_not,
+                    )
                 )
+    return tuple(out)
 
 
 def _differences(benchmark: Benchmark, data: Mapping[str, Any], part: str) -> list[str]:
