@@ -98,7 +98,7 @@ def test_schemathesis_finds_no_fault(demo_folder, tmp_path):
                     str(HERE / "schemathesis.toml"),
                 ),
                 *("run", str(COMMITTED), "--url", address, "--checks", "all"),
-                *("--max-examples", "8" if LONG else "3"),
+                *("--max-examples", "8" if LONG else "2"),
                 *(
                     "--no-color",
                     "--seed",

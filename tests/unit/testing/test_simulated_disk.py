@@ -33,7 +33,7 @@ def _careless(folder: Path):
     return step
 
 
-def _all_runs(step, folder: Path, kind: str, seeds=range(6 if LONG else 3), before=b"old"):
+def _all_runs(step, folder: Path, kind: str, seeds=range(6 if LONG else 2), before=b"old"):
     """Contents of the file after a fault at each operation; None: it is gone."""
     found = set()
     for seed in seeds:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -115,6 +116,8 @@ class Tokeniser:
 
         >>> Tokeniser().words("Ranking the rankings, 汉语词")
         ['rank', 'rank', '汉语', '语词']
+        >>> Tokeniser().words("ﬁbrin in the inﬂow")
+        ['fibrin', 'inflow']
         """
         out = []
         stems = self._stem
@@ -130,7 +133,10 @@ class Tokeniser:
                 out.append(stem)
         return out
 
-    def _reduce(self, word: str) -> str:
+    def _reduce(self, given: str) -> str:
+        word = unicodedata.normalize(
+            "NFKC", given
+        )  # ligatures, wide letters and raised digits are plain ones
         if word in self._stop or (len(word) < 2 and not self._spaces):
             stem = ""
         elif self.settings.stemmer:
@@ -138,5 +144,5 @@ class Tokeniser:
         else:
             stem = word
         if len(self._stem) < 1_000_000:
-            self._stem[word] = stem
+            self._stem[given] = stem
         return stem
