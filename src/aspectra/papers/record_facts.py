@@ -16,9 +16,9 @@ from aspectra.papers.bibliography import shared_text
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["FACTS_VERSION", "RecordFacts", "facts_of", "is_preprint_doi"]
+__all__ = ["FACTS_VERSION", "RecordFacts", "facts_of", "is_preprint_doi", "is_retracted"]
 
-FACTS_VERSION = 1  # another one rebuilds the columns of an index
+FACTS_VERSION = 2  # another one rebuilds the columns of an index
 
 _MOST_AFFILIATIONS, _LONGEST = 40, 300
 _CITED = (
@@ -43,7 +43,18 @@ _PREPRINT_DOI = re.compile(
     r"10\.(?:48550|2139|31219|31234|31235|31222|31223|35542|20944|21203|26434|36227|22541|2196/preprints\.)\b"
     r"|10\.1101/(?:\d{4}\.\d\d\.\d\d\.)?\d{6,8}$"  # bioRxiv and medRxiv, but no journal of that press
 )
-_RETRACTED = re.compile(r"\W{0,3}retracted(?: article| paper)?\s{0,2}[:\])]", re.I)  # at the head of a title
+_RETRACTED = re.compile(  # at the head of a title, or in brackets at its end
+    r"\W{0,3}retracted(?: article| paper| publication)?(?:\s{0,2}[:\])]|\s?[–—]|\s-)"
+    r"|.{1,2000}[(\[](?:retracted (?:article|paper)|(?:article|paper) (?:has been |was )?retracted)\b"
+    r"[^()]{0,150}[)\]]\W{0,2}$",
+    re.I,
+)
+_SAID_RETRACTED = re.compile(  # in types, keywords and notes; what is about retractions says other words
+    r"(?:^|[;.,|])\W{0,5}retracted(?: article| paper| publication)?"
+    r"(?:\W{0,2}$|\W{0,2}[;.,:()|–-]|\s(?:in|on|by|at|from|due|because|see)\b)"
+    r"|\bthis (?:article|paper|publication|study|work) (?:has been|was|is) retracted\b|\bretraction in\b",
+    re.I,
+)
 _FREE_IDENTIFIERS = {"arxiv": "arXiv", "pmcid": "PubMed Central", "acl": "ACL Anthology"}
 _FREE_HOSTS = re.compile(
     r"(?:^|\.)(?:arxiv\.org|biorxiv\.org|medrxiv\.org|aclanthology\.org|plos\.org|mdpi\.com|frontiersin\.org"
@@ -62,7 +73,7 @@ class RecordFacts:
         affiliations: of the authors, as printed, each once; institutions of OpenAlex with kind and country:
             ``Owl Labs (company, GB)``.
         types: kinds of publication in lower case, CSL's first: ``article-journal``, ``preprint``, ``review``,
-            ``retracted publication``; ``retracted`` or ``not retracted`` where a record says so.
+            ``retracted`` or ``not retracted`` where the record or its title says so.
         origin: schemes of its identifiers, the prefix of its DOI, and the host of its address, as text.
         cited_by: how often it is cited, or None where the record does not say.
         access: ``open: `` or ``closed: `` and what says so, or "".
@@ -85,7 +96,7 @@ def facts_of(paper: Paper) -> RecordFacts:
     fields = _fields(paper.metadata)
     doi = paper.identifiers.get("doi", "")
     host = _host(paper.url)
-    types = [*_types(fields, doi), *(["retracted"] if _RETRACTED.match(paper.title) else [])]
+    types = [*_types(fields, doi), *_retraction(paper, fields)]
     return RecordFacts(
         next(_publishers(fields), shared_text(paper.metadata, "publisher")),
         tuple(dict.fromkeys(_affiliations(fields)))[:_MOST_AFFILIATIONS],
@@ -141,8 +152,26 @@ def _types(fields: Mapping[str, list[Any]], doi: str) -> Iterator[str]:
         yield from (part for part in parts if part and not part.startswith(("doi", "10.")))
     if is_preprint_doi(doi):
         yield "preprint doi"
-    for value in fields.get("is_retracted", ()):
-        yield "retracted" if value is True else "not retracted"
+
+
+def is_retracted(paper: Paper) -> bool:
+    """Whether a paper's record or the beginning of its title says that it was retracted."""
+    return "retracted" in _retraction(paper, _fields(paper.metadata))
+
+
+def _retraction(paper: Paper, fields: Mapping[str, list[Any]]) -> list[str]:
+    """``retracted`` or ``not retracted``, or nothing; of a notice of retraction nothing."""
+    table = paper.metadata.get("table")
+    cells = {name.casefold(): [cell] for name, cell in table.items()} if isinstance(table, dict) else {}
+    names = ("is_retracted", "is retracted", "isretracted", "retracted")
+    flags = {str(value).casefold() for name in names for value in fields.get(name, cells.get(name, ()))}
+    texts = _texts(fields, (*_TYPES, *_NOTES, "keywords", "keyword", "pubstate", "status"))
+    updates = [one.get("type") for held in fields.get("updated-by", ()) for one in _dicts(held)]  # Crossref
+    if flags & {"true", "yes", "1"} or "retraction" in updates or "rin" in fields:  # PubMed: retraction in
+        return ["retracted"]
+    if _RETRACTED.match(paper.title) or any(map(_SAID_RETRACTED.search, texts)):
+        return ["retracted"]
+    return ["not retracted"] if flags & {"false", "no", "0"} else []
 
 
 def is_preprint_doi(doi: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aspectra.papers.paper import Paper
-from aspectra.papers.record_facts import facts_of
+from aspectra.papers.record_facts import facts_of, is_retracted
 
 
 def facts(metadata: dict[str, Any] | None = None, **fields: Any) -> Any:
@@ -75,11 +75,38 @@ def test_types() -> None:
         "article",
         "early access",
     )
-    assert facts({"is_retracted": True}).types == ("retracted",)
-    assert facts({"is_retracted": False}).types == ("not retracted",)
-    assert facts(title="RETRACTED: Owls").types == facts(title="[Retracted] Owls").types == ("retracted",)
-    assert facts(title="Retracted papers and why").types == ()
     assert facts({"ris": {"fields": [["M3", "doi: 10.1/x"]]}}).types == ()
+
+
+UPDATED = {"csl": {"updated-by": [{"type": "retraction", "DOI": "10.55555/notice"}]}}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "title", "said"),
+    [
+        ({"is_retracted": True}, "", "retracted"),
+        ({"is_retracted": False}, "", "not retracted"),
+        ({"table": {"Is_Retracted": "TRUE"}}, "", "retracted"),
+        ({"table": {"is_retracted": "False"}}, "", "not retracted"),
+        (UPDATED, "", "retracted"),
+        ({"nbib": [["RIN", "Snail Sci. 2021;8:1."]]}, "", "retracted"),
+        ({"wos": [["DT", "Article; Retracted Publication"]]}, "", "retracted"),
+        ({"keywords": ["owls", "Retracted Publication"]}, "", "retracted"),
+        ({"bibtex": {"fields": {"pubstate": "retracted"}}}, "", "retracted"),
+        ({"note": "Cited By :3; this article has been retracted"}, "", "retracted"),
+        ({"note": "Retracted in 2020 by the journal"}, "", "retracted"),
+        ({}, "RETRACTED: Owls", "retracted"),
+        ({}, "[Retracted] Owls", "retracted"),
+        ({}, "RETRACTED ARTICLE — Owls", "retracted"),
+        ({}, "Owls by day (Retracted article. See vol. 3, pg. 5, 2012)", "retracted"),
+        ({"note": "Not retracted"}, "Retracted papers and why", ""),
+        ({"note": "The trial it replicates was retracted", "keywords": ["retracted articles"]}, "", ""),
+        ({"csl": {"update-to": [{"type": "retraction"}]}}, "Retraction: Owls by day", ""),
+    ],
+)
+def test_retractions_are_read_wherever_a_record_says_so(metadata: Any, title: str, said: str) -> None:
+    assert {"retracted", "not retracted"} & set(facts(metadata, title=title).types) == {said} - {""}
+    assert is_retracted(Paper("owl", title, metadata=metadata)) == (said == "retracted")
 
 
 @pytest.mark.parametrize(

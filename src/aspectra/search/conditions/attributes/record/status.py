@@ -74,9 +74,8 @@ def status_of(types: str, venue: str, origin: str) -> tuple[dict[str, float], st
     if found:
         for name in STATUSES[:-1]:
             found.setdefault(name, 0.0)
-    retracted = kinds & _WORDS["retracted_types"]
-    if retracted or "not retracted" in kinds:
-        found["retracted"] = 1.0 if retracted else 0.0
+    if not kinds.isdisjoint(("retracted", "not retracted")):
+        found["retracted"] = float("retracted" in kinds)
     return found, why
 
 
