@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from aspectra.base.display import Displayed
 from aspectra.base.trec import trec_lines
 from aspectra.papers.paper import Paper
+from aspectra.papers.record_facts import is_retracted
 from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.search.plan import Plan
 from aspectra.search.planning.requests import Requests
@@ -205,6 +206,11 @@ class Hit:
         """The paper's title."""
         return self.paper.title
 
+    @property
+    def retracted(self) -> bool:
+        """Whether the paper's record or title says that it was retracted."""
+        return is_retracted(self.paper)
+
     def reasons(self) -> list[str]:
         """Why it has its place, a line each: probes, conditions and stages."""
         lines = [*map(str, self.probes), *map(str, self.conditions)]
@@ -225,6 +231,8 @@ class Hit:
             "score": round(self.score, 6),
             "evidence": [e.to_dict() for e in self.evidence],
         }
+        if self.retracted:
+            out["retracted"] = True
         if self.versions:
             out["versions"] = list(self.versions)
         if self.conditions:

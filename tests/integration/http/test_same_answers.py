@@ -7,7 +7,15 @@ import re
 import pytest
 from lxml import html
 
+import aspectra
+from aspectra.app.surfaces.mcp.arguments import Get, Search
+from aspectra.app.surfaces.mcp.libraries import Libraries
+from aspectra.app.surfaces.mcp.listing import search_papers
+from aspectra.app.surfaces.mcp.reading import get_paper
 from aspectra.app.surfaces.service.question import Question
+
+RETRACTED = "TY  - JOUR\nID  - gone\nTI  - Owls count mice\nKW  - Retracted Publication\nER  - \n"
+SOUND = "TY  - JOUR\nID  - sound\nTI  - Owls count stars\nPY  - 2019\nER  - \n"
 
 QUESTIONS = [
     {"text": "rerank with large language models"},
@@ -51,3 +59,31 @@ def test_the_page_and_http_agree(answering, given, number):
     above = whole.xpath("//*[@data-paper]//input[@data-choose]/@value")
     assert above == [hit["id"] for hit in more][: len(above)]
     assert len(above) == answer["hits"][-1]["rank"]
+
+
+def test_a_retraction_is_marked_wherever_the_paper_is_shown(answering_from, run, tmp_path):
+    (tmp_path / "owls.ris").write_text(RETRACTED + SOUND)
+    with aspectra.create(tmp_path / "owls.lib") as made:
+        made.add(tmp_path / "owls.ris")
+        made.index(encoders=[])
+    answering = answering_from(tmp_path / "owls.lib")
+    ranking = answering.library.search("owls count")
+    assert {hit.id: hit.retracted for hit in ranking} == {"gone": True, "sound": False}
+    libraries = Libraries({"owls": tmp_path / "owls.lib"}, aspectra.open)
+    told = [search_papers(libraries, Search(text="owls count"), {}), get_paper(libraries, Get(id="gone"), {})]
+    documents = [
+        *(answering.post("/v1/search", {"text": "owls count"}).json()["hits"]),
+        *(answering.ask("GET", "/v1/papers").json()["hits"]),
+        answering.ask("GET", "/v1/papers/gone").json(),
+        *({"id": one["untrusted"]["id"], **one} for one in told[0].structured["papers"]),
+        {"id": "gone", **told[1].structured},
+    ]
+    assert [one["id"] for one in documents if one.get("retracted")] == ["gone"] * 5
+    criteria = "/criteria?text=owls&conditions=prefer%20keyword%3Dowls"
+    for path in ("/?text=owls", criteria, "/library", "/paper/gone", "/triage?text=mice"):
+        assert answering.ask("GET", path).text.count("Retracted</strong>") == 1, path
+    given = [("search", "owls count"), ("list",), ("show", "gone")]
+    shown = [run(*words, "--library", str(tmp_path / "owls.lib"))[1] for words in given]
+    shown += [told[0].text, told[1].text, ranking._repr_html_(), answering.library.show("gone")._repr_html_()]
+    for text in shown:
+        assert len(re.findall("retracted(?! publication)", text, re.I)) == 1, text[:2000]

@@ -67,6 +67,7 @@ class Hit(Part, frozen=True):
     venue: str
     score: float
     evidence: list[Quote]
+    retracted: bool = False
     versions: list[str] = []
     conditions: list[ConditionMet] = []
     moves: list[Move] = []

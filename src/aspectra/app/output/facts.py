@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from aspectra.app.terminal.screen import count
 from aspectra.papers.bibliography import shared_text
+from aspectra.papers.record_facts import is_retracted
 from aspectra.papers.text.cleaning import one_line
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ def record_rows(paper: Paper) -> list[tuple[str, str]]:
     >>> record_rows(Paper("owl", "Owls hunt at night", year=2019, metadata={"note": "Ask Ada."}))
     [('id', 'owl'), ('year', '2019'), ('note in its file', 'Ask Ada.')]
     """
-    rows = [("id", paper.id), ("authors", ", ".join(paper.authors)), ("year", str(paper.year or ""))]
+    rows = [("id", paper.id), ("retracted", "yes, says its record or title" if is_retracted(paper) else "")]
+    rows += [("authors", ", ".join(paper.authors)), ("year", str(paper.year or ""))]
     rows += [("venue", paper.venue), *((scheme, value) for scheme, value in paper.identifiers.items())]
     rows += [("url", paper.url), ("language", paper.language)]
     if paper.sections:

@@ -64,6 +64,7 @@ class Listed(Part, frozen=True):
     authors: list[str] = []
     year: int | None = None
     venue: str = ""
+    retracted: bool = False
     decision: str = ""
     reason: str = ""
     tags: list[str] = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from aspectra.papers.record_facts import is_retracted
+
 if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.papers.paper import Paper
@@ -31,7 +33,8 @@ def paper_document(library: Library, paper: Paper, *, sentences: bool = False) -
     """
     held = {"links": library.links(paper.id), "marks": library.marks.of(paper.id)}
     spans = {"sentence_spans": sentence_rows(library, paper)} if sentences else {}
-    return {**paper.to_dict(), **held, **spans}
+    marked = {"retracted": True} if is_retracted(paper) else {}
+    return {**paper.to_dict(), **marked, **held, **spans}
 
 
 def sentence_rows(library: Library, paper: Paper) -> list[dict[str, Any]]:
@@ -79,6 +82,7 @@ def listed_rows(library: Library, ids: list[str]) -> list[dict[str, Any]]:
             "authors": list(paper.authors),
             "year": paper.year,
             "venue": paper.venue,
+            "retracted": is_retracted(paper),
             "decision": decision.decision if decision else "",
             "reason": decision.reason if decision else "",
             "tags": tags.get(one, []),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.base.errors import UsageError
+from aspectra.papers.record_facts import is_retracted
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -36,11 +37,10 @@ _DIRECTION_WORDS = {
 
 
 def by_line(paper: Paper) -> str:
-    """Authors, shortened."""
+    """Authors, shortened; before them that the paper was retracted."""
     names = [name for author in paper.authors if (name := safe(author, one_line=True))]
-    if len(names) > _AUTHORS:
-        return ", ".join(names[:_AUTHORS]) + " et al."
-    return ", ".join(names)
+    shown = ", ".join(names[:_AUTHORS]) + (" et al." if len(names) > _AUTHORS else "")
+    return " · ".join(part for part in ("RETRACTED" if is_retracted(paper) else "", shown) if part)
 
 
 def _short(text: str, limit: int) -> str:

@@ -64,6 +64,7 @@ class Paper(Document, frozen=True):
     references: list[dict[str, Any]] = []
     sentences: list[tuple[int, int, str]] = []
     metadata: dict[str, Any] = {}
+    retracted: bool = False
     sentence_spans: list[Span] = []
     marks: Marks = Marks()
 

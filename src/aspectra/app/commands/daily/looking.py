@@ -98,7 +98,7 @@ def _show(session: Session, row: dict[str, Any]) -> None:
         [f"{row['decision']}{': ' + row['reason'] if 'reason' in row else ''}"] if "decision" in row else []
     )
     said += [f"+{one}" for one in row.get("tags", ())]
-    year = f" ({row['year']})" if "year" in row else ""
+    year = (f" ({row['year']})" if "year" in row else "") + (" RETRACTED" if "retracted" in row else "")
     title = safe(row["title"], one_line=True) or "(no title)"
     session.screen.line(f"{safe(row['id'], one_line=True)}  {title}{year}", indent=2)
     if said:

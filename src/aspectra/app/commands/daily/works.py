@@ -11,6 +11,7 @@ from aspectra.app.recent import papers_of_last
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import AsJson, option
 from aspectra.app.terminal.screen import Screen, count, safe
+from aspectra.papers.record_facts import is_retracted
 
 if TYPE_CHECKING:
     from aspectra.app.ingest.duplicates import Group
@@ -77,7 +78,7 @@ def _list(screen: Screen, library: Library, groups: list[Group], limit: int) -> 
 
 
 def _record(paper: Paper) -> str:
-    year = f" ({paper.year})" if paper.year else ""
+    year = (f" ({paper.year})" if paper.year else "") + (" RETRACTED" if is_retracted(paper) else "")
     where = f", {paper.venue}" if paper.venue else ""
     return safe(f"{paper.id}  {paper.title[:120] or '(no title)'}{year}{where}", one_line=True)
 

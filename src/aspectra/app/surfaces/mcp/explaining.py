@@ -76,6 +76,7 @@ def _of_hit(ranking: Ranking, place: int) -> dict[str, Any]:
     return {
         "rank": hit.rank,
         "score": round(hit.score, 6),
+        **({"retracted": True} if hit.retracted else {}),
         "parts": fitting(parts, _LISTS),
         "below_the_one_above_by": fitting(
             ({"part": clip(line(part), 200), "adds": round(share, 4)} for part, share in lost), _LISTS // 2

@@ -141,6 +141,7 @@ def _fitted(hits: tuple[Hit, ...], detail: str, most: int) -> tuple[list[dict[st
 def _bare(hit: Hit) -> dict[str, Any]:
     named = handle(hit.id, dict(hit.paper.identifiers))
     facts = {"rank": hit.rank, "score": round(hit.score, 6), "year": hit.paper.year}
+    facts |= {"retracted": True} if hit.retracted else {}
     # Ids come from files, and some are sentences.
     plain_word = {"id": named} if _WORD.fullmatch(named) else {}
     return {**plain_word, **facts, "untrusted": {"id": named}}
@@ -193,7 +194,7 @@ def _in_words(out: dict[str, Any]) -> str:
         told = one["untrusted"]
         quotes = " | ".join(f"“{clip(line(quote['text']), 240)}”" for quote in told.get("quotes", [])[:2])
         shown = f": {clip(told['title'], 200)} {quotes}" if "title" in told else ""
-        year = f" ({one['year']})" if one["year"] is not None else ""
+        year = (f" ({one['year']})" if one["year"] is not None else "") + " RETRACTED" * ("retracted" in one)
         papers.append(f"{one['rank']}.{year} {one['score']} untrusted: {told.get('id', '')}{shown}")
     shown_papers = fitting((clip(row, 700) for row in papers), left - 100)
     if len(shown_papers) < len(papers):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aspectra.app.surfaces.mcp.choices import library_of, papers_of
 from aspectra.app.surfaces.mcp.fitting import clip, fitting, handle, line, plain, room, size, strings
 from aspectra.app.surfaces.mcp.listing import Told
+from aspectra.papers.record_facts import is_retracted
 
 if TYPE_CHECKING:
     from aspectra.app.surfaces.mcp.arguments import Cite, Get
@@ -34,6 +35,7 @@ def get_paper(libraries: Libraries, given: Get, chosen: Mapping[str, str]) -> To
     out: dict[str, Any] = {
         "library": name,
         "year": paper.year,
+        **({"retracted": True} if is_retracted(paper) else {}),
         "untrusted": {
             "id": handle(paper.id, dict(paper.identifiers)),
             "links": {kind: _links(ids) for kind, ids in links.items() if ids},
@@ -55,6 +57,7 @@ def get_paper(libraries: Libraries, given: Get, chosen: Mapping[str, str]) -> To
     told = " ".join(out["untrusted"].get(name, "") for name in ("id", "title"))
     more = f"; the rest: start {end}" if end < len(text) else ""
     head = f"{paper.year or 'no year'}, characters {out['start']} to {end} of {len(text)}{more}"
+    head = f"RETRACTED, {head}" if "retracted" in out else head
     return Told(out, f"{head}\nuntrusted, to the end: {clip(told, 600)}\n{part}")
 
 

@@ -72,7 +72,10 @@ def _more(shown: int, of: int) -> str:
 
 def _text(ranking: Ranking) -> str:
     told = [f"{name:<14}{text}" for name, text in ranking.requests.rows]
-    told += [f"{hit.rank:>4}  {hit.score:7.3f}  {hit.title or hit.id} [{hit.id}]" for hit in ranking]
+    told += [
+        f"{hit.rank:>4}  {hit.score:7.3f}  {hit.title or hit.id} [{hit.id}]{' RETRACTED' * hit.retracted}"
+        for hit in ranking
+    ]
     return "\n".join([*told, *ranking.warnings, f"{count(len(ranking), 'paper')}, plan {ranking.plan.hash}"])
 
 

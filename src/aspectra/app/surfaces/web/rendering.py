@@ -14,12 +14,14 @@ from aspectra.app.surfaces.service.failures import retry_headers
 from aspectra.app.surfaces.service.trail import Trail
 from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import AspectraError
+from aspectra.papers.record_facts import is_retracted
 
 if TYPE_CHECKING:
     from aspectra.app.surfaces.service.access import Access
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.app.surfaces.service.gate import Gate
     from aspectra.app.surfaces.service.jobs import Jobs
+    from aspectra.papers.paper import Paper
 
 __all__ = ["FOLDER", "Pages"]
 
@@ -35,6 +37,11 @@ def _plain(text: object) -> str:
 def _prose(text: object) -> str:
     """As ``plain``, with its lines and the spaces at its ends: for a piece of a longer text."""
     return safe(str(text))
+
+
+def _retracted(paper: Paper | Mapping[str, Any]) -> bool:
+    """Whether a paper, or a row of a listing, says that it was retracted."""
+    return bool(paper.get("retracted")) if isinstance(paper, Mapping) else is_retracted(paper)
 
 
 def _shown(value: object) -> object:
@@ -66,6 +73,7 @@ class Pages:
         )
         self._templates.filters["plain"] = _plain
         self._templates.filters["prose"] = _prose
+        self._templates.tests["retracted"] = _retracted
 
     def render(
         self,
