@@ -10,6 +10,7 @@ import pytest
 
 from aspectra.papers.export.protocol import WRITERS
 from aspectra.papers.paper import Paper
+from aspectra.papers.record_facts import is_retracted
 from aspectra.papers.sources.detection import detect, read_papers
 
 HARD = Paper(
@@ -74,6 +75,13 @@ BIB = r"""@inproceedings{Key:1, title = {{BERT} \& G{\"o}del}, author = {M{\"u}l
 def test_names_survive_our_csv(tmp_path: Path, authors: tuple[str, ...]) -> None:
     (paper,) = back(tmp_path, "csv", [replace(HARD, authors=authors)])
     assert paper.authors == authors
+
+
+@pytest.mark.parametrize("name", ["bibtex", "ris", "csl-json", "csv", "jsonl"])
+def test_a_retraction_survives_every_format(tmp_path: Path, name: str) -> None:
+    (paper,) = back(tmp_path, name, [replace(HARD, metadata={"is_retracted": True, "keywords": ["owls"]})])
+    assert is_retracted(paper)
+    assert "retracted" not in WRITERS.get(name).write([HARD]).casefold()
 
 
 def test_bibtex_keeps_types_and_raw_fields(tmp_path: Path) -> None:

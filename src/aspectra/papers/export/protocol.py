@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from aspectra.base.registry import Registry
-from aspectra.papers.bibliography import SHARED
+from aspectra.papers.bibliography import SHARED, shared_list
 from aspectra.papers.names import name_parts
 from aspectra.papers.paper import Paper
+from aspectra.papers.record_facts import is_retracted
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
@@ -49,7 +50,13 @@ WRITERS: Registry[Writer] = Registry("writer", __package__)
 
 
 def tidy(paper: Paper) -> Paper:
-    """The same paper without what breaks a line-based format: control characters, stray line ends."""
+    """The same paper without what breaks a line-based format: control characters, stray line ends.
+
+    A retraction that neither title nor keywords say is a keyword, by PubMed's name for it.
+    """
+    metadata, words = storable(dict(paper.metadata)), shared_list(paper.metadata, "keywords")
+    if is_retracted(paper) and not is_retracted(replace(paper, metadata={"keywords": words})):
+        metadata["keywords"] = [*words, "Retracted Publication"]
     return replace(
         paper,
         id=one_line(paper.id),
@@ -60,7 +67,7 @@ def tidy(paper: Paper) -> Paper:
         identifiers={one_line(k): one_line(v) for k, v in paper.identifiers.items() if one_line(v)},
         url=one_line(paper.url),
         language=one_line(paper.language),
-        metadata=storable(dict(paper.metadata)),
+        metadata=metadata,
     )
 
 
