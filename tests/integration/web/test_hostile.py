@@ -122,7 +122,7 @@ def test_papers_reach_no_page_raw(hostile):
     pages += [
         f"/criteria?text=owls&conditions=avoid+kind%3Dsurvey&limit=100&page={page}" for page in range(1, 6)
     ]
-    pages += [f"/paper/p{number:03d}" for number in range(0, 500, 1 if LONG else 5)]
+    pages += [f"/paper/p{number:03d}" for number in range(0, 500, 1 if LONG else 20)]
     pages += [f"/library?page={page}" for page in range(1, 11)]
     pages += [
         "/triage",
@@ -154,7 +154,7 @@ def test_papers_reach_no_page_raw(hostile):
     ],
 )
 def test_questions_reach_no_page_raw(hostile, field):
-    chosen = HOSTILE[:: 1 if LONG else 4 if field == "text" else 10]
+    chosen = HOSTILE[:: 1 if LONG else 8 if field == "text" else 25]
     more = {} if field in ("text", "seeds") else {"text": "owls"}
     _sound(hostile, [str(httpx.URL("/", params={field: text, **more})) for text in chosen])
 
@@ -165,7 +165,7 @@ def test_questions_reach_no_page_raw(hostile, field):
 def test_names_reach_no_page_raw(hostile, address):
     from urllib.parse import quote
 
-    _sound(hostile, [address + quote(text, safe="") for text in HOSTILE[::5]])
+    _sound(hostile, [address + quote(text, safe="") for text in HOSTILE[:: 5 if LONG else 20]])
 
 
 def test_titles_reach_no_map_raw(tmp_path, browse):
