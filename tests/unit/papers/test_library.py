@@ -23,6 +23,7 @@ from aspectra.base.errors import (
     NoSuchPaper,
     UsageError,
 )
+from aspectra.papers.ids import distinct_ids
 from aspectra.papers.library import row_sums
 from aspectra.papers.library.folder.interrupts import noted_error
 from aspectra.papers.library.folder.lock import WriterLock
@@ -154,6 +155,37 @@ def test_what_was_read_before_a_failure_is_kept(library):
         writer.add(stream(), report=report)
     assert "kept" in library
     assert report.added == 1
+
+
+_SHARED = [
+    Paper("doi:k", title, text, identifiers={"doi": "10.1000/k"})
+    for title, text in (("Owls", "x"), ("Mice", ""), ("Owls", "y"), ("Bats of barns", ""))
+]
+_OWLS, _MICE, _OWLS_TOO, _BATS = _SHARED
+
+
+@pytest.mark.parametrize(
+    ("count", "again"),
+    [
+        (4, [_BATS, _OWLS_TOO, _MICE, _OWLS]),  # turned round
+        (4, [replace(_OWLS_TOO, year=2001), _OWLS, _MICE]),  # and one of two with one title is changed
+        (4, [replace(_BATS, abstract="z", title="Bats in barns"), *_SHARED[:3]]),
+        (4, [*_SHARED[:3], replace(_BATS, title="Hens")]),  # a new one instead of the last
+        (4, [_MICE]),
+        (3, [_BATS, *_SHARED[:3]]),  # a new one before them
+        (1, [_MICE, _OWLS]),
+    ],
+)
+@pytest.mark.parametrize("of", ["owls.ris", "others.ris"])
+def test_papers_that_share_an_id_keep_theirs_in_any_order_of_their_file(library, count, again, of):
+    with library.writing("add") as writer:
+        writer.add(distinct_ids(_SHARED[:count]), path="owls.ris")
+        writer.add(distinct_ids(again), path=of)
+    held = {paper.id: paper for paper in library.papers() if paper.id.startswith("doi:k")}
+    assert list(held)[:4] == ["doi:k", "doi:k~2", "doi:k~3", "doi:k~4"][: len(held)]
+    for paper, known in zip(_SHARED, held.values(), strict=False):
+        assert paper.title[:4] == known.title[:4]
+        assert paper.abstract == known.abstract or known.abstract == "z"
 
 
 def test_many_ids_are_read_at_once(library):

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from aspectra.base.errors import NoSuchPaper
-from aspectra.papers.ids import numbered
 from aspectra.papers.library.links import citations
 from aspectra.papers.library.links.completing import same_named
-from aspectra.papers.library.links.likeness import compare, contradict
 from aspectra.papers.library.links.versions import regroup_all, regroup_ids
 from aspectra.papers.library.marks.actions import rename_in_steps
 from aspectra.papers.library.marks.carrying import part_marks, stated_decision
-from aspectra.papers.library.marks.edits import edited, edits_by_position, put_edit, values_of
+from aspectra.papers.library.marks.edits import edited, put_edit, values_of
 from aspectra.papers.library.marks.origins import OriginWriter, stated_database
 from aspectra.papers.library.marks.values import Edit
-from aspectra.papers.library.rows import bump, compared_record, drop_papers, put_paper, stored_paper
-from aspectra.papers.paper import Paper, normalise_title
+from aspectra.papers.library.matching import Match, Matcher
+from aspectra.papers.library.rows import bump, drop_papers, put_paper
+from aspectra.papers.paper import Paper
 from aspectra.papers.remark import Remark
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["AddReport", "Writer"]
 
 _BATCH = 1000  # papers per transaction: what a kill can undo
-_LONGEST_ID = 500
+_MOST_WAITING = 10_000  # records that are kept for the end of their file
 # Kept where another file's record has none.
 _FIELDS = ("title", "authors", "year", "venue", "url", "language")
 # Sources that read a record off the pages of a document: it only fills what a record from elsewhere lacks.
@@ -81,8 +79,6 @@ class Writer:
         if regroup:
             with self._transaction():
                 regroup_all(self._db)
-        self._same: Collection[str] = ()
-        self._edits: dict[int, Edit] = {}
         self._renamed: dict[str, str] = {}
 
     @property
@@ -132,7 +128,7 @@ class Writer:
             same: ids whose records are the same papers whatever their titles are now.
         """
         report = AddReport() if report is None else report
-        self._same, self._path, self._source = same, path, source
+        self._path, self._source = path, source
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction():
             cursor = self._db.execute(
@@ -150,12 +146,15 @@ class Writer:
                 failures.append(error)
 
         readable = until_failure()
-        taken: set[str] = set()
+        waiting: list[Paper | Remark] = []
         self._renamed.clear()
-        self._edits = edits_by_position(self._db)
+        matcher = Matcher(self._db, path, same)
+        self._edits, self._filed = matcher.edits, matcher.filed
         origins = OriginWriter(self._db, path, source, whole=whole)
         stored = len(report.remarks)
-        while batch := list(islice(readable, _BATCH)):
+        while batch := list(islice(readable, _BATCH)) or waiting:
+            if last := batch is waiting:
+                waiting = []
             with self._transaction():
                 changed = report.added + report.updated
                 for record in batch:
@@ -164,7 +163,11 @@ class Writer:
                         report.skipped += record.skipped
                     else:
                         paper, *marks = part_marks(record)
-                        pos = self._add_one(paper, report, taken)
+                        match = matcher.match(paper, wait=not last and len(waiting) < _MOST_WAITING)
+                        if match is None:
+                            waiting.append(record)
+                            continue
+                        pos = self._add_one(match, report)
                         if any(marks):
                             self.marks.import_marks(pos, *marks)
                         origins.read(record.id, stated_database(record), pos)
@@ -221,36 +224,35 @@ class Writer:
 
         return MarksWriter(self._db, self._transaction, regroup_ids)
 
-    def _add_one(self, record: Paper, report: AddReport, taken: set[str]) -> int:
+    def _add_one(self, match: Match, report: AddReport) -> int:
         """Add one record; returns the position of the paper that it is."""
-        paper, note = self._place(record, taken)
+        paper, pos, note = match
         if note:
             report.remarks.append(note)
-        taken.add(paper.id)
         report.with_abstract += bool(paper.abstract)
         report.with_full_text += paper.has_full_text
-        which = "SELECT pos, content_hash, id FROM papers WHERE"
-        old = self._db.execute(f"{which} id = ?", (paper.id,)).fetchone()
-        if old is None and (found := same_named(self._db, paper)) is not None:
-            if not paper.has_text:
-                report.unchanged += 1
-                return found
-            old = self._db.execute(f"{which} pos = ?", (found,)).fetchone()
-            self._renamed[old[2]] = paper.id
-        if old is None:
+        new = pos is None
+        if pos is None and (pos := same_named(self._db, paper)) is None:
             report.added += 1
             return put_paper(self._db, paper)
-        pos: int = old[0]
+        held, known_as = self._db.execute(
+            "SELECT content_hash, id FROM papers WHERE pos = ?", (pos,)
+        ).fetchone()
+        if new:
+            if not paper.has_text:
+                report.unchanged += 1
+                return pos
+            self._renamed[known_as] = paper.id
         edit = self._edits.get(pos)
         file_hash = paper.content_hash
-        if file_hash == (edit.file_hash if edit else old[1]):
+        if file_hash == (edit.file_hash if edit else held):
             report.unchanged += 1
             return pos
         paper, kept = self._filled(paper, pos)
         if edit:
             paper, overruled = self._with_edit(paper, pos, replace(edit, file_hash=file_hash))
             report.remarks += overruled
-        if old[1] == paper.content_hash:
+        if held == paper.content_hash:
             report.unchanged += 1
             return pos
         if kept:
@@ -308,65 +310,6 @@ class Writer:
             paper = replace(paper, references=stored.references)
             kept.append("references")
         return paper, kept
-
-    def _place(self, paper: Paper, taken: set[str]) -> tuple[Paper, Remark | None]:
-        """The paper under the id it is stored as, and a remark when that is not its own."""
-        own = "".join(c for c in paper.id if c.isprintable()).strip()[:_LONGEST_ID] or "unnamed"
-        for candidate in chain((own,), numbered(own)):
-            row = self._db.execute(
-                "SELECT content_hash, title_key, pos FROM papers WHERE id = ?", (candidate,)
-            ).fetchone()
-            if row is None or row[0] == paper.content_hash:
-                break
-            if (edit := self._edits.get(row[2])) and edit.file_hash == paper.content_hash:
-                break
-            known = candidate in self._same
-            if candidate not in taken and (known or self._same_paper(paper, row[1], row[2])):
-                break
-        if candidate == paper.id:
-            return paper, None
-        why = (
-            f"another paper has the id {own!r}; this one is kept as {candidate!r}"
-            if candidate != own
-            else f"the id {paper.id[:60]!r} was shortened to printable text"
-        )
-        return paper.with_id(candidate), Remark(f"id {own}", why, skipped=False)
-
-    def _same_paper(self, paper: Paper, title_key: str, pos: int) -> bool:
-        """Whether a record that shares an id with a stored paper is that paper with other content.
-
-        A file may correct what it said. A record of another file is the same paper where it has its title or
-        one of its identifiers, and nothing contradicts it.
-        """
-        of_others = self._of_another_file(pos)
-        if not of_others and normalise_title(paper.title) == title_key:
-            return True
-        stored = self._filed(pos)
-        one, other = compared_record(paper), compared_record(stored)
-        if of_others and contradict(one, other):
-            return False
-        shared = one.named & other.named
-        if one.title == other.title != "":
-            return True
-        if not one.title or not other.title:
-            texts = [normalise_title(each.abstract) for each in (paper, stored)]
-            return not of_others or bool(shared) or not all(texts) or texts[0] == texts[1]
-        if not of_others:
-            return bool(shared) or difflib.SequenceMatcher(None, one.title, other.title).ratio() >= 0.7
-        verdict = compare(one, other)
-        return bool(shared and one.families & other.families) or (
-            verdict is not None and verdict.kind == "one"
-        )
-
-    def _filed(self, pos: int) -> Paper:
-        """The stored paper as its file has it, without the searcher's edits."""
-        edit = self._edits.get(pos)
-        return edited(stored_paper(self._db, pos), edit.file if edit else {})
-
-    def _of_another_file(self, pos: int) -> bool:
-        """Whether the paper was read from another file than the one under way."""
-        files = {row[0] for row in self._db.execute("SELECT file FROM origins WHERE pos = ?", (pos,))}
-        return files != ({self._path} if self._path else set())
 
     def remove(self, ids: Sequence[str]) -> int:
         """Remove papers, which can be undone; returns how many there were.
