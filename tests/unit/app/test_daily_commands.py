@@ -96,6 +96,14 @@ def test_orders_within_what_was_found(indexed, sort):
     assert [(h["id"], h["rank"]) for h in found["hits"]] == [(h["id"], h["rank"]) for h in wanted[:3]]
 
 
+def test_papers_that_hardly_match_are_not_sorted_among_the_others(indexed):
+    asked = ("search", "search", "mice that owls eat", "--recipe", "bm25", "-n", "3")
+    assert len(document(indexed, *asked)["hits"]) == 3
+    found = document(indexed, *asked, "--sort", "year")
+    assert [hit["id"] for hit in found["hits"]] == ["pre"]
+    assert found["page"]["found"] == 1
+
+
 def test_the_header_says_what_was_sorted_and_numbers_stay_ranks(indexed):
     _, out, _ = indexed("search", "owls", "-n", "3", "--sort", "title")
     assert "the 24 best matches, sorted by title · page 1 of 8" in out

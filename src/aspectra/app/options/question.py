@@ -215,7 +215,7 @@ class ResultOptions:
     output: OutputFile = None
     sort: Annotated[
         str | None,
-        option(metavar="ORDER", about="What was found, by year, citations, title, added.", panel=OUTPUT),
+        option(metavar="ORDER", about="The best matches, by year, citations, title, added.", panel=OUTPUT),
     ] = None
     page: Annotated[
         int | None, option(metavar="N", about="The next papers: --page 2.", rare=True, panel=OUTPUT)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_PAGES", "SORTS", "Page", "check_page", "page_of"]
 
 MOST_PAGES = 10  # pages that are found, and sorted, together
+_SHARE = 0.2  # of the best score; the newest of all papers need not have anything to do with the question
 SORTS = {
     "score": "by score",
     "year": "by year, newest first",
@@ -35,7 +36,8 @@ class Page:
         number: of the page, from 1.
         of: pages that there are.
         size: papers on a whole page.
-        found: papers that were found: at most ``size`` x :data:`MOST_PAGES`.
+        found: papers that were found, in another order than the score's without weak matches: at most
+            ``size`` x :data:`MOST_PAGES`.
         sort: a key of :data:`SORTS`.
     """
 
@@ -72,22 +74,25 @@ def page_of(
     Args:
         library: that was searched.
         hits: all that were found, best first; each keeps its rank.
-        sort: a key of :data:`SORTS`; papers of which it is not known come last.
+        sort: a key of :data:`SORTS`; papers of which it is not known come last. In another order than the
+            score's, those with less than a fifth of the best score are left out.
         number: of the page, from 1.
         size: papers on a page.
 
     Raises:
         UsageError: so many were not found.
     """
-    pages = max(1, -(-len(hits) // size)) if size else 1
+    ordered = sorted(hits, key=lambda hit: hit.rank)
+    if sort != "score" and ordered:
+        least = _SHARE * ordered[0].score  # of scores below 0, such as the places after a stage, none is weak
+        ordered = [hit for hit in ordered if hit.score >= least or least <= 0]
+        ordered.sort(key=_key(library, ordered, sort))
+    pages = max(1, -(-len(ordered) // size)) if size else 1
     if number > pages:
         raise UsageError(
-            f"there is no page {number}", why=f"{len(hits):,} papers were found: {pages} pages of {size}"
+            f"there is no page {number}", why=f"{len(ordered):,} papers were found: {pages} pages of {size}"
         )
-    ordered = sorted(hits, key=lambda hit: hit.rank)
-    if sort != "score":
-        ordered.sort(key=_key(library, ordered, sort))
-    page = Page(number, pages, size, len(hits), sort)
+    page = Page(number, pages, size, len(ordered), sort)
     return page, ordered[(number - 1) * size : number * size]
 
 
