@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from aspectra.papers.identifiers import identifiers_in
 from aspectra.papers.languages import language_of
 from aspectra.papers.names import person
 from aspectra.papers.sources.assembly import identifiers_of
+from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.sources.protocol import ReadOptions
 from aspectra.papers.text.cleaning import clean, mend_hyphens, one_line, storable
 
 
@@ -73,3 +77,24 @@ def test_an_id_of_pubmed_central_may_lack_its_letters(value: object) -> None:
 )
 def test_persons_of_json_records(value: object, name: str) -> None:
     assert person(value) == name
+
+
+TITLE = "Gut &amp; CO<sub>2</sub> in <i>F. gutta</i> (p &lt; 0.05)"
+
+
+@pytest.mark.parametrize(
+    ("name", "record"),
+    [
+        ("a.ris", f"TY  - JOUR\nTI  - {TITLE}\nAB  - &lt;p&gt;Fed &amp; kept.\nJO  - A &amp; B\nER  - \n"),
+        ("a.bib", f"@article{{a, title={{{TITLE}}}, journal={{A \\&amp; B}}, abstract={{<p>Fed & kept.}}}}"),
+        ("a.csv", f'title,journal,abstract\n"{TITLE}",A &amp; B,Fed&nbsp;&amp; kept.\n'),
+        ("a.enw", f"%0 Journal Article\n%T {TITLE}\n%J A &amp; B\n%X <b>Fed</b> &#38; kept.\n"),
+    ],
+)  # fmt: skip
+def test_entities_and_tags_are_undone_in_every_format(tmp_path: Path, name: str, record: str) -> None:
+    (tmp_path / name).write_text(record)
+    (paper,) = read_papers(tmp_path / name)
+    assert (paper.title, paper.venue) == ("Gut & CO2 in F. gutta (p < 0.05)", "A & B")
+    assert paper.abstract == "Fed & kept."
+    (kept,) = read_papers(tmp_path / name, options=ReadOptions(markup=False))
+    assert kept.venue == "A &amp; B"

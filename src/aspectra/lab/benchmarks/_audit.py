@@ -20,7 +20,7 @@ __all__ = ["Corpus", "Problems", "Scan", "audit", "keep_judged", "own_id", "pape
 
 _IDS = ("_id", "paper_id", "corpusid", "corpus_id", "id", "docid", "doc_id")
 _TEXTS = ("title", "abstract", "text", "contents", "content", "full_paper", "sections")
-_OPTIONS = ReadOptions()
+_OPTIONS = ReadOptions(markup=False)  # texts are ranked as the benchmark has them
 
 
 def own_id(row: Row) -> str:

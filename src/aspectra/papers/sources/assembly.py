@@ -14,7 +14,7 @@ from aspectra.papers.languages import language_of
 from aspectra.papers.names import is_others
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.protocol import ReadOptions, Remark
-from aspectra.papers.text.cleaning import clean, one_line
+from aspectra.papers.text.cleaning import clean, one_line, unmarked
 
 __all__ = ["assemble", "each", "identifiers_of", "role_of", "within_limits", "without_notice", "year_in"]
 
@@ -165,8 +165,8 @@ def assemble(
         options: limits, see :func:`within_limits`.
         own_id: the record's id or key, or "".
         title: of any JSON type; it is put on one line, as are venue and URL.
-        abstract: its paragraphs stay; "NA" and the like count as none, and a copyright notice behind it
-            goes to ``metadata["copyright"]`` (both only without ``sentences``, whose offsets would move).
+        abstract: its paragraphs stay; "NA" and the like count as none, a copyright notice behind it goes to
+            ``metadata["copyright"]``, tags are undone (all without ``sentences`` only: offsets would move).
         authors: names as printed; *et al.* and those without a letter (``* †``) are left out.
         year: a number or a date, or a tuple of them of which the first readable one counts.
         venue: see ``title``.
@@ -183,18 +183,21 @@ def assemble(
     """
     years = map(year_in, year if isinstance(year, tuple) else (year,))
     pairs = identifiers.items() if isinstance(identifiers, Mapping) else identifiers
+    undo = unmarked if options.markup else str
     text, notice = clean(abstract), ""
     if not sentences:
-        text, notice = without_notice(text)
+        text, notice = without_notice(clean(undo(text)))
         if len(text) <= _LONGEST_EMPTY and _NO_ABSTRACT.fullmatch(text):
             text = ""
     paper = Paper(
         id=clean(own_id),
-        title=one_line(title),
+        title=one_line(undo(clean(title))),
         abstract=text,
-        authors=tuple(n for n in map(one_line, authors) if any(map(str.isalnum, n)) and not is_others(n)),
+        authors=tuple(
+            n for a in authors if (n := one_line(undo(a))) and any(map(str.isalnum, n)) and not is_others(n)
+        ),
         year=next((y for y in years if y is not None), None),
-        venue=one_line(venue),
+        venue=one_line(undo(clean(venue))),
         identifiers=identifiers_of(pairs),
         url=one_line(url),
         language=language_of(language) if language else "",

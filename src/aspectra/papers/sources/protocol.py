@@ -38,6 +38,7 @@ class ReadOptions:
         pdf_memory_mb: address-space limit of the PDF child process, in MiB.
         unpacked_mb: most that one compressed file may expand to, in MiB.
         unpacked_ratio: most that it may expand, in bytes a byte, once it has given 16 MiB.
+        markup: whether entities and tags in titles, names, venues and abstracts are undone.
     """
 
     max_text_chars: int = 2_000_000
@@ -46,6 +47,7 @@ class ReadOptions:
     pdf_memory_mb: int = 1024
     unpacked_mb: int = 16_384
     unpacked_ratio: int = 100
+    markup: bool = True
 
     @property
     def bounds(self) -> Bounds:

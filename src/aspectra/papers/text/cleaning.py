@@ -4,6 +4,7 @@
 field                                       function
 ==========================================  ====================================================
 title, names, venue, url, headings, ids     :func:`one_line`
+title, names, venue, abstract of a record   :func:`unmarked` before it
 abstract, text of sections                  :func:`clean`: line ends and paragraphs stay
 metadata                                    :func:`storable`: the value stays as it is, as JSON
 text printed in lines (PDF, ``.txt``)       :func:`strip_invisible`, then :func:`mend_hyphens`
@@ -16,12 +17,13 @@ functions change nothing when they are applied again.
 
 from __future__ import annotations
 
+import html
 import math
 import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-__all__ = ["clean", "mend_hyphens", "one_line", "storable", "strip_invisible", "unwrap"]
+__all__ = ["clean", "mend_hyphens", "one_line", "storable", "strip_invisible", "unmarked", "unwrap"]
 
 # Control characters other than tab and newline, and lone surrogates, which UTF-8 cannot hold.
 _UNCLEAN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -40,6 +42,12 @@ _JOINER = re.compile("(?<![\u0600-\u0dff])[\u200c\u200d]|[\u200c\u200d](?![\u060
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\n[ \t]*(?=[^\W\d_])")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LETTERS = re.compile(r"\w+")
+_ENTITY = re.compile(r"&(?:amp;){0,3}(#?\w{2,31};)")  # also one that was escaped again
+_TAG = re.compile(
+    r"</?(?:[biup]|em|strong|bold|italic|underline|su[bp]|inf|sc|span|br|title|sec|(?:jats|mml):[a-z-]+)(?:\s[^<>]*)?/?>",
+    re.I,
+)
+_END = re.compile(r"</(?:jats:)?(?:p|title|sec)>|<br\s?/?>", re.I)
 _WRAP = re.compile(r"(?<![ \t])[ \t]*+\n[ \t]*+(?=\S)")
 _PARAGRAPH = re.compile(r"\n[ \t]{2,}(?=\S)|\n[ \t]*\n")
 
@@ -58,6 +66,19 @@ def clean(text: object) -> str:
 def one_line(text: object) -> str:
     """Cleaned text on one line: every run of white space is a single blank."""
     return " ".join(clean(text).split())
+
+
+def unmarked(text: str) -> str:
+    r"""Text without the entities and tags that services and databases leave in it; other signs stay.
+
+    >>> unmarked("Gut &amp; Liver"), unmarked("CO<sub>2</sub> in <i>F. gutta</i> (p &lt; 0.05)")
+    ('Gut & Liver', 'CO2 in F. gutta (p < 0.05)')
+    """
+    if "&" in text:
+        text = _ENTITY.sub(lambda found: html.unescape("&" + found[1]), text).replace("\xa0", " ")
+    if "<" in text:
+        text = re.sub(r"\n\s*\n\s*", "\n\n", _TAG.sub("", _END.sub("\n\n", text)))
+    return text
 
 
 def storable(value: Any, depth: int = 0) -> Any:

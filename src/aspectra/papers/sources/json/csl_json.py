@@ -6,7 +6,6 @@ rich notes, attachments) cannot be read from it. The writer shares :func:`item_p
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -18,7 +17,7 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble, year_in
 from aspectra.papers.sources.json.records import JsonFormat, as_list
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.text.cleaning import clean, one_line, storable
+from aspectra.papers.text.cleaning import clean, one_line, storable, unmarked
 
 __all__ = ["NAMES", "VARIABLES_OF", "item_paper"]
 
@@ -28,7 +27,6 @@ VARIABLES_OF = NAMES.attributes
 
 _TELLING = frozenset(("container-title", "issued", "citation-key", "event-title", "container-title-short"))
 _INSIDE = re.compile(rb'"(?:container-title|issued|date-parts)"\s*:')
-_MARKUP = re.compile(r"</?(?:i|b|em|strong|sub|sup|sc|span|p|jats:[a-z-]+|title|sec)(?:\s[^<>]*)?/?>", re.I)
 _NOTE = re.compile(r"^[^\S\n]*+(citation key|arxiv|pmid|pmcid|doi|isbn)\s*+:\s*+(\S.*)$", re.I | re.M)
 
 
@@ -43,15 +41,7 @@ def _text(value: Any) -> str:
     value = _one(value)
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         return ""
-    return one_line(html.unescape(_MARKUP.sub("", clean(value))))
-
-
-def _long_text(value: Any) -> str:
-    if not isinstance(value, str):
-        return ""
-    text = re.sub(r"</(?:jats:)?(?:p|title|sec)>\s*", "\n\n", clean(value))
-    text = html.unescape(_MARKUP.sub("", text))
-    return re.sub(r"\n\s*\n\s*", "\n\n", clean(text))
+    return one_line(unmarked(clean(value)))
 
 
 def _names(value: Any) -> list[str]:
@@ -104,7 +94,7 @@ def item_paper(item: Mapping[str, Any], place: str, options: ReadOptions) -> Ite
     note = item.get("note")
     notes = {k.casefold(): v.strip() for k, v in _NOTE.findall(note)} if isinstance(note, str) else {}
     own = item.get("citation-key") or item.get("citekey") or notes.get("citation key") or item.get("id")
-    abstract = _long_text(item.get("abstract"))
+    abstract = clean(unmarked(clean(item["abstract"]))) if isinstance(item.get("abstract"), str) else ""
     metadata = _shared(item)
     # An abstract without markup is written back from the paper; keeping it twice would double the library.
     plain = isinstance(item.get("abstract"), str) and clean(item["abstract"]) == abstract
