@@ -44,7 +44,8 @@ _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LETTERS = re.compile(r"\w+")
 _ENTITY = re.compile(r"&(?:amp;){0,3}(#?\w{2,31};)")  # also one that was escaped again
 _TAG = re.compile(
-    r"</?(?:[biup]|em|strong|bold|italic|underline|su[bp]|inf|sc|span|br|title|sec|(?:jats|mml):[a-z-]+)(?:\s[^<>]*)?/?>",
+    r"</?(?:[biup]|em|strong|bold|italic|underline|su[bp]|inf|sc|span|br|title|sec|(?:jats|mml):[a-z-]+)"
+    r"(?:\s[^<>=]+=[^<>]*)?\s?/?>",
     re.I,
 )
 _END = re.compile(r"</(?:jats:)?(?:p|title|sec)>|<br\s?/?>", re.I)
@@ -73,6 +74,8 @@ def unmarked(text: str) -> str:
 
     >>> unmarked("Gut &amp; Liver"), unmarked("CO<sub>2</sub> in <i>F. gutta</i> (p &lt; 0.05)")
     ('Gut & Liver', 'CO2 in F. gutta (p < 0.05)')
+    >>> unmarked('where a <b and c> d, <p class="x">text')
+    'where a <b and c> d, text'
     """
     if "&" in text:
         text = _ENTITY.sub(lambda found: html.unescape("&" + found[1]), text).replace("\xa0", " ")
