@@ -20,8 +20,15 @@ __all__ = ["Match", "Matcher"]
 
 _LONGEST_ID = 500
 _COMPARED = 50  # papers that share an id, at most, with which a record of another title is compared
-_NUMBERS = re.compile(r"(?:~\d+)+$")
+_NUMBER = re.compile(r"~\d{1,6}")
 _ROW = "SELECT id, content_hash, title_key, pos FROM papers WHERE"
+
+
+def _root(own: str) -> str:
+    """An id without the numbers that papers called alike get."""
+    while (at := own.rfind("~")) > 0 and _NUMBER.fullmatch(own, at):
+        own = own[:at]
+    return own
 
 
 class _Sharing:
@@ -96,7 +103,7 @@ class Matcher:
         if not found:
             return None
         self._taken.add(found)
-        if self._shared and (sharing := self._shared.get(_NUMBERS.sub("", found))):
+        if self._shared and (sharing := self._shared.get(_root(found))):
             sharing.rows.pop(found, None)
         if found == paper.id:
             return Match(paper, pos, None)
@@ -114,7 +121,7 @@ class Matcher:
 
     def _among(self, paper: Paper, own: str, *, wait: bool) -> tuple[str, int | None]:
         """Id and position of the paper that a record is, or the id of a new one; "" where it must wait."""
-        root = _NUMBERS.sub("", own)
+        root = _root(own)
         sharing = self._sharing(root, own)
         rows, several = sharing.rows, root in self._shared
         if at := sharing.find(paper.content_hash):
@@ -136,7 +143,7 @@ class Matcher:
         out = _Sharing(root)
         own_row = self._db.execute(f"{_ROW} id = ?", (root,)).fetchall()
         for one, content, title, pos in (*self._numbered(root, "ORDER BY pos DESC"), *own_row):
-            if one in self._taken or _NUMBERS.sub("", one) != root:
+            if one in self._taken or _root(one) != root:
                 continue
             edit = self.edits.get(pos)
             if edit and "title" in edit.file:
