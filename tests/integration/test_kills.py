@@ -55,8 +55,9 @@ def test_each_command_is_killed_once_and_finished(tmp_path, monkeypatch):
 
     for name in ("DATA", "CONFIG", "STATE", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    found = kills.run(len(kills.SCENARIOS), 1, tmp_path)
-    assert found.keys() == {one.name for one in kills.SCENARIOS}
+    names = [one.name for one in kills.SCENARIOS[:: 1 if LONG else 3]]
+    found = kills.run(len(names), 1, tmp_path, names)
+    assert [*found] == names
     for name, counts in found.items():
         assert [counts[column] for column in kills.COLUMNS] == [1, 0, 0, 0, 0], name
 

@@ -16,12 +16,13 @@ def watch(event, args):
 sys.addaudithook(watch)
 from aspectra.app.main import main
 for words in (
-    ["init", "--demo", "--library", sys.argv[1]],
-    ["search", "reranking with language models", "--library", sys.argv[1]],
-    ["similar", "mysore2021csfcube", "--library", sys.argv[1]],
+    ["init", "--library", sys.argv[1]],
+    ["add", sys.argv[2], "--library", sys.argv[1]],
+    ["index", "--library", sys.argv[1]],
+    ["search", "owls at night", "--library", sys.argv[1]],
+    ["similar", "owl", "--same", "method", "--library", sys.argv[1]],
     ["doctor", "--library", sys.argv[1]],
 ):
-    sys.argv[1:] = [sys.argv[1]]
     try:
         code = main(words)
     except SystemExit as end:
@@ -31,9 +32,22 @@ for words in (
 """
 
 
+BIB = """
+@article{owl, title={Owls hunt at night}, abstract={Owls listen for mice. We recorded forty owls.}}
+@article{mice, title={Mice avoid predators}, abstract={Mice freeze. A maze was built for the study.}}
+"""
+
+
 def test_no_connection_is_tried(tmp_path):
+    (tmp_path / "owls.bib").write_text(BIB)
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT), str(tmp_path / "library")],
+        [
+            sys.executable,
+            "-c",
+            textwrap.dedent(SCRIPT),
+            str(tmp_path / "library"),
+            str(tmp_path / "owls.bib"),
+        ],
         capture_output=True,
         text=True,
         check=False,

@@ -7,6 +7,7 @@ from pathlib import Path
 from aspectra.lab.experiments.execute import run_study
 from aspectra.lab.experiments.study import Source, Study
 from aspectra.search.recipe import Recipe
+from long import LONG
 
 
 def _score(folder: Path, out: Path, names: str) -> float:
@@ -18,5 +19,5 @@ def _score(folder: Path, out: Path, names: str) -> float:
 
 def test_the_same_hand_is_found_and_not_by_names(shared, tmp_path):
     folder = shared / "data" / "style-authorship"
-    assert _score(folder, tmp_path, "kept") >= 0.09
-    assert _score(folder, tmp_path, "masked") >= 0.09
+    for names in ("kept", "masked") if LONG else ("masked",):
+        assert _score(folder, tmp_path, names) >= 0.09

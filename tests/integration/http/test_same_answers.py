@@ -17,18 +17,20 @@ from aspectra.app.surfaces.service.question import Question
 RETRACTED = "TY  - JOUR\nID  - gone\nTI  - Owls count mice\nKW  - Retracted Publication\nER  - \n"
 SOUND = "TY  - JOUR\nID  - sound\nTI  - Owls count stars\nPY  - 2019\nER  - \n"
 
+STAGED = {"text": "dense retrieval", "recipe": 'hybrid | rerank(method="transport",depth=12)', "limit": 5}
 QUESTIONS = [
     {"text": "rerank with large language models"},
     {"text": "do retrievers follow instructions, since 2023, no surveys", "evidence": 2},
     {"seeds": ("sun2023rankgpt",), "same": ("method",), "different": ("background",), "limit": 20},
     {"text": "multi-hop questions", "recipe": "bm25", "limit": 5},
     {"seeds": ("karpukhin2020dpr",), "text": "not vision", "since": 2019},
-    {"text": "dense retrieval", "recipe": 'hybrid | rerank(method="transport",depth=12)', "limit": 5},
+    STAGED,
 ]
 
 
-@pytest.mark.parametrize("given", QUESTIONS)
-@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize(
+    ("given", "number"), [(q, n) for q in QUESTIONS for n in ((1, 2) if q is not STAGED else (1,))]
+)
 def test_the_page_and_http_agree(answering, given, number):
     question = Question(**given)
     address = "/?" + "&".join(f"{k}={v}" for k, v in [*question.parameters(), ("page", str(number))])
