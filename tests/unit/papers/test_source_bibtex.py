@@ -159,6 +159,8 @@ def test_names(raw: str, names: list[str]) -> None:
         (r"\textgreek{a}", "a"),
         (r"p\textless0.05, {\textgreater}5", "p<0.05, >5"),
         (r"{\textgreater}5 {\textdegree}C, p \textless{} 1 \textbar \copyright{} \S5", ">5 °C, p < 1 |© §5"),
+        (r"{CO$_2$}, $H_{2}O$ and $a_i$ at 37~$^{\circ}$C", "CO2, H2O and a_i at 37 °C"),
+        (r"costs \$5_2 and \$6", "costs $5_2 and $6"),
         ("\\", ""),
         ("{" * 5000, ""),
     ],

@@ -58,6 +58,9 @@ _SIGNS = {
 }
 _UNKNOWN_SIGN = re.compile(r"\\(" + "|".join([*_SIGNS][5:]) + r")(?:\{\}|(?![A-Za-z])[ ]*)")
 _LIGATURES = {"---": "—", "--": "–", "``": "“", "''": "”", "?`": "¿", "!`": "¡"}
+_MATH = re.compile(r"(?<!\\)\$[^$]{1,400}(?<!\\)\$")
+_INDEX = re.compile(r"_(?:\{\s?(\d{1,3})\s?\}|(\d))")  # of a formula: CO$_2$ is written CO2
+_DEGREE = re.compile(r"\^\s?(?:\{\s?\\circ\s?\}|\\circ(?![A-Za-z]))")
 # pylatexenc takes these as comment, tabulation and parameter signs; in a bibliography they are text.
 _BARE = re.compile(r"(?<!\\)([%&#])")
 _LONGEST = 20_000
@@ -68,11 +71,15 @@ def latex_to_text(value: str) -> str:
 
     >>> latex_to_text(r"{\"U}ber {BERT} \& Co -- 50% of $\alpha$")
     'Über BERT & Co – 50% of α'
+    >>> latex_to_text(r"{CO$_2$} at 37~$^{\circ}$C, $x_i$")
+    'CO2 at 37 °C, x_i'
     >>> latex_to_text(r"{\LaTeX} and \BibTeX{} keys")
     'LaTeX and BibTeX keys'
     """
     if _SPECIAL.search(value) is None:
         return value
+    if "$" in value:
+        value = _MATH.sub(lambda found: _DEGREE.sub("°", _INDEX.sub(r"\1\2", found[0])), value)
     unknown = False
 
     def piece(match: re.Match[str]) -> str:
