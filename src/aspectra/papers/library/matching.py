@@ -7,21 +7,25 @@ import re
 import sqlite3
 from collections.abc import Collection
 from itertools import chain, islice
-from typing import NamedTuple
 
+from aspectra.papers.identifiers import normalise
 from aspectra.papers.ids import numbered
-from aspectra.papers.library.links.likeness import compare, contradict
+from aspectra.papers.library.links.likeness import Compared, compare, contradict
 from aspectra.papers.library.marks.edits import edited, edits_by_position
-from aspectra.papers.library.rows import compared_record, stored_paper, title_key
+from aspectra.papers.library.rows import compared_record, stored_paper
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.remark import Remark
 
-__all__ = ["Match", "Matcher"]
+__all__ = ["Matcher", "same_named"]
 
 _LONGEST_ID = 500
 _COMPARED = 50  # papers that share an id, at most, with which a record of another title is compared
 _NUMBER = re.compile(r"~\d{1,6}")
 _ROW = "SELECT id, content_hash, title_key, pos FROM papers WHERE"
+_Row = tuple[str, str, str, int]
+# Identifiers that only one paper has: a book's ISBN names its chapters too.
+_SCHEMES = ("doi", "arxiv", "pmid", "pmcid", "openalex", "s2", "acl")
+_WITHOUT_TEXT = " AND title = '' AND abstract = '' AND full_hash = ''"
 
 
 def _root(own: str) -> str:
@@ -29,36 +33,6 @@ def _root(own: str) -> str:
     while (at := own.rfind("~")) > 0 and _NUMBER.fullmatch(own, at):
         own = own[:at]
     return own
-
-
-class _Sharing:
-    """The papers that shared one id before the file, without those that its records were found to be.
-
-    Attributes:
-        rows: id -> (title key, position).
-        by: content hash or title key -> ids, the first one last.
-        free: ids for further papers.
-    """
-
-    def __init__(self, root: str) -> None:
-        self.rows: dict[str, tuple[str, int]] = {}
-        self.by: dict[str, list[str]] = {}
-        self.free = numbered(root)
-
-    def find(self, key: str) -> str:
-        """The first one with a content hash or title key; "" without one."""
-        ids = self.by.get(key, [])
-        while ids and ids[-1] not in self.rows:
-            ids.pop()
-        return ids[-1] if ids and key else ""
-
-
-class Match(NamedTuple):
-    """A record under the id it is stored as, the position of its paper or None, and a remark or None."""
-
-    paper: Paper
-    pos: int | None
-    note: Remark | None
 
 
 class Matcher:
@@ -81,97 +55,100 @@ class Matcher:
         self._db, self._file, self._same = db, file, same
         self.edits = edits_by_position(db)
         self._taken: set[str] = set()
-        self._shared: dict[str, _Sharing] = {}
+        self._left: dict[str, dict[str, tuple[str, int]]] = {}
+        self._ids: dict[tuple[str, str], list[str]] = {}
 
-    def match(self, paper: Paper, *, wait: bool) -> Match | None:
-        """The stored paper that a record is, if any; None where the record must wait.
+    def match(self, paper: Paper, *, wait: bool) -> tuple[Paper, int | None, Remark | None] | None:
+        """The paper under the id it is stored as, the position if it is stored, and a remark on another id.
 
-        Args:
-            paper: the record.
-            wait: whether it can wait for the end of the file.
+        None where it must wait for the end of the file, if it can wait.
         """
         own = "".join(c for c in paper.id if c.isprintable()).strip()[:_LONGEST_ID] or "unnamed"
-        row = self._db.execute("SELECT content_hash, pos FROM papers WHERE id = ?", (own,)).fetchone()
-        edit = row and self.edits.get(row[1])
+        row = self._db.execute(f"{_ROW} id = ?", (own,)).fetchone()
+        edit = row and self.edits.get(row[3])
         known = own in self._same and own not in self._taken
-        if row and (known or paper.content_hash in (row[0], edit and edit.file_hash)):
-            found, pos = own, row[1]
-        elif not row and "~" not in own and not self._numbered(own, "LIMIT 1"):
-            found, pos = own, None
+        if row and (known or paper.content_hash in (row[1], edit and edit.file_hash)):
+            found, pos = own, row[3]
         else:
-            found, pos = self._among(paper, own, wait=wait)
+            found, pos = self._among(paper, own, row, wait=wait)
         if not found:
             return None
         self._taken.add(found)
-        if self._shared and (sharing := self._shared.get(_root(found))):
-            sharing.rows.pop(found, None)
+        if self._left:
+            self._left.get(_root(found), {}).pop(found, None)
         if found == paper.id:
-            return Match(paper, pos, None)
+            return paper, pos, None
         why = (
             f"another paper has the id {own!r}; this one is kept as {found!r}"
             if found != own
             else f"the id {paper.id[:60]!r} was shortened to printable text"
         )
-        return Match(paper.with_id(found), pos, Remark(f"id {own}", why, skipped=False))
+        return paper.with_id(found), pos, Remark(f"id {own}", why, skipped=False)
 
     def filed(self, pos: int) -> Paper:
         """The stored paper as its file has it, without the searcher's edits."""
         edit = self.edits.get(pos)
         return edited(stored_paper(self._db, pos), edit.file if edit else {})
 
-    def _among(self, paper: Paper, own: str, *, wait: bool) -> tuple[str, int | None]:
+    def _among(self, paper: Paper, own: str, row: _Row | None, *, wait: bool) -> tuple[str, int | None]:
         """Id and position of the paper that a record is, or the id of a new one; "" where it must wait."""
         root = _root(own)
-        sharing = self._sharing(root, own)
-        rows, several = sharing.rows, root in self._shared
-        if at := sharing.find(paper.content_hash):
-            return at, rows[at][1]
-        title = title_key(paper.title) if rows else ""
-        titled = own if own in rows and rows[own][0] == title else sharing.find(title)
-        if wait and rows and (several or titled != own):
+        left = self._sharing(root, own, row)
+        if not left and row is None:
+            return own, None
+        if at := self._first(root, paper.content_hash):
+            return at, left[at][1]
+        record, several = compared_record(paper), root in self._left
+        titled = own if left.get(own, (None,))[0] == record.title else self._first(root, record.title)
+        if wait and left and (several or titled != own):
             return "", None
-        for one in dict.fromkeys((titled, own, *islice(rows, _COMPARED))):
-            if one in rows and self._same_paper(paper, *rows[one], several=several):
-                return one, rows[one][1]
-        ids = chain((own,), sharing.free)
-        return next(one for one in ids if one not in rows and one not in self._taken), None
+        for one in dict.fromkeys((titled, own, *islice(left, _COMPARED))):
+            if one in left and self._same_paper(paper, record, *left[one], several=several):
+                return one, left[one][1]
+        ids = chain((own,), numbered(own))
+        return next(one for one in ids if one not in left and one not in self._taken), None
 
-    def _sharing(self, root: str, own: str) -> _Sharing:
-        """The papers that share an id and are not found yet."""
-        if root in self._shared:
-            return self._shared[root]
-        out = _Sharing(root)
-        own_row = self._db.execute(f"{_ROW} id = ?", (root,)).fetchall()
-        for one, content, title, pos in (*self._numbered(root, "ORDER BY pos DESC"), *own_row):
-            if one in self._taken or _root(one) != root:
-                continue
-            edit = self.edits.get(pos)
-            if edit and "title" in edit.file:
-                title = title_key(edit.file["title"])  # noqa: PLW2901
-            out.rows[one] = (title, pos)
-            for key in (edit.file_hash if edit else content, title):
-                out.by.setdefault(key, []).append(one)
-        if own != root or out.rows.keys() - {root}:  # else no other record has this id
-            self._shared[root] = out
-        return out
+    def _sharing(self, root: str, own: str, row: _Row | None) -> dict[str, tuple[str, int]]:
+        """Id -> title key and position of the papers that share an id and are not found yet."""
+        if root in self._left:
+            return self._left[root]
+        ids = (f"{root}~", f"{root}~:")  # ":" comes after the digits
+        rows = self._db.execute(f"{_ROW} id > ? AND id < ? ORDER BY pos DESC", ids).fetchall()
+        first = row if own == root else self._db.execute(f"{_ROW} id = ?", (root,)).fetchone()
+        rows = [r for r in (*rows, first) if r and r[0] not in self._taken and _root(r[0]) == root]
+        left = {one: (title, pos) for one, _, title, pos in rows}
+        if own == root and not left.keys() - {root}:
+            return left  # no other record has this id
+        for one, content, title, pos in rows:
+            keys = (content, title)
+            if edit := self.edits.get(pos):
+                keys = edit.file_hash, compared_record(self.filed(pos)).title
+            left[one] = keys[1], pos
+            for key in keys:
+                self._ids.setdefault((root, key), []).append(one)
+        self._left[root] = left
+        return left
 
-    def _numbered(self, root: str, how: str) -> list[tuple[str, str, str, int]]:
-        """Rows of the papers ``root~2``, ``root~3`` and so on; ":" comes after the digits."""
-        ids = (f"{root}~", f"{root}~:")
-        return self._db.execute(f"{_ROW} id > ? AND id < ? {how}", ids).fetchall()
+    def _first(self, root: str, key: str) -> str:
+        """The first paper left of those that share an id with this content hash or title key; else ""."""
+        ids = self._ids.get((root, key), []) if key else []
+        while ids and ids[-1] not in self._left[root]:
+            ids.pop()
+        return ids[-1] if ids else ""
 
-    def _same_paper(self, paper: Paper, title: str, pos: int, *, several: bool) -> bool:
+    def _same_paper(self, paper: Paper, one: Compared, title: str, pos: int, *, several: bool) -> bool:
         """Whether a record that shares an id with a stored paper is that paper with other content.
 
         A file may correct what it said. A record of another file is the same paper where it has its title or
         one of its identifiers, and nothing contradicts it. Where several papers share the id, an identifier
         alone does not tell.
         """
-        of_others = self._of_another_file(pos)
-        if not of_others and title_key(paper.title) == title:
+        files = {row[0] for row in self._db.execute("SELECT file FROM origins WHERE pos = ?", (pos,))}
+        of_others = files != ({self._file} if self._file else set())
+        if not of_others and one.title == title:
             return True
         stored = self.filed(pos)
-        one, other = compared_record(paper), compared_record(stored)
+        other = compared_record(stored)
         if of_others and contradict(one, other):
             return False
         shared = one.named & other.named
@@ -188,7 +165,25 @@ class Matcher:
             or (not of_others and difflib.SequenceMatcher(None, one.title, other.title).ratio() >= 0.7)
         )
 
-    def _of_another_file(self, pos: int) -> bool:
-        """Whether the paper was read from another file than the one under way."""
-        files = {row[0] for row in self._db.execute("SELECT file FROM origins WHERE pos = ?", (pos,))}
-        return files != ({self._file} if self._file else set())
+
+def same_named(db: sqlite3.Connection, paper: Paper) -> int | None:
+    """Position of the stored paper that a new record stands for, by an identifier that both have; else None.
+
+    For a record with text that is a paper without text, which it completes. For a record without text it is
+    any paper with that identifier, so that a list of identifiers adds nothing twice.
+
+    Args:
+        db: the library's database.
+        paper: a record whose id the library does not hold.
+    """
+    only = _WITHOUT_TEXT if paper.has_text else ""
+    for scheme in _SCHEMES:
+        if value := normalise(scheme, paper.identifiers.get(scheme)):
+            row = db.execute(
+                "SELECT pos FROM identifiers JOIN papers USING (pos) "
+                f"WHERE scheme = ? AND value = ?{only} ORDER BY pos LIMIT 1",
+                (scheme, value),
+            ).fetchone()
+            if row:
+                return int(row[0])
+    return None

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 
 from aspectra.base.errors import NoSuchPaper
 from aspectra.papers.library.links import citations
-from aspectra.papers.library.links.completing import same_named
 from aspectra.papers.library.links.versions import regroup_all, regroup_ids
 from aspectra.papers.library.marks.actions import rename_in_steps
 from aspectra.papers.library.marks.carrying import part_marks, stated_decision
 from aspectra.papers.library.marks.edits import edited, put_edit, values_of
 from aspectra.papers.library.marks.origins import OriginWriter, stated_database
 from aspectra.papers.library.marks.values import Edit
-from aspectra.papers.library.matching import Match, Matcher
+from aspectra.papers.library.matching import Matcher, same_named
 from aspectra.papers.library.rows import bump, drop_papers, put_paper
 from aspectra.papers.paper import Paper
 from aspectra.papers.remark import Remark
@@ -167,7 +166,7 @@ class Writer:
                         if match is None:
                             waiting.append(record)
                             continue
-                        pos = self._add_one(match, report)
+                        pos = self._add_one(*match, report)
                         if any(marks):
                             self.marks.import_marks(pos, *marks)
                         origins.read(record.id, stated_database(record), pos)
@@ -224,9 +223,8 @@ class Writer:
 
         return MarksWriter(self._db, self._transaction, regroup_ids)
 
-    def _add_one(self, match: Match, report: AddReport) -> int:
+    def _add_one(self, paper: Paper, pos: int | None, note: Remark | None, report: AddReport) -> int:
         """Add one record; returns the position of the paper that it is."""
-        paper, pos, note = match
         if note:
             report.remarks.append(note)
         report.with_abstract += bool(paper.abstract)

@@ -34,7 +34,6 @@ __all__ = [
     "same_given",
     "stored_paper",
     "text_hash",
-    "title_key",
 ]
 
 # Fields with a column of their own; all others but sections and references are JSON in `record`.
@@ -123,11 +122,6 @@ def author_keys(name: str) -> tuple[str, str]:
     return key, key.rsplit(" ", 1)[-1]
 
 
-def title_key(title: str) -> str:
-    """The normalised title that is stored: of a very long one its beginning."""
-    return normalise_title(title[:_LONGEST_TITLE])[:_LONGEST_KEY].rstrip()
-
-
 def same_given(one: str, other: str) -> bool:
     """Whether one given name is the initial of the other.
 
@@ -149,7 +143,7 @@ def paper_row(paper: Paper) -> tuple[dict[str, Any], list[str]]:
         "text_hash": text_hash(paper),
         "full_hash": full_hash(paper),
         **{name: getattr(paper, name) for name in _COLUMNS},
-        "title_key": title_key(paper.title),
+        "title_key": normalise_title(paper.title[:_LONGEST_TITLE])[:_LONGEST_KEY].rstrip(),
         "record": _json(rest),
     }
     return row, cited
