@@ -56,6 +56,32 @@ print(*sys.modules)
     assert not set(done.stdout.split()) & {"typer", "rich", "torch", "openvino"}
 
 
+MARKED = "Łódź and Düsseldorf, İstanbul to Tromsø: naïve CO₂ on the Straße"
+TYPED = [
+    "Lodz",
+    "Dusseldorf",
+    "Duesseldorf",
+    "istanbul",
+    "tromso",
+    "NAIVE",
+    "CO2",
+    "strasse",
+    *MARKED.split(),
+]
+
+
+def test_words_and_names_are_found_as_they_are_typed(home):
+    (home / "marked.jsonl").write_text(
+        json.dumps({"id": "marked", "title": MARKED, "authors": ["Åse Sørensen", "Máire O’Brienne"]})
+    )
+    with aspectra.create(home / "marked.lib") as made:
+        made.add(home / "marked.jsonl")
+        made.index(encoders=[])
+        assert [word for word in TYPED if made.search(word).ids != ["marked"]] == ["and", "to", "on", "the"]
+        for name in ("Sorensen", "Sørensen", "Ase Sorensen", "OBrienne", "O'Brienne", "O’Brienne"):
+            assert made.search("Lodz", authors=(name,)).ids == ["marked"], name
+
+
 def test_lists_may_change_between_two_searches(library):
     assert library.search("retrieval", conditions="require venue=ml").ids == []
     library.lists = UserLists({"ml": ("NeurIPS",)})

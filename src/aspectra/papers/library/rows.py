@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
@@ -16,6 +17,7 @@ from aspectra.papers.library.links import citations, versions
 from aspectra.papers.library.links.likeness import Compared, compared
 from aspectra.papers.library.row_sums import PAPER_ROW, damaged, row_hash
 from aspectra.papers.paper import Paper, normalise_title
+from aspectra.papers.text.cleaning import folded
 from aspectra.papers.text.sentences import SPLITTER_VERSION, lead_field
 
 __all__ = [
@@ -115,10 +117,10 @@ def full_hash(paper: Paper) -> str:
 def author_keys(name: str) -> tuple[str, str]:
     """(whole name, family name), folded, for the author filter; the family name is the last word.
 
-    >>> author_keys("Ada B. Lovelace")
-    ('ada b lovelace', 'lovelace')
+    >>> author_keys("Ada B. Lovelace"), author_keys("Åse O’Sørby")
+    (('ada b lovelace', 'lovelace'), ('ase osorby', 'osorby'))
     """
-    key = normalise_title(name)
+    key = normalise_title(folded(re.sub("['’ʼ`]", "", name)))
     return key, key.rsplit(" ", 1)[-1]
 
 

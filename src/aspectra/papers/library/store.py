@@ -371,12 +371,13 @@ class Store:
             name = f"{given} {last}"
         key, family = author_keys(name)
         first, several, _ = key.partition(" ")
-        self.checksums.family(family)
-        rows = self.fetch(
-            "SELECT p.id, a.name FROM authors a JOIN papers p USING (pos) WHERE a.family = ? AND "
-            + self.checksums.sound("p"),
-            (family,),
+        families = family, normalise_title(name).rsplit(" ", 1)[-1]  # the second in older libraries
+        for one in families:
+            self.checksums.family(one)
+        statement = (
+            "SELECT p.id, a.name FROM authors a JOIN papers p USING (pos) WHERE a.family IN (?, ?) AND "
         )
+        rows = self.fetch(statement + self.checksums.sound("p"), families)
         # "A. Lovelace" and "Ada Lovelace" are taken as one person; "van der Berg" is a family name whole.
         return {
             i

@@ -20,16 +20,19 @@ from __future__ import annotations
 import html
 import math
 import re
+import unicodedata
 from collections.abc import Collection, Mapping
 from typing import Any
 
-__all__ = ["clean", "mend_hyphens", "one_line", "storable", "strip_invisible", "unmarked", "unwrap"]
+__all__ = ["FOLDING_VERSION", "clean", "folded", "mend_hyphens", "one_line", "storable"]
+__all__ += ["strip_invisible", "unmarked", "unwrap"]
 
 # Control characters other than tab and newline, and lone surrogates, which UTF-8 cannot hold.
 _UNCLEAN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 # A terminal sequence goes whole: its letters ("[31m") are no text either.
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _MAX_DEPTH = 50
+FOLDING_VERSION = 1  # of :func:`folded`: another one rebuilds an index
 
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 # Zero-width, bidirectional controls, invisible operators, byte order marks, language tags.
@@ -49,6 +52,9 @@ _TAG = re.compile(
     re.I,
 )
 _END = re.compile(r"</(?:jats:)?(?:p|title|sec)>|<br\s?/?>", re.I)
+_LATIN_MARKS = re.compile("(?<=[a-z])[\u0300-\u036f]+")
+_PLAIN = dict(zip("øłđðħıµ₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹", "olddhiμ01234567890123456789", strict=True))
+_AS_TYPED = str.maketrans(_PLAIN | {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"})
 _WRAP = re.compile(r"(?<![ \t])[ \t]*+\n[ \t]*+(?=\S)")
 _PARAGRAPH = re.compile(r"\n[ \t]{2,}(?=\S)|\n[ \t]*\n")
 
@@ -82,6 +88,19 @@ def unmarked(text: str) -> str:
     if "<" in text:
         text = re.sub(r"\n\s*\n\s*", "\n\n", _TAG.sub("", _END.sub("\n\n", text)))
     return text
+
+
+def folded(text: str) -> str:
+    """Text in lower case, Latin letters without marks, small figures as others: as people type it.
+
+    >>> folded("Łódź, İstanbul, Straße, CO₂")
+    'lodz, istanbul, strasse, co2'
+    """
+    text = text.lower()
+    if text.isascii():
+        return text
+    apart = unicodedata.normalize("NFD", text.translate(_AS_TYPED))
+    return unicodedata.normalize("NFC", _LATIN_MARKS.sub("", apart))
 
 
 def storable(value: Any, depth: int = 0) -> Any:

@@ -17,6 +17,7 @@ from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.papers.record_facts import FACTS_VERSION
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION
+from aspectra.papers.text.cleaning import FOLDING_VERSION
 from aspectra.papers.text.sentences import SPLITTER_VERSION
 from aspectra.views.build.draft import IndexReport
 from aspectra.views.build.lenses import apply_lenses, lens_state, lens_values
@@ -150,6 +151,7 @@ def fixed_state(
         f"sentences/{SPLITTER_VERSION}",
         lens_state(settings.applied_lenses),
         *prompted_state(library),
+        f"folding/{FOLDING_VERSION}",
         f"reverse/{REVERSE_VERSION} citations/{STRIPPER_VERSION} records/{FACTS_VERSION}",
         *((f"tokens/{TOKENS_VERSION}",) if settings.late else ()),
         *(name for _, e in encoders for name in prompt_facts(e)),

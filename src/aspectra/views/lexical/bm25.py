@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -126,6 +127,13 @@ class LexicalView(View):
         """Numbers of the words of ``text`` that the view knows, repeats kept."""
         return self._known(self._tokeniser.words(text))
 
+    def _spelt(self, word: str) -> str:
+        """A word as the index has it: ``duesseldorf`` as ``dusseldorf`` where it knows that alone."""
+        if self.settings.tokens.split != "letters" or self._index.number(word) >= 0:
+            return word
+        plain = re.sub("([aou])e", r"\1", word)
+        return plain if self._index.number(plain) >= 0 else word
+
     def _known(self, words: Iterable[str]) -> list[int]:
         return [number for number in map(self._index.number, words) if number >= 0]
 
@@ -154,7 +162,7 @@ class LexicalView(View):
             )
         facts = self.facts.stored
         if not (facts.get("pairs") and facts.get("own_words")) or probe.asking == _ABSTRACTS:
-            return Asked(probe, words=tuple(self._tokeniser.words(self.query_text(probe))))
+            return Asked(probe, words=tuple(map(self._spelt, self._tokeniser.words(self.query_text(probe)))))
         own = self._pairs if probe.seeds else None
         stored = [own.words_of(at) for at in self._seed_positions(probe)] if own is not None else []
         words = [*self._tokeniser.words(probe.text), *(self._index.words[n] for part in stored for n in part)]

@@ -12,6 +12,7 @@ import Stemmer
 
 from aspectra.base.checking import check_choice, unknown_name
 from aspectra.base.errors import UsageError
+from aspectra.papers.text.cleaning import folded
 
 __all__ = ["METHODS", "LexicalSettings", "TokenSettings", "Tokeniser", "plain_words", "word_spans"]
 
@@ -121,7 +122,7 @@ class Tokeniser:
         """
         out = []
         stems = self._stem
-        for word in text.lower().split() if self._spaces else _WORD.findall(text.lower()):
+        for word in text.lower().split() if self._spaces else _WORD.findall(folded(text)):
             stem = stems.get(word)
             if stem is None:
                 if not self._spaces and _IS_CJK.match(word):
