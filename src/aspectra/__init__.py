@@ -7,12 +7,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from aspectra.base.display import display_with
 from aspectra.base.version import __version__
 
+TYPE_CHECKING = False  # importing typing would take longer than all of this
 if TYPE_CHECKING:
+    from typing import Any
+
     from aspectra.app.library import Library
     from aspectra.app.library import create_library as create
     from aspectra.app.library import open_library as open  # noqa: A004

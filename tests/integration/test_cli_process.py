@@ -193,6 +193,35 @@ def test_interruption(environ, waits, code, said):
     assert "Traceback" not in err
 
 
+EARLY = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+class Callback:
+    def __del__(self):
+        raise KeyboardInterrupt
+class Interrupting:
+    def find_spec(self, name, *rest):
+        if name == "%s":
+            %s
+sys.meta_path.insert(0, Interrupting())
+from aspectra.__main__ import main
+sys.argv[1:] = ["list"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    "how", ["raise KeyboardInterrupt", "Callback(); [time.sleep(0.01) for _ in range(6000)]"]
+)
+@pytest.mark.parametrize("module", ["aspectra.app.main", "typer"])
+def test_an_interrupt_while_modules_are_imported_is_one_as_any_other(environ, module, how):
+    early = [sys.executable, "-c", EARLY % (module, how)]
+    done = subprocess.run(early, env=environ, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 130
+    assert done.stderr.startswith("aspectra: interrupted")
+    assert "Traceback" not in done.stderr
+
+
 def test_output_that_is_not_utf8(library, aspectra, environ):
     narrow = {**environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     command = [sys.executable, "-m", "aspectra", "search", "dense retrieval", "--explain"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from typing import Any, TypeAlias
+
+    Forms: TypeAlias = dict[str, Any]
 
 __all__ = ["Displayed", "display_with"]
 
-Forms = dict[str, Any]
 _drawers: list[Callable[[object], Forms]] = []
 
 
