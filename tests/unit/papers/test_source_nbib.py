@@ -83,3 +83,12 @@ def test_lines_without_their_dash_and_two_abstracts(tmp_path: Path) -> None:
     assert isinstance(paper, Paper)
     assert (paper.title, paper.abstract) == ("Close", "Old.\n\nNew.")
     assert paper.metadata["database"] == "PubMed"
+
+
+def test_the_export_of_pmc_begins_each_record_with_its_own_id(tmp_path: Path) -> None:
+    path = tmp_path / "pmc.txt"
+    path.write_text(
+        "".join(f"PMC - PMC{n}\nPMID- {n}\nTI  - Owls {n}\nPT  - Journal Article\n\n" for n in (11, 22))
+    )
+    ids = [item.identifiers for item in read_papers(path) if isinstance(item, Paper)]
+    assert ids == [{"pmid": "11", "pmcid": "PMC11"}, {"pmid": "22", "pmcid": "PMC22"}]

@@ -23,7 +23,7 @@ _RULES = Rules(
     begins=re.compile(r"^PMID {0,2}-"),
     tag=re.compile(r"^([A-Z][A-Z0-9]{1,3}) {0,2}- ?(.*)$"),
     headless=True,
-    fresh=frozenset(("TI", "OWN")),
+    fresh=frozenset(("TI", "OWN", "PMC")),  # PMC's own export begins with its id
     titles=("TI", "BTI"),
 )
 _SNIFF = re.compile(r"^PMID *- *\d+", re.M)
