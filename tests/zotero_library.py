@@ -73,6 +73,7 @@ SMALL: list[dict[str, Any]] = [
         ],
         "publicationTitle": "Birds",
         "date": "May 2019",
+        "accessDate": "2021-03-04 12:34:56",
         "DOI": "10.1000/owl",
         "extra": "Citation Key: lovelace2019owls\nPMID: 12345",
         "tags": [{"tag": "to read"}, {"tag": "Birds", "type": 1}],

@@ -106,6 +106,7 @@ def test_first_read_brings_everything(library, backend):
     assert owl.metadata["editors"] == ["Ed Itor"]
     assert owl.metadata["type"] == "article-journal"
     assert owl.metadata["date"] == "May 2019"
+    assert owl.metadata["zotero"]["item"]["accessDate"] == "2021-03-04 12:34:56"
     assert owl.metadata["keywords"] == ["Birds"]
     held = owl.metadata["zotero"]
     assert (held["library"], held["key"]) == ("users/0", "OWLS2019")

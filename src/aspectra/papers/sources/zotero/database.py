@@ -30,7 +30,7 @@ _OPEN_IT = "start Zotero, wait until it is idle, close it, then: aspectra zotero
 _ATTEMPTS = 3
 _LINK_MODES = ("imported_file", "imported_url", "linked_file", "linked_url", "embedded_image")
 _ANNOTATIONS = {1: "highlight", 2: "note", 3: "image", 4: "ink", 5: "underline", 6: "text"}
-_DATE = re.compile(r"\d{4}-\d\d-\d\d ")  # dates are kept twice: "2020-05-00 May 2020"
+_DATE = re.compile(r"\d{4}-\d\d-\d\d (?!\d\d:\d\d)")  # dates are kept twice: "2020-05-00 May 2020"
 _TRASHED = "SELECT itemID FROM deletedItems"
 
 
