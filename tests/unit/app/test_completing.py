@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from aspectra.app.ingest.library_facts import summary
+from aspectra.app.ingest.works import Works
+from aspectra.base.errors import UsageError
 from aspectra.papers.library.copies.salvage import salvage
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
@@ -60,6 +64,26 @@ def test_a_completed_paper_keeps_what_the_searcher_did(tmp_path: Path) -> None:
         assert [writer.marks.undo()[1] for _ in range(2)] == [[], []]
     assert (store.get(FULL.id).year, store.marks.tags([FULL.id])) == (2001, {})
     assert add(store, replace(FULL, year=2001)) == (0, 0, 1)
+
+
+def test_a_completed_paper_is_found_by_its_old_id_and_stays_merged(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "library")
+    works = Works(store)
+    with store.writing("test") as writer:
+        papers = (replace(BARE, id="list-1"), Paper("mice", "Mice"), Paper("zebra", "Zebras"))
+        writer.add(papers, path="list.csv")
+    works.split("mice", "list-1")
+    works.merge("zebra", "list-1")
+    assert add(store, FULL) == (0, 1, 0)
+    assert store.resolve("list-1") == FULL.id
+    assert store.versions(["zebra"]) == {"zebra": [FULL.id]}
+    with pytest.raises(UsageError, match="cannot become one work"):
+        works.merge("zebra", "mice")
+    for left in (1, 0):
+        with store.writing("test") as writer:
+            assert writer.marks.undo()[1] == []
+        assert store.versions(["zebra"]) == {}
+        assert store.fetch("SELECT count(*) FROM pairs") == [(left,)]
 
 
 def test_a_repair_keeps_each_paper_known_by_an_identifier_alone(tmp_path: Path) -> None:

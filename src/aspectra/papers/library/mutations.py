@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from aspectra.base.errors import NoSuchPaper
 from aspectra.papers.library.links import citations
 from aspectra.papers.library.links.versions import regroup_all, regroup_ids
-from aspectra.papers.library.marks.actions import rename_in_steps
+from aspectra.papers.library.marks.actions import rename_marked
 from aspectra.papers.library.marks.carrying import part_marks, stated_decision
 from aspectra.papers.library.marks.edits import edited, put_edit, values_of
 from aspectra.papers.library.marks.origins import OriginWriter, stated_database
@@ -171,7 +171,7 @@ class Writer:
                             self.marks.import_marks(pos, *marks)
                         origins.read(record.id, stated_database(record), pos)
                         report.decisions += self._screened(record, pos, path or source)
-                rename_in_steps(self._db, self._renamed)
+                rename_marked(self._db, self._renamed)
                 origins.store()
                 self._db.executemany(
                     "INSERT INTO remarks VALUES (?, ?, ?, ?)",

@@ -298,22 +298,20 @@ class Store:
         """Ids of the papers of this id, identifier or exact title; the first alone where all are one work."""
         if name in self:
             return [name]
-        sound = self.checksums.sound("p")
+        paper, sound = "SELECT p.id, p.version_group, p.pos FROM papers p", self.checksums.sound("p")
         if parsed := parse_identifier(name):
             self.checksums.identifier(*parsed)
-            found = self.fetch(
-                "SELECT p.id, p.version_group, p.pos FROM identifiers i JOIN papers p USING (pos) "
-                f"WHERE i.scheme = ? AND i.value = ? AND {sound} ORDER BY p.pos",
-                parsed,
-            )
+            named = f"JOIN identifiers i USING (pos) WHERE i.scheme = ? AND i.value = ? AND {sound}"
+            found = self.fetch(f"{paper} {named} ORDER BY p.pos", parsed)
         else:
             key = normalise_title(name)
             self.checksums.title(key)
-            found = self.fetch(
-                f"SELECT id, version_group, pos FROM papers p WHERE title_key = ? AND {sound} "
-                "ORDER BY pos LIMIT 20",
-                (key,),
-            )
+            found = self.fetch(f"{paper} WHERE title_key = ? AND {sound} ORDER BY p.pos LIMIT 20", (key,))
+        if not found:  # the id of a record in its file, which another file's completed
+            read = f"WHERE p.pos IN (SELECT pos FROM origins WHERE place = ?) AND {sound}"
+            found = [
+                row for row in self.fetch(f"{paper} {read} LIMIT 20", (name,)) if "~" not in row[0] + name
+            ]
         groups = {("group", row[1]) if row[1] is not None else ("paper", row[2]) for row in found}
         return [str(row[0]) for row in (found[:1] if len(groups) == 1 else found)]
 

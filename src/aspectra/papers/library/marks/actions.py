@@ -15,12 +15,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from aspectra.base.errors import UsageError
+from aspectra.papers.library.links.versions import regroup_ids
 from aspectra.papers.library.marks import edits
 from aspectra.papers.library.marks.values import KEPT_STEPS, Action
 from aspectra.papers.library.rows import bump, drop_papers, put_paper, stored_paper
 from aspectra.papers.paper import Paper
 
-__all__ = ["ActionWriter", "Step", "count_change", "rename_in_steps"]
+__all__ = ["ActionWriter", "Step", "count_change", "rename_marked"]
 
 _BLOCK = 200  # papers in one part: what is in memory at once
 # Tables with rows of papers, as columns beside the position.
@@ -45,18 +46,32 @@ def count_change(db: sqlite3.Connection, *names: str) -> None:
         )
 
 
-def rename_in_steps(db: sqlite3.Connection, names: MutableMapping[str, str]) -> None:
-    """Use new ids of papers in the steps that can be undone; empties ``names``: old id -> new id."""
+def rename_marked(db: sqlite3.Connection, names: MutableMapping[str, str]) -> None:
+    """Use new ids in merges, splits and steps that can be undone; empties ``names``: old id -> new id."""
     if not names:
         return
+
+    def pair(row: Sequence[Any]) -> tuple[Any, ...]:
+        one, other = sorted(names.get(paper, paper) for paper in row[:2])
+        return one, other, *(names.get(value, value) for value in row[2:])
+
+    said = [row for row in db.execute("SELECT * FROM pairs") if not names.keys().isdisjoint(row[:2])]
+    db.executemany("DELETE FROM pairs WHERE one = ? AND other = ?", [row[:2] for row in said])
+    db.executemany("INSERT OR REPLACE INTO pairs VALUES (?, ?, ?, ?, ?)", map(pair, said))
+    regroup_ids(db, {paper for row in said for paper in pair(row)[:2]})
     for action, number, data in db.execute("SELECT action, number, data FROM action_parts").fetchall():
         part = _opened(data)
-        if part["table"] in (*_OF_PAPERS, "edits") and not names.keys().isdisjoint(
-            k for k, _ in part["rows"]
-        ):
-            part["rows"] = [(names.get(paper, paper), rows) for paper, rows in part["rows"]]
-            put = "UPDATE action_parts SET data = ? WHERE action = ? AND number = ?"
-            db.execute(put, (_packed(part), action, number))
+        paired = part["table"] == "pairs"
+        if not paired and part["table"] not in (*_OF_PAPERS, "edits"):
+            continue
+        if names.keys().isdisjoint(one for key, _ in part["rows"] for one in (key if paired else (key,))):
+            continue
+        part["rows"] = [
+            (pair(key), list(map(pair, rows))) if paired else (names.get(key, key), rows)
+            for key, rows in part["rows"]
+        ]
+        put = "UPDATE action_parts SET data = ? WHERE action = ? AND number = ?"
+        db.execute(put, (_packed(part), action, number))
     names.clear()
 
 
