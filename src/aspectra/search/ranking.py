@@ -335,9 +335,11 @@ class Ranking(Displayed, Sequence[Hit]):
         return self.export("bibtex")
 
     def export(self, writer: str) -> str:
-        """The hits in a bibliographic format: ``bibtex``, ``ris``, ``csl-json``, ``csv`` or ``jsonl``."""
+        """The hits as ``bibtex``, ``ris``, ``csl-json``, ``csv``, ``jsonl`` or ``trec`` (see :meth:`to_trec`)."""
         from aspectra.papers.export.protocol import WRITERS
 
+        if writer == "trec":
+            return self.to_trec()
         return WRITERS.get(writer).write(hit.paper for hit in self.hits)
 
     def to_pandas(self) -> pd.DataFrame:

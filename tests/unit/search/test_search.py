@@ -295,6 +295,7 @@ def test_outputs(searcher):
     assert {"quote", "field", "start", "end", "aspect"} == set(document["hits"][0]["evidence"][0])
     lines = [line.split() for line in ranking.to_trec("7").splitlines()]
     assert [line[2] for line in lines] == ranking.ids
+    assert ranking.export("trec") == ranking.to_trec()
     scores = [float(line[4]) for line in lines]
     assert all(a > b for a, b in pairwise(scores))
     frame = ranking.to_pandas()
