@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from aspectra.papers.text.cleaning import one_line
 
 __all__ = [
+    "BEHIND",
     "NameParts",
     "given_first",
     "initials_last",
@@ -16,6 +17,7 @@ __all__ = [
     "is_others",
     "name_parts",
     "names_in_commas",
+    "names_in_lines",
     "person",
     "split_names",
 ]
@@ -25,6 +27,9 @@ _COMPANY = re.compile(r"(?:inc|ltd|llc|corp|co|gmbh|plc|jr|sr)\.?", re.I)
 _OF_COMPANY = re.compile(r".*\s(?:(?:and|&)\s.*|inc|ltd|llc|corp|gmbh|plc)\.?", re.I | re.S)  # behind a comma
 _LAST_SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv)\.?", re.I)
 _NUMBERED = re.compile(r"(?:jr|sr|2nd|3rd|4th|ii|iii|iv)\.?", re.I)
+BEHIND = re.compile(
+    r"(?<=\.),\s{0,3}((?:jr|sr|2nd|3rd|4th|ii|iii|iv)\b\.?)", re.I
+)  # initials: without its comma it is no name
 _LAST_STOP = re.compile(r"(?<=[^\W\d_]{2})\.$")
 _OTHERS = re.compile(r"(?:(?:and|&) )?(?:et\.? al(?:ii|\.)?|others|\.\.\.|…|\d+ more)", re.I)
 _INSTITUTION = re.compile(
@@ -54,6 +59,8 @@ def given_first(name: object) -> str:
     ('Donald E. Knuth', 'Martin Luther King Jr.')
     >>> given_first("Churchill, S.A.")  # initials far more often than a company
     'S.A. Churchill'
+    >>> given_first("Harper, JR"), given_first("Ebron G.P., Jr.")
+    ('JR Harper', 'G.P. Ebron Jr.')
     >>> given_first("van der Berg, Anna, III"), given_first("ACME, Inc.")
     ('Anna van der Berg III', 'ACME, Inc.')
     >>> given_first("Marsh, Moor and Mud Ltd.")
@@ -61,7 +68,10 @@ def given_first(name: object) -> str:
     """
     text = one_line(name)
     parts = [part for part in (p.strip() for p in text.split(",")) if part]
-    if len(parts) == 2 and not (_COMPANY.fullmatch(parts[1]) or _OF_COMPANY.fullmatch(parts[1])):
+    if len(parts) == 2 and _NUMBERED.fullmatch(parts[1]) and (turned := initials_last(parts[0])):
+        return f"{turned} {parts[1]}"
+    company = len(parts) == 2 and (_COMPANY.fullmatch(parts[1]) or _OF_COMPANY.fullmatch(parts[1]))
+    if len(parts) == 2 and (not company or (parts[1] in ("JR", "SR") and not text.isupper())):
         return f"{parts[1]} {parts[0]}"
     if len(parts) == 3:
         if _SUFFIX.fullmatch(parts[1]):
@@ -76,6 +86,8 @@ def split_names(text: object) -> list[str]:
 
     >>> split_names("Ada Lovelace, Alan Turing"), split_names("Lovelace, Ada; Turing, Alan")
     (['Ada Lovelace', 'Alan Turing'], ['Ada Lovelace', 'Alan Turing'])
+    >>> split_names("van Gogh, Vincent Willem")
+    ['Vincent Willem van Gogh']
     """
     line = one_line(text)
     if ";" in line:
@@ -88,7 +100,7 @@ def split_names(text: object) -> list[str]:
                 pieces = [*first, pieces[1]]
     else:
         pieces = [piece.strip() for piece in line.split(",")]
-        if not all(" " in piece for piece in pieces):
+        if not all(" " in piece for piece in pieces) or (len(pieces) == 2 and line[:1].islower()):
             pieces = [line]
     return [name for name in map(given_first, pieces) if name]
 
@@ -114,14 +126,31 @@ def initials_last(name: str) -> str:
     return f"{words[-1]} {' '.join(words[:-1])}{suffix}"
 
 
+def names_in_lines(lines: Iterable[str]) -> list[str]:
+    """The names of a record that has one in each line, or several with semicolons; initials go first.
+
+    A name alone is turned round where its initials are one letter or have stops: "Google AI" may be a name.
+
+    >>> names_in_lines(["Roe AB", "Osk V"]), names_in_lines(["Google AI"]), names_in_lines(["Li, Bo; Ro, Al"])
+    (['AB Roe', 'V Osk'], ['Google AI'], ['Bo Li', 'Al Ro'])
+    """
+    names = [line for line in map(one_line, lines) if not is_others(line)]
+    turned = [] if any(map(_INSTITUTION.search, names)) else [initials_last(name) for name in names]
+    if turned and all(turned) and (len(turned) > 1 or len(turned[0].split(" ")[0].partition(".")[0]) == 1):
+        return turned
+    found = (split_names(name) if ";" in name else [given_first(name)] for name in names)
+    return [name for several in found for name in several if name]
+
+
 def names_in_commas(text: str) -> list[str]:
     """The names of a text that is three or more of them between commas; of any other text none.
 
     Each has its initials last, or each has two words or more; "Family, Jr., Given" is one name.
 
-    >>> names_in_commas("Liu R., Adler D.G., Ro K."), names_in_commas("Ada Ro, Bo Roy, et al.")
-    (['R. Liu', 'D.G. Adler', 'K. Ro'], ['Ada Ro', 'Bo Roy'])
+    >>> names_in_commas("Liu R., Adler D.G., Jr., Ro K."), names_in_commas("Ada Ro, Bo Roy, et al.")
+    (['R. Liu', 'D.G. Adler Jr', 'K. Ro'], ['Ada Ro', 'Bo Roy'])
     """
+    text = BEHIND.sub(r" \1", text)
     pieces = [piece for piece in map(one_line, text.split(",")) if piece and not is_others(piece)]
     if text.count(",") < 2 or _INSTITUTION.search(text):
         return []

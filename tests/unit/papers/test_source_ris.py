@@ -169,3 +169,26 @@ def test_a_record_without_title_is_remarked(tmp_path: Path) -> None:
     (paper,), (remark,) = read(tmp_path, "TY  - JOUR\nAB  - Text of it.\nER  - \n")
     assert (paper.title, paper.abstract) == ("", "Text of it.")
     assert "no title" in remark.reason
+
+
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        (["Mizdrell A.", "van Brekel O."], ("A. Mizdrell", "O. van Brekel")),
+        (["Mizdrell A"], ("A Mizdrell",)),
+        (["Harper, JR", "Ebron G.P., Jr."], ("JR Harper", "G.P. Ebron Jr.")),
+        (["Google AI"], ("Google AI",)),
+        (["Ada Lovelace", "Osk V"], ("Ada Lovelace", "Osk V")),
+    ],
+)
+def test_initials_behind_a_family_name_are_given_names(
+    tmp_path: Path, lines: list[str], names: tuple[str, ...]
+) -> None:
+    for name, head, tag in (
+        ("a.ris", "TY  - JOUR\nTI  - Owls\n", "AU  - "),
+        ("a.enw", "%0 Book\n%T Owls\n", "%A "),
+    ):
+        end = "ER  - \n" if name == "a.ris" else ""
+        (tmp_path / name).write_text(head + "".join(f"{tag}{line}\n" for line in lines) + end)
+        (paper,) = read_papers(tmp_path / name)
+        assert paper.authors == names, name

@@ -12,7 +12,7 @@ from typing import Any
 
 from aspectra.papers.bibliography import database_of, names_in
 from aspectra.papers.identifiers import parse_identifier
-from aspectra.papers.names import given_first
+from aspectra.papers.names import names_in_lines
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
@@ -44,8 +44,7 @@ def _confidence(text: str) -> float:
 
 
 def _people(record: TaggedRecord, tag: str) -> list[str]:
-    lines = (line for value in record.all(tag) for line in re.split(r"[\n;]", value))
-    return [name for line in lines if (name := given_first(line))]
+    return names_in_lines(line for value in record.all(tag) for line in re.split(r"[\n;]", value))
 
 
 def _identifiers(record: TaggedRecord, urls: list[str], database: str) -> Iterator[tuple[str, object]]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from aspectra.papers.bibliography import names_in
-from aspectra.papers.names import given_first
+from aspectra.papers.names import given_first, names_in_lines
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
@@ -83,7 +83,7 @@ def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[P
         own_id=record.first("PMID"),
         title=title,
         abstract=abstract,
-        authors=[*map(given_first, record.all("FAU", "AU")), *record.all("CN")],
+        authors=[*names_in_lines(record.all("FAU", "AU")), *record.all("CN")],
         year=(record.first("DP"), record.first("DEP", "EDAT", "DA")),
         venue=record.first("JT", "TA", "BTI"),
         identifiers=_identifiers(record),

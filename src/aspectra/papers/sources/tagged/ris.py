@@ -11,7 +11,7 @@ from typing import Any
 
 from aspectra.papers.bibliography import database_of, names_in
 from aspectra.papers.identifiers import parse_identifier
-from aspectra.papers.names import given_first, split_names
+from aspectra.papers.names import names_in_lines
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
@@ -92,9 +92,8 @@ def _squeezed(record: TaggedRecord, *tags: str) -> list[str]:
 
 
 def _names(record: TaggedRecord, *tags: str) -> list[str]:
-    values = (value.removesuffix(" and") for value in record.all(*tags))  # R writes BibTeX's "and" along
-    found = (split_names(v) if ";" in v else [given_first(v)] for v in values)
-    return [name for names in found for name in names if name]
+    # R writes BibTeX's "and" along.
+    return names_in_lines(value.removesuffix(" and") for value in record.all(*tags))
 
 
 def _shared(kind: str, record: TaggedRecord, urls: list[str]) -> dict[str, Any]:

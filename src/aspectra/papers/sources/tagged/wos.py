@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from aspectra.papers.bibliography import database_of, names_in
-from aspectra.papers.names import given_first, split_names
+from aspectra.papers.names import names_in_lines
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
@@ -48,9 +48,7 @@ def _confidence(text: str) -> float:
 
 
 def _people(record: TaggedRecord, *tags: str) -> list[str]:
-    lines = [line for value in record.all(*tags) for line in value.split("\n")]
-    found = (split_names(line) if ";" in line else [given_first(line)] for line in lines)
-    return [name for names in found for name in names if name]
+    return names_in_lines(line for value in record.all(*tags) for line in value.split("\n"))
 
 
 def _pages(record: TaggedRecord) -> str:
