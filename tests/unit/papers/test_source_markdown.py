@@ -285,3 +285,24 @@ def test_other_files_are_no_papers(tmp_path: Path, name: str, text: str) -> None
 def test_a_readme_with_an_abstract_is_a_paper(tmp_path: Path) -> None:
     text = "# Owls\n\n## Abstract\n\nThey hunt.\n"
     assert SOURCES.get("markdown").sniff(tmp_path / "README.md", text.encode()) == 0.3
+
+
+@pytest.mark.parametrize("mark", ["## {}\n\n", "<h2>{}</h2>\n"])
+@pytest.mark.parametrize("abstract", ["Zusammenfassung", "Resumen", "Summary"])
+@pytest.mark.parametrize("references", ["Literaturverzeichnis", "Literature", "Bibliografía", "Works cited"])
+def test_headings_mean_the_same_in_every_format(
+    tmp_path: Path, mark: str, abstract: str, references: str
+) -> None:
+    plain = mark.startswith("#")
+    parts = [
+        (abstract, "Eulen hören Mäuse."),
+        ("1 Eulen", "Sie jagen."),
+        (references, "[1] A. Roe. Owls. 2001."),
+    ]
+    text = "".join(
+        mark.format(name) + (body + "\n\n" if plain else f"<p>{body}</p>\n") for name, body in parts
+    )
+    path = tmp_path / ("a.md" if plain else "a.html")
+    path.write_text("# Eulen\n\n" + text if plain else f"<html><body><h1>Eulen</h1>{text}</body></html>")
+    (paper,) = [item for item in read_papers(path) if isinstance(item, Paper)]
+    assert (paper.abstract, len(paper.sections), len(paper.references)) == ("Eulen hören Mäuse.", 1, 1)

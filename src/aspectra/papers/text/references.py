@@ -12,11 +12,18 @@ from aspectra.papers.identifiers import identifiers_in
 from aspectra.papers.paper import Reference
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["cited_title", "cut_references", "entries_of", "read_reference"]
+__all__ = ["ABSTRACT_NAMES", "REFERENCES_NAMES", "cited_title", "cut_references", "entries_of"]
+__all__ += ["read_reference"]
 
+# Headings, in whatever format a paper comes.
+ABSTRACT_NAMES = r"abstract|summary|zusammenfassung|kurzfassung|résumé|resumen|resumo"
+REFERENCES_NAMES = (
+    r"references(?: and notes| cited)?|bibliography|literature(?: cited)?|works cited|reference list"
+    r"|literatur(?:verzeichnis)?|références(?: bibliographiques)?|bibliographie"
+    r"|refer[eê]ncias(?: bibliográficas)?|bibliograf[ií]a"
+)
 _HEADING = re.compile(
-    r"^[ \t]*+(?:#{1,6}[ \t]*+)?\**+(?:(?:\d{1,2}|[IVX]{1,5})[.)]?[ \t]++)?"
-    r"(?:references(?: and notes| cited)?|bibliography|literature cited|works cited|reference list)"
+    rf"^[ \t]*+(?:#{{1,6}}[ \t]*+)?\**+(?:(?:\d{{1,2}}|[IVX]{{1,5}})[.)]?[ \t]++)?(?:{REFERENCES_NAMES})"
     r"\**+[ \t]*+[:.]?[ \t]*+$",
     re.I | re.M,
 )

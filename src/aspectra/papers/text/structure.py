@@ -14,7 +14,7 @@ from pathlib import Path
 
 from aspectra.papers.paper import Reference, Section
 from aspectra.papers.text.cleaning import one_line
-from aspectra.papers.text.references import cut_references, entries_of, read_reference
+from aspectra.papers.text.references import ABSTRACT_NAMES, cut_references, entries_of, read_reference
 
 __all__ = ["Outline", "bare_heading", "outline"]
 
@@ -27,7 +27,7 @@ _NUMBERED = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+(?P<name>[^\
 _LETTERED = re.compile(r"(?:Appendix\s+)?(?P<number>[A-Z](?:\.\d{1,2}){0,3})[.:]?\s+(?P<name>[A-Z].{1,98})")
 _ROMAN = re.compile(r"(?P<number>[IVX]{1,5})\.\s+(?P<name>[A-Z][^a-z]{2,80})")
 _MARKDOWN = re.compile(r"#{1,6}\s+(?P<name>.{1,300}?)\s*#*")
-_ABSTRACT = re.compile(r"(?:#{1,6}\s*)?\**(?:abstract|summary)\**\s*(?:[.:—–-]+\s*(?P<text>\S.*)?)?", re.I)
+_ABSTRACT = re.compile(rf"(?:#{{1,6}}\s*)?\**(?:{ABSTRACT_NAMES})\**\s*(?:[.:—–-]+\s*(?P<text>\S.*)?)?", re.I)
 _ABSTRACT_ROMAN = re.compile(r"(?:Abstract|ABSTRACT)\s*[—–]+\s*(?P<text>\S.*)")
 _AFTER_ABSTRACT = re.compile(
     r"(?:#{1,6}\s*)?\**(?:key ?-?words(?: and phrases)?|index terms|ccs concepts|acm reference format|"

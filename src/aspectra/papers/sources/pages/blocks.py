@@ -13,17 +13,13 @@ from typing import NamedTuple
 from aspectra.papers.paper import Section, normalise_title
 from aspectra.papers.sources.assembly import role_of
 from aspectra.papers.text.cleaning import clean, one_line
-from aspectra.papers.text.references import read_reference
+from aspectra.papers.text.references import ABSTRACT_NAMES, REFERENCES_NAMES, read_reference
 from aspectra.papers.text.structure import Outline, bare_heading, outline
 
 __all__ = ["Block", "outline_of"]
 
-_ABSTRACT = re.compile(r"abstract|summary|zusammenfassung|résumé|resumen|resumo", re.I)
-_REFERENCES = re.compile(
-    r"references(?: and notes| cited)?|bibliography|literature cited|works cited|reference list"
-    r"|literaturverzeichnis",
-    re.I,
-)
+_ABSTRACT = re.compile(ABSTRACT_NAMES, re.I)
+_REFERENCES = re.compile(REFERENCES_NAMES, re.I)
 _LABELLED = re.compile(r"abstract\s?[.:—–-]\s?(\S.*)", re.I | re.S)
 _ENTRY = re.compile(r"\[?\d{1,4}[\].]\s?")
 

@@ -26,7 +26,7 @@ from aspectra.papers.sources.inner import InnerFile
 from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, storable, strip_invisible
-from aspectra.papers.text.references import entries_of, read_reference
+from aspectra.papers.text.references import ABSTRACT_NAMES, REFERENCES_NAMES, entries_of, read_reference
 from aspectra.papers.text.structure import Outline, bare_heading, outline
 
 __all__ = ["Markdown", "front_matter", "other_format"]
@@ -46,10 +46,8 @@ _DEEPEST = 1000  # brackets in a front matter
 _HEADING = re.compile(r"(#{1,6})[ \t]++(\S.{0,399})")
 _RULE = re.compile(r"(=+|-+)[ \t]*")
 _FENCE = re.compile(r"[ \t]{0,3}(```+|~~~+)")
-_ABSTRACT = re.compile(r"abstract|summary", re.I)
-_REFERENCES = re.compile(
-    r"references(?: and notes| cited)?|bibliography|literature cited|works cited|reference list", re.I
-)
+_ABSTRACT = re.compile(ABSTRACT_NAMES, re.I)
+_REFERENCES = re.compile(REFERENCES_NAMES, re.I)
 _FRONT = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S | re.M)
 _KEY = re.compile(r"^([A-Za-z_][\w .-]{0,60}?)[ \t]*:[ \t]+(\S.*)$", re.M)
 _COLON = re.compile(r"^([ ]{0,20}(?:- )?[\w-]{1,40}:[ ]{1,4})([^\s\"'\[{>|&*!%@`#][^\n]{0,2000})$", re.M)

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 from aspectra.papers.sources.pages.layout.headings import Body, Heading, body_of, known_name
 from aspectra.papers.sources.pages.layout.lines import Line, Row, Run, is_prose
+from aspectra.papers.text.references import ABSTRACT_NAMES
 
 __all__ = ["Abstract", "find_abstract"]
 
 _HEADING = re.compile(
-    r"\W*(?:\d\W{0,2})?(?:abstract|a\s?b\s?s\s?t\s?r\s?a\s?c\s?t|(?:executive )?summary)\W*", re.I
+    rf"\W*(?:\d\W{{0,2}})?(?:{ABSTRACT_NAMES}|a\s?b\s?s\s?t\s?r\s?a\s?c\s?t|executive summary)\W*", re.I
 )
 _LABEL = re.compile(r"\W*(?:abstract|ABSTRACT|Abstract)\s*[.:—–-]\s*(?=\S)")
 _AFTER = re.compile(

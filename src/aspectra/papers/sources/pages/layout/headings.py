@@ -11,13 +11,14 @@ from pathlib import Path
 
 from aspectra.papers import text
 from aspectra.papers.sources.pages.layout.lines import Line, Row, is_prose
+from aspectra.papers.text.references import ABSTRACT_NAMES, REFERENCES_NAMES
 
 __all__ = ["Body", "Heading", "body_of", "find_headings", "known_name", "without_number"]
 
 _NAMES = "|".join(Path(text.__file__).with_name("headings.txt").read_text("utf-8").split("\n")[:-1])
 _OTHERS = (
-    r"abstract|(?:executive )?summary|keywords?|key words|index terms|references(?: and notes| cited)?|"
-    r"bibliography|literature cited|works cited|notes|contents|table of contents|nomenclature|glossary|"
+    rf"{ABSTRACT_NAMES}|executive summary|keywords?|key words|index terms|{REFERENCES_NAMES}|"
+    r"notes|contents|table of contents|nomenclature|glossary|"
     r"related works?|ccs concepts|declarations?|availability"
 )
 _NUMBER = r"(?:\d{1,2}(?:\.\d{1,2}){0,3}|[IVX]{1,5}(?=[.:)\s])|[A-Z](?:\.\d{1,2}){1,3}|[A-Z])"

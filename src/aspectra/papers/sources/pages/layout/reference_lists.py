@@ -12,15 +12,12 @@ from dataclasses import dataclass, field
 from aspectra.papers.paper import Reference
 from aspectra.papers.sources.pages.layout.headings import Body, Heading
 from aspectra.papers.sources.pages.layout.lines import Line, Row
-from aspectra.papers.text.references import entries_of, read_reference
+from aspectra.papers.text.references import REFERENCES_NAMES, entries_of, read_reference
 
 __all__ = ["ReferenceList", "find_references"]
 
 _HEADING = re.compile(
-    r"\W*(?:(?:\d{1,2}(?:\.\d{1,2})*|[A-Z]|[IVX]{1,5})[.)]?\s*)?(?:references(?: and notes|"
-    r" cited)?|bibliography|"
-    r"literature cited|works cited|reference list|literature)\W*",
-    re.I,
+    rf"\W*(?:(?:\d{{1,2}}(?:\.\d{{1,2}})*|[A-Z]|[IVX]{{1,5}})[.)]?\s*)?(?:{REFERENCES_NAMES})\W*", re.I
 )
 _LABEL = re.compile(r"\[(\d{1,3})\]\s*\S")
 _CAPTION = re.compile(r"(?:fig(?:ure|\.)|table)\s*[A-Z]?\d+\s*[.:|]", re.I)
