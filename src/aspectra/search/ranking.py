@@ -335,7 +335,7 @@ class Ranking(Displayed, Sequence[Hit]):
         return self.export("bibtex")
 
     def export(self, writer: str) -> str:
-        """The hits as ``bibtex``, ``ris``, ``csl-json``, ``csv``, ``jsonl``, or ``trec`` (:meth:`to_trec`)."""
+        """The hits as ``bibtex``, ``ris``, ``csl-json``, ``csv``, ``jsonl``, ``trec`` (:meth:`to_trec`)."""
         from aspectra.papers.export.protocol import WRITERS
 
         if writer == "trec":
