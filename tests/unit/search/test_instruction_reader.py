@@ -518,3 +518,17 @@ def test_spelling(said, meant):
 def test_beside_a_seed_a_denial_is_no_subject(text, conditions, left):
     found = understand(Query(text, seeds=("owl",))).query
     assert ([c.spelling for c in found.conditions], found.text) == (conditions, left)
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "topic"),
+    [
+        ("since 2020 on dense retrieval", {("year", ">=2020", "require")}, "dense retrieval"),
+        ("papers from 2020 on query expansion", {("year", ">=2020", "require")}, "query expansion"),
+        ("query expansion, from 2020 on", {("year", ">=2020", "require")}, "query expansion"),
+        ("after 1933 on the economy", set(), "after 1933 on the economy"),
+    ],
+)  # fmt: skip
+def test_what_is_read_loses_no_word_and_filters_only_what_is_sure(text, found, topic):
+    assert _found(text) == found
+    assert read_instruction(text).topic == topic

@@ -113,6 +113,8 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
                 return pending, at + 1, True
             if asked and mark.cat == "lead" and not pending and at + 1 < len(marks):
                 return pending, at + 1, True  # "我想找关于 ..."
+            if mark.low == "on" and pending and all(_in_time(marks[n], False) for n in pending):
+                return pending, at + 1, True  # "since 2020 on ..."
             break
         if (
             mark.low == "的"

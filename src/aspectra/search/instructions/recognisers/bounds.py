@@ -102,7 +102,7 @@ _ONE = Expression(
     rf"(?:{_DONE})?+(?:"
     rf"(?P<after>{_PATTERNS['after']})(?:the\s+year\s+)?+(?P<ya>{_YEAR})年?+(?!\s*%)"
     rf"|(?P<before>{_PATTERNS['before']})(?:the\s+year\s+)?+(?P<yb>{_YEAR})年?+"
-    rf"|(?:{_PATTERNS['since']})(?:the\s+year\s+)?+(?P<ys>{_YEAR})年?+(?:\s+(?:on\b|onwards?))?+(?:以后|以来|起|之后)?+"
+    rf"|(?:{_PATTERNS['since']})(?:the\s+year\s+)?+(?P<ys>{_YEAR})年?+(?:\s+(?:on\b(?!\s+\w)|onwards?))?+(?:以后|以来|起|之后)?+"
     rf"|(?:{_PATTERNS['until']})(?:the\s+year\s+)?+(?P<yu>{_YEAR})年?+"
     rf"|(?:{_PATTERNS['in_lead']})?+(?P<yo>{_YEAR})(?:{_PATTERNS['or_later']})"
     rf"|(?:{_PATTERNS['in_lead']})?+(?P<ye>{_YEAR})(?:{_PATTERNS['or_earlier']})"
