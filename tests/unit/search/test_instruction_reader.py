@@ -527,6 +527,9 @@ def test_beside_a_seed_a_denial_is_no_subject(text, conditions, left):
         ("papers from 2020 on query expansion", {("year", ">=2020", "require")}, "query expansion"),
         ("query expansion, from 2020 on", {("year", ">=2020", "require")}, "query expansion"),
         ("after 1933 on the economy", set(), "after 1933 on the economy"),
+        ("papers published by Karpukhin on owls", {("publisher", "Karpukhin", "prefer")}, "owls"),
+        ("papers published by Springer on owls", {("publisher", "Springer", "require")}, "owls"),
+        ("owls, published by Owl Press", {("publisher", "Owl Press", "require")}, "owls"),
     ],
 )  # fmt: skip
 def test_what_is_read_loses_no_word_and_filters_only_what_is_sure(text, found, topic):

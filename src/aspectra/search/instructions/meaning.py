@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from aspectra.search.instructions.pieces import Piece, is_rule
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
-from aspectra.search.instructions.recognisers.names import is_place
+from aspectra.search.instructions.recognisers.names import is_place, is_publisher
 
 __all__ = [
     "FACTS",
@@ -273,7 +273,8 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
             )
             continue
         number = mark.cat == "bound" and "vague" not in mark.flags and mark.attribute != "population"
-        hard = mark.attribute in FACTS or number
+        doubtful = mark.attribute == "publisher" and not is_publisher(mark.values[0])  # perhaps an author
+        hard = (mark.attribute in FACTS and not doubtful) or number
         relation = sign.relation(hard=hard)
         values = mark.values
         platform = values[0].removeprefix("name:").lower() in _WORDS["platforms"]

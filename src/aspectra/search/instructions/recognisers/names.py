@@ -11,7 +11,8 @@ from aspectra.search.instructions.recognisers.expressions import AnyOf, Expressi
 from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
 from aspectra.search.instructions.recognisers.tokens import fold
 
-__all__ = ["Name", "is_place", "is_venue", "library_venues", "read_library_venue", "read_name"]
+__all__ = ["Name", "is_place", "is_publisher", "is_venue", "library_venues"]
+__all__ += ["read_library_venue", "read_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,7 @@ _PUBLISHER = Expression(
 )
 _OWNED = Expression(r"^(?P<who>[\w-]+)['’]s\s+(?:[Ll]abs?|group|team)$")  # "Domen's group"
 _KNOWN_PUBLISHER = Expression(rf"(?:{_NAMES['publisher']})(?![\w-])")  # "Taylor & Francis" is one
+_PRESS = re.compile(r"\b(?:press|verlag|publish\w+|society|association|books|university|institute)\b", re.I)
 _ISSUED = Expression(
     rf"(?:published|issued|publiée?s?|publicad[oa]s?|herausgegeben|veröffentlicht)\s+(?:by|par|por|von)\s+(?:the\s+|la\s+|le\s+|el\s+)?(?P<name>{_CAP}(?:\s+{_CAP}){{0,3}})",
     part=_ANY_CAPITAL,
@@ -289,6 +291,11 @@ def is_place(words: str) -> bool:
 def is_venue(words: str) -> bool:
     """Whether words are the name of a venue in the lists: *Nature*, *ICML*."""
     return bool(_A_VENUE.fullmatch(words))
+
+
+def is_publisher(words: str) -> bool:
+    """Whether words name a publisher in the lists, or surely no person: *Owl Press*, *CEPAL*."""
+    return words.isupper() or bool(_KNOWN_PUBLISHER.fullmatch(words) or _PRESS.search(words))
 
 
 def read_name(text: str, at: int) -> tuple[int, Name] | None:
