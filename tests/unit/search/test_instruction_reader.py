@@ -530,6 +530,8 @@ def test_beside_a_seed_a_denial_is_no_subject(text, conditions, left):
         ("papers published by Karpukhin on owls", {("publisher", "Karpukhin", "prefer")}, "owls"),
         ("papers published by Springer on owls", {("publisher", "Springer", "require")}, "owls"),
         ("owls, published by Owl Press", {("publisher", "Owl Press", "require")}, "owls"),
+        ("owls, not language", {("topic", "language", "avoid")}, "owls"),
+        ("owls, not about cars or language", {("topic", o, "avoid") for o in ("cars", "language")}, "owls"),
     ],
 )  # fmt: skip
 def test_what_is_read_loses_no_word_and_filters_only_what_is_sure(text, found, topic):

@@ -311,7 +311,10 @@ def phrases(piece: Piece, used: Sequence[Request]) -> list[tuple[int, int]]:
     out: list[tuple[int, int]] = []
     start = last = -1
     for at, mark in enumerate(piece.marks):
-        part = mark.free or (mark.carries and mark.start not in taken)
+        before = piece.marks[at - 1] if at else mark
+        last_thing = mark.low in _WORDS["things"] and at == len(piece.marks) - 1  # "not language" denies it
+        denied = last_thing and (before.cat in ("neg", "lead") or before.low in _OR)
+        part = mark.free or (mark.carries and mark.start not in taken) or denied
         if (mark.carries and mark.start in taken) or is_rule(mark) or mark.low in _OR:
             if start >= 0:
                 out.append((start, last + 1))
@@ -325,7 +328,7 @@ def phrases(piece: Piece, used: Sequence[Request]) -> list[tuple[int, int]]:
     for n, (a, b) in enumerate(out):  # "no pilot studies": the noun belongs to it
         if b < len(piece.marks) and piece.marks[b].low in _WORDS["nouns"] and piece.marks[b - 1].free:
             out[n] = (a, b + 1)
-    return [(a, b) for a, b in out if any(m.free or m.carries for m in piece.marks[a:b])]
+    return [(a, b) for a, b in out if any(m.free or m.carries or b - a == 1 for m in piece.marks[a:b])]
 
 
 def _attribute(piece: Piece, first: int, sign: Sign) -> str:
