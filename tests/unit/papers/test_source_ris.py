@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from aspectra.app.output.facts import record_rows
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import detect, read_papers
@@ -192,3 +193,12 @@ def test_initials_behind_a_family_name_are_given_names(
         (tmp_path / name).write_text(head + "".join(f"{tag}{line}\n" for line in lines) + end)
         (paper,) = read_papers(tmp_path / name)
         assert paper.authors == names, name
+
+
+def test_editors_of_both_tags_are_seen_and_an_isbn_is_no_issn(tmp_path: Path) -> None:
+    text = "TY  - EDBOOK\nTI  - Owls\nA2  - Roe, Al\nED  - Lee, Bo\nSN  - 978-3-16-148410-0\nER  - \n"
+    (paper,) = read(tmp_path, text)[0]
+    assert ("editors", "Al Roe, Bo Lee") in record_rows(paper)
+    assert (paper.identifiers, paper.metadata.get("issn")) == ({"isbn": "9783161484100"}, None)
+    (paper,) = read(tmp_path, text.replace("978-3-16-148410-0", "1234-5678"))[0]
+    assert paper.metadata["issn"] == "1234-5678"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from aspectra.app.terminal.screen import count
-from aspectra.papers.bibliography import shared_text
+from aspectra.papers.bibliography import shared_list, shared_text
 from aspectra.papers.record_facts import is_retracted
 from aspectra.papers.text.cleaning import one_line
 
@@ -26,7 +26,8 @@ def record_rows(paper: Paper) -> list[tuple[str, str]]:
     [('id', 'owl'), ('year', '2019'), ('note in its file', 'Ask Ada.')]
     """
     rows = [("id", paper.id), ("retracted", "yes, says its record or title" if is_retracted(paper) else "")]
-    rows += [("authors", ", ".join(paper.authors)), ("year", str(paper.year or ""))]
+    editors = "" if paper.authors else ", ".join(shared_list(paper.metadata, "editors"))
+    rows += [("authors", ", ".join(paper.authors)), ("editors", editors), ("year", str(paper.year or ""))]
     rows += [("venue", paper.venue), *((scheme, value) for scheme, value in paper.identifiers.items())]
     rows += [("url", paper.url), ("language", paper.language)]
     if paper.sections:

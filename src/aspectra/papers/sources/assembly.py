@@ -183,7 +183,9 @@ def assemble(
     """
     years = map(year_in, year if isinstance(year, tuple) else (year,))
     pairs = identifiers.items() if isinstance(identifiers, Mapping) else identifiers
-    undo = unmarked if options.markup else str
+    undo, more = unmarked if options.markup else str, dict(metadata or {})
+    if len(re.sub(r"\W", "", str(more.get("issn", "")))) in (10, 13):
+        del more["issn"]  # an ISBN, for which some formats have the same field
     text, notice = clean(abstract), ""
     if not sentences:
         text, notice = without_notice(clean(undo(text)))
@@ -204,7 +206,7 @@ def assemble(
         sections=tuple(Section(one_line(s.heading), clean(s.text)) for s in sections),
         references=tuple(references),
         sentences=tuple(sentences),
-        metadata={**(metadata or {}), "copyright": notice} if notice else metadata or {},
+        metadata={**more, "copyright": notice} if notice else more,
     )
     yield from within_limits(paper, place, options, own_id)
 

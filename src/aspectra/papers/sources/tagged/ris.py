@@ -105,7 +105,7 @@ def _shared(kind: str, record: TaggedRecord, urls: list[str]) -> dict[str, Any]:
         "pages": f"{start}-{end}" if start and end and end not in start else start or end,
         "note": "\n".join(_squeezed(record, "N1")),
         "keywords": [word for word in map(one_line, words) if word],
-        "editors": _names(record, "A2"),
+        "editors": list(dict.fromkeys((*_names(record, "A2"), *_names(record, "ED")))),
         "database": _database(record, urls),
     }
     return {name: value for name, value in found.items() if value}
