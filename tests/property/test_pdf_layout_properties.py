@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aspectra.papers.sources.pages.layout.document import read_pages
@@ -68,7 +68,13 @@ def _page(number, rows):
     return page_of({**message, "size": [612, 820]})
 
 
+# Pages of headings alone, small and large, of the kind of which one lost its last word on an older version.
+ABSTRACTS = [("Abstract", size, 1.2, 60, 0, 2) for size in (6, 60, 6, 6, 60, 6)]
+
+
 @settings(max_examples=200)
+@example([[*ABSTRACTS, ("2 Method", 6, 1.2, 60, 0, 2)]], "")
+@example([[*ABSTRACTS, ("2 Method", 60, 2.5, 60, 1, 0)]], "Owls")
 @given(
     st.lists(st.lists(ROWS, max_size=25), min_size=1, max_size=4), st.sampled_from(["", "Owls", "Ada; Ben"])
 )
