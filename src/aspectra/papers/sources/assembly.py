@@ -184,7 +184,8 @@ def assemble(
     years = map(year_in, year if isinstance(year, tuple) else (year,))
     pairs = identifiers.items() if isinstance(identifiers, Mapping) else identifiers
     undo, more = unmarked if options.markup else str, dict(metadata or {})
-    if len(re.sub(r"\W", "", str(more.get("issn", "")))) in (10, 13):
+    named = identifiers_of(pairs)
+    if "isbn" in named and len(re.sub(r"\W", "", str(more.get("issn", "")))) in (10, 13):
         del more["issn"]  # an ISBN, for which some formats have the same field
     text, notice = clean(abstract), ""
     if not sentences:
@@ -200,7 +201,7 @@ def assemble(
         ),
         year=next((y for y in years if y is not None), None),
         venue=one_line(undo(clean(venue))),
-        identifiers=identifiers_of(pairs),
+        identifiers=named,
         url=one_line(url),
         language=language_of(language) if language else "",
         sections=tuple(Section(one_line(s.heading), clean(s.text)) for s in sections),
