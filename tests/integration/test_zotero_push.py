@@ -381,6 +381,14 @@ def test_no_redirection_is_followed_and_no_page_elsewhere_is_fetched(zotero):
             "/api/users/0/items",
             "/api/users/0/items?start=1",
         ]
+        turns = iter(range(50))
+        zotero.answer = lambda *given: (
+            200,
+            {"Link": f'<{away}?start={next(turns) % 2}>; rel="next"'},
+            answer(*given)[2],
+        )
+        with pytest.raises(ZoteroError, match="a page comes after itself"):
+            connection.pages("/users/0/items")
     assert elsewhere.requests == []
 
 

@@ -129,7 +129,7 @@ class Connection:
         Raises:
             ZoteroError: as :meth:`get`.
         """
-        replies = [self._checked("GET", path, {}, None, query)]
+        replies, asked = [self._checked("GET", path, {}, None, query)], set[str]()
         while address := replies[-1].next:
             there, here = urlsplit(address), urlsplit(self.base)
             # The program on this computer may give itself another name; the same server is asked.
@@ -137,6 +137,9 @@ class Connection:
             same = local or there.netloc in ("", here.netloc)
             if not (same and there.path.startswith(f"{here.path}/")):  # else the path could become a host
                 raise ZoteroError("Zotero's answer cannot be read", why="its next page is elsewhere")
+            if address in asked:
+                raise ZoteroError("Zotero's answer cannot be read", why="a page comes after itself")
+            asked.add(address)
             step = f"{there.path.removeprefix(here.path)}?{there.query}"
             replies.append(self._checked("GET", step, {}, None, {}))
         return replies
