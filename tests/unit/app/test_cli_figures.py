@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import benchmark_fixtures as made_up
-from aspectra.lab.figures.layout import layout_faults
+from figure_layout import layout_faults
 
 pytestmark = pytest.mark.usefixtures("home")
 

@@ -22,7 +22,6 @@ from aspectra.lab.experiments.study import Source, Study
 from aspectra.lab.figures.dots import Dots, delta_figure, dot_figure
 from aspectra.lab.figures.drawing import SMALLEST, shorten, spread, svg_text, write_drawing
 from aspectra.lab.figures.kinds import draw
-from aspectra.lab.figures.layout import layout_faults, placed_texts
 from aspectra.lab.figures.lines import Axis, Panel, line_figure, panels_of, pool_scaling
 from aspectra.lab.figures.maps import Retrieved, hull_2d, map_figure, tsne_places
 from aspectra.lab.figures.points import Point, Scatter, pareto_figure, pareto_front, scatter_figure
@@ -32,6 +31,7 @@ from aspectra.lab.figures.retrieved import retrieved
 from aspectra.lab.reports.tables import Number, render
 from aspectra.search.recipe import Recipe
 from fake_encoder import FakeEncoder
+from figure_layout import layout_faults, placed_texts
 from long import LONG
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results" / "figures"

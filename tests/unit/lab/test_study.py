@@ -19,7 +19,6 @@ from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.study import Source, Study, protocols_of
 from aspectra.lab.figures.drawing import svg_text
 from aspectra.lab.figures.kinds import draw
-from aspectra.lab.figures.layout import placed_texts
 from aspectra.lab.figures.recorded import Choice, places_of
 from aspectra.lab.pages.verdict import verdict_on
 from aspectra.lab.reports.comparison import comparison_tables, published_table, systems_of
@@ -28,6 +27,7 @@ from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.search.recipe import Recipe
 from fake_encoder import FakeEncoder
+from figure_layout import placed_texts
 
 BM25 = Recipe.parse("bm25")
 HYBRID = Recipe.parse("hybrid")
