@@ -135,7 +135,8 @@ def names_in_lines(lines: Iterable[str]) -> list[str]:
     (['AB Roe', 'V Osk'], ['Google AI'], ['Bo Li', 'Al Ro'])
     """
     names = [line for line in map(one_line, lines) if not is_others(line)]
-    turned = [] if any(map(_INSTITUTION.search, names)) else [initials_last(name) for name in names]
+    plain = all("," in name for name in names) or any(map(_INSTITUTION.search, names))
+    turned = [] if plain else [initials_last(name) for name in names]
     if turned and all(turned) and (len(turned) > 1 or len(turned[0].split(" ")[0].partition(".")[0]) == 1):
         return turned
     found = (split_names(name) if ";" in name else [given_first(name)] for name in names)

@@ -189,7 +189,8 @@ def assemble(
         del more["issn"]  # an ISBN, for which some formats have the same field
     text, notice = clean(abstract), ""
     if not sentences:
-        text, notice = without_notice(clean(undo(text)))
+        undone = undo(text)
+        text, notice = without_notice(text if undone == text else clean(undone))
         if len(text) <= _LONGEST_EMPTY and _NO_ABSTRACT.fullmatch(text):
             text = ""
     paper = Paper(
