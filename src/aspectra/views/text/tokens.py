@@ -119,6 +119,8 @@ class Tokeniser:
         ['rank', 'rank', '汉语', '语词']
         >>> Tokeniser().words("ﬁbrin in the inﬂow")
         ['fibrin', 'inflow']
+        >>> Tokeniser(TokenSettings(stemmer="", stopwords=False, split="spaces")).words("ﬁbrin, x²")
+        ['ﬁbrin,', 'x²']
         """
         out = []
         stems = self._stem
@@ -135,9 +137,8 @@ class Tokeniser:
         return out
 
     def _reduce(self, given: str) -> str:
-        word = unicodedata.normalize(
-            "NFKC", given
-        )  # ligatures, wide letters and raised digits are plain ones
+        # Ligatures and wide letters are plain ones; with ``spaces`` a word stays as it stands.
+        word = given if self._spaces else unicodedata.normalize("NFKC", given)
         if word in self._stop or (len(word) < 2 and not self._spaces):
             stem = ""
         elif self.settings.stemmer:
