@@ -9,7 +9,6 @@ from typing import Any
 from aspectra.papers.text.cleaning import one_line
 
 __all__ = [
-    "BEHIND",
     "NameParts",
     "given_first",
     "initials_last",
@@ -20,16 +19,16 @@ __all__ = [
     "names_in_lines",
     "person",
     "split_names",
+    "with_suffixes",
 ]
 
 _SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|v|ph\.?d|m\.?d|esq)\.?", re.I)
 _COMPANY = re.compile(r"(?:inc|ltd|llc|corp|co|gmbh|plc|jr|sr)\.?", re.I)
 _OF_COMPANY = re.compile(r".*\s(?:(?:and|&)\s.*|inc|ltd|llc|corp|gmbh|plc)\.?", re.I | re.S)  # behind a comma
 _LAST_SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv)\.?", re.I)
-_NUMBERED = re.compile(r"(?:jr|sr|2nd|3rd|4th|ii|iii|iv)\.?", re.I)
-BEHIND = re.compile(
-    r"(?<=\.),\s{0,3}((?:jr|sr|2nd|3rd|4th|ii|iii|iv)\b\.?)", re.I
-)  # initials: without its comma it is no name
+_GENERATION = r"(?:jr|sr|2nd|3rd|4th|ii|iii|iv)"
+_NUMBERED = re.compile(rf"{_GENERATION}\.?", re.I)
+_BEHIND_INITIALS = re.compile(rf"(?<=\.),\s{{0,3}}({_GENERATION}\b\.?)", re.I)
 _LAST_STOP = re.compile(r"(?<=[^\W\d_]{2})\.$")
 _OTHERS = re.compile(r"(?:(?:and|&) )?(?:et\.? al(?:ii|\.)?|others|\.\.\.|…|\d+ more)", re.I)
 _INSTITUTION = re.compile(
@@ -68,11 +67,12 @@ def given_first(name: object) -> str:
     """
     text = one_line(name)
     parts = [part for part in (p.strip() for p in text.split(",")) if part]
-    if len(parts) == 2 and _NUMBERED.fullmatch(parts[1]) and (turned := initials_last(parts[0])):
-        return f"{turned} {parts[1]}"
-    company = len(parts) == 2 and (_COMPANY.fullmatch(parts[1]) or _OF_COMPANY.fullmatch(parts[1]))
-    if len(parts) == 2 and (not company or (parts[1] in ("JR", "SR") and not text.isupper())):
-        return f"{parts[1]} {parts[0]}"
+    if len(parts) == 2:
+        if _NUMBERED.fullmatch(parts[1]) and (turned := initials_last(parts[0])):
+            return f"{turned} {parts[1]}"
+        company = _COMPANY.fullmatch(parts[1]) or _OF_COMPANY.fullmatch(parts[1])
+        if not company or (parts[1] in ("JR", "SR") and not text.isupper()):
+            return f"{parts[1]} {parts[0]}"
     if len(parts) == 3:
         if _SUFFIX.fullmatch(parts[1]):
             return f"{parts[2]} {parts[0]} {parts[1]}"
@@ -126,6 +126,15 @@ def initials_last(name: str) -> str:
     return f"{words[-1]} {' '.join(words[:-1])}{suffix}"
 
 
+def with_suffixes(text: str) -> str:
+    """A list of names in which a suffix behind initials has no comma before it, which would make it a name.
+
+    >>> with_suffixes("Liu R., Adler D.G., Jr., Ro K.")
+    'Liu R., Adler D.G. Jr., Ro K.'
+    """
+    return _BEHIND_INITIALS.sub(r" \1", text)
+
+
 def names_in_lines(lines: Iterable[str]) -> list[str]:
     """The names of a record that has one in each line, or several with semicolons; initials go first.
 
@@ -151,7 +160,7 @@ def names_in_commas(text: str) -> list[str]:
     >>> names_in_commas("Liu R., Adler D.G., Jr., Ro K."), names_in_commas("Ada Ro, Bo Roy, et al.")
     (['R. Liu', 'D.G. Adler Jr', 'K. Ro'], ['Ada Ro', 'Bo Roy'])
     """
-    text = BEHIND.sub(r" \1", text)
+    text = with_suffixes(text)
     pieces = [piece for piece in map(one_line, text.split(",")) if piece and not is_others(piece)]
     if text.count(",") < 2 or _INSTITUTION.search(text):
         return []

@@ -155,7 +155,7 @@ def _types(fields: Mapping[str, list[Any]], doi: str) -> Iterator[str]:
 
 
 def is_retracted(paper: Paper) -> bool:
-    """Whether a paper's record or the beginning of its title says that it was retracted."""
+    """Whether a paper's record or its title says that it was retracted."""
     return "retracted" in _retraction(paper, _fields(paper.metadata))
 
 

@@ -307,7 +307,7 @@ class Store:
             key = normalise_title(name)
             self.checksums.title(key)
             found = self.fetch(f"{paper} WHERE title_key = ? AND {sound} ORDER BY p.pos LIMIT 20", (key,))
-        if not found:  # the id of a record in its file, which another file's completed
+        if not found:  # the id of a record in its file, which another's completed; X~2 and X are two papers
             read = f"WHERE p.pos IN (SELECT pos FROM origins WHERE place = ?) AND {sound}"
             found = [
                 row for row in self.fetch(f"{paper} {read} LIMIT 20", (name,)) if "~" not in row[0] + name

@@ -5,7 +5,14 @@ from __future__ import annotations
 import ast
 import re
 
-from aspectra.papers.names import BEHIND, given_first, initials_last, is_initials, is_others, split_names
+from aspectra.papers.names import (
+    given_first,
+    initials_last,
+    is_initials,
+    is_others,
+    split_names,
+    with_suffixes,
+)
 from aspectra.papers.text.cleaning import one_line
 
 __all__ = ["list_in", "people_in"]
@@ -76,7 +83,7 @@ def people_in(cell: str) -> list[str]:
     if (literal := _literal(cell)) is not None:
         return [name for one in literal if (name := given_first(one))]
     parted = _PARTING.search(cell) is not None
-    pieces = (_PARTING if parted else _COMMA_AND).split(BEHIND.sub(r" \1", cell))
+    pieces = (_PARTING if parted else _COMMA_AND).split(with_suffixes(cell))
     pieces = [_NUMBER.sub("", one_line(piece)) for piece in pieces]
     pieces = [piece for piece in pieces if piece and not is_others(piece)]
     turned = [initials_last(piece) for piece in pieces]
