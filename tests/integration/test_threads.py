@@ -38,4 +38,4 @@ def test_threads_read_one_library(tmp_path):
         check=False,
         timeout=300,
     )
-    assert done.stdout.strip() == str(60 * 1500), done.stderr
+    assert done.stdout.strip() == str(60 * 1500), done

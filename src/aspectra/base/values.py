@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 from msgspec.structs import force_setattr, replace
@@ -15,10 +16,30 @@ from msgspec.structs import force_setattr, replace
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 
-__all__ = ["Value", "force_setattr", "replace"]
+__all__ = ["Value", "converted", "force_setattr", "replace"]
+
+T = TypeVar("T")
 
 # TOML keys of so many parts take the parser the square of their number.
 _DEEP_KEY = re.compile(r"""(?:[\w"'-]{1,60}[ \t]*\.[ \t]*){100}""")
+_PREPARED: set[Any] = set()  # types that msgspec has seen
+_PREPARING = threading.Lock()
+
+
+def converted(data: Any, kind: type[T], *, strict: bool = True) -> T:
+    """``msgspec.convert`` for any thread.
+
+    msgspec looks at a type when it meets it first; a second thread that meets it meanwhile reads what is not
+    there yet, and the process dies (msgspec 0.22).
+
+    Raises:
+        msgspec.ValidationError: the data are no such value.
+    """
+    if kind not in _PREPARED:
+        with _PREPARING:
+            msgspec.json.Decoder(kind)
+        _PREPARED.add(kind)
+    return msgspec.convert(data, kind, strict=strict)
 
 
 class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -42,7 +63,7 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
             UsageError: a field is unknown or has the wrong type; the message names the field.
         """
         try:
-            return msgspec.convert(data, cls)
+            return converted(data, cls)
         except (msgspec.ValidationError, UnicodeError, RecursionError) as error:
             raise UsageError(
                 f"the {cls.__name__.lower()} cannot be read",

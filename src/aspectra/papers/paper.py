@@ -17,6 +17,7 @@ import msgspec
 
 from aspectra.base.display import Displayed
 from aspectra.base.hashing import digest
+from aspectra.base.values import converted
 
 __all__ = [
     "Paper",
@@ -154,7 +155,7 @@ class Paper(Displayed):
         Raises:
             msgspec.ValidationError: a field has the wrong type or ``id`` is missing; the message names it.
         """
-        return msgspec.convert(data, cls)
+        return converted(data, cls)
 
 
 def field_text(paper: Paper, name: str) -> str:

@@ -10,6 +10,7 @@ import msgspec
 
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
+from aspectra.base.values import converted
 from aspectra.views.dense.late.tokens import TokenType
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lenses.protocol import LENSES, default_lenses
@@ -114,7 +115,7 @@ class IndexSettings:
             if isinstance(given, dict):
                 refuse_unknown(given, (f.name for f in fields(kind)), "index setting")
         try:
-            return msgspec.convert(data, cls)
+            return converted(data, cls)
         except msgspec.ValidationError as error:
             raise UsageError("the index settings cannot be read", why=str(error)) from error
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 from msgspec import field
@@ -41,3 +43,31 @@ def test_a_hash_survives_json():
 def test_unknown_fields_are_refused_at_any_depth():
     with pytest.raises(UsageError, match="colour"):
         Outer.loads('{"steps": [{"view": "a", "colour": "red"}]}')
+
+
+THREADS = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import make_dataclass
+from threading import Barrier
+from aspectra.base.values import converted
+
+sys.setswitchinterval(1e-6)
+together = Barrier(8)
+
+def read(kind):
+    together.wait()
+    return len(converted({"parts": [{"name": "x"}], **{f"f{n}": ["a"] for n in range(8)}}, kind).parts)
+
+with ThreadPoolExecutor(8) as threads:
+    for _ in range(300):
+        part = make_dataclass("Part", [("name", str)])
+        whole = [*[(f"f{n}", tuple[str, ...]) for n in range(8)], ("parts", tuple[part, ...])]
+        kind = make_dataclass("Whole", whole)
+        assert set(threads.map(read, [kind] * 8)) == {1}
+"""
+
+
+def test_threads_that_meet_a_type_together():
+    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done

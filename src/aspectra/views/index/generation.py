@@ -10,11 +10,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import AspectraError, NoSuchPaper, ViewMismatch
+from aspectra.base.values import converted
 from aspectra.papers.library.rows import text_hash
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
@@ -116,7 +116,7 @@ class Generation:
     @cached_property
     def lexical(self) -> LexicalSettings:
         """The settings of the views of words."""
-        return msgspec.convert(self.manifest["settings"]["lexical"], LexicalSettings)
+        return converted(self.manifest["settings"]["lexical"], LexicalSettings)
 
     @cached_property
     def positions(self) -> dict[str, int]:

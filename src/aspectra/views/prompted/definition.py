@@ -16,10 +16,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from aspectra.base.errors import LibraryCorrupt, UsageError
 from aspectra.base.hashing import digest_texts
+from aspectra.base.values import converted
 from aspectra.llm.prompts.template import read_prompt
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
@@ -125,7 +124,7 @@ def definitions(library: Store) -> dict[str, PromptedLens]:
     if not raw:
         return {}
     try:
-        lenses = msgspec.convert(json.loads(raw), list[PromptedLens])
+        lenses = converted(json.loads(raw), list[PromptedLens])
     except (ValueError, RecursionError) as error:
         raise LibraryCorrupt("the library's list of lenses cannot be read", why=str(error)) from error
     for lens in lenses:

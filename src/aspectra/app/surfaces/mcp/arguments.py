@@ -11,6 +11,7 @@ from msgspec import Meta
 from aspectra.app.surfaces.service.question import Question
 from aspectra.base.checking import did_you_mean
 from aspectra.base.errors import UsageError
+from aspectra.base.values import converted
 
 __all__ = ["MOST_PAPERS", "Cite", "Explain", "Get", "Search", "Similar", "Status", "input_schema", "read"]
 
@@ -114,7 +115,7 @@ def read(kind: type[T], given: Mapping[str, Any] | None) -> T:
         for name, value in found.items():
             if isinstance(value, str) and isinstance(_inner(known[name]), _LISTS):
                 found[name] = msgspec.json.decode(value) if value.lstrip().startswith("[") else [value]
-        return msgspec.convert(found, kind, strict=False)
+        return converted(found, kind, strict=False)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise UsageError("the arguments cannot be read", why=str(error), hint="correct that one") from error
 

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from aspectra.app.settings import DEFAULT_RECIPE
 from aspectra.base.errors import UsageError
-from aspectra.base.values import Value
+from aspectra.base.values import Value, converted
 
 if TYPE_CHECKING:
     from aspectra.app.library import Library
@@ -117,7 +117,7 @@ class Question(Value, frozen=True):
             if (year := found.get(name, "")).isascii() and year.isdigit() and len(year) <= 4:
                 found[name] = int(year)
         try:
-            return msgspec.convert(found, cls, strict=False)
+            return converted(found, cls, strict=False)
         except (msgspec.ValidationError, UnicodeError) as error:
             raise UsageError(
                 "the question cannot be read", why=str(error), hint="correct that field"

@@ -24,6 +24,7 @@ import msgspec
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.files import disk, make_folder, write_durably
+from aspectra.base.values import converted
 from aspectra.papers.library.folder.lock import locked, try_lock
 from aspectra.papers.library.generations.checksums import Checksums, FileSums, checksum
 
@@ -131,7 +132,7 @@ class Generations:
             raise damaged(what, "it is not what was written")
         try:
             loaded: dict[str, Any] = json.loads(content)
-            found = msgspec.convert(loaded, _Format).format
+            found = converted(loaded, _Format).format
             if found > FORMAT:
                 raise LibraryCorrupt(
                     "the index was built by a newer Aspectra", hint="pip install --upgrade aspectra"
@@ -142,7 +143,7 @@ class Generations:
                     why=f"its format is {found}, this version reads {FORMAT}; papers and vectors are kept",
                     hint="aspectra index",
                 )
-            facts = msgspec.convert(loaded, _Manifest)
+            facts = converted(loaded, _Manifest)
         except (ValueError, RecursionError, msgspec.ValidationError) as error:
             raise damaged(what, error) from error
         if facts.block < 1 or not all(_PLAIN.fullmatch(n) and ".." not in n.split("/") for n in facts.files):
