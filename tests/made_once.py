@@ -38,14 +38,16 @@ def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], obje
     return _made((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name, make)
 
 
-def kept(name: str, code: Iterable[str], data: Iterable[Path], make: Callable[[Path], object]) -> Path:
+def kept(
+    name: str, code: Iterable[str], data: Iterable[Path], make: Callable[[Path], object] | None
+) -> Path | None:
     """A folder that is made again only when what makes it changed: modules of rooms of src, or files of data.
 
     Args:
         name: of the folder; what was kept under it for other code or data is removed.
         code: folders of ``src/aspectra``.
         data: files that are read; their names, sizes and times count.
-        make: makes the folder.
+        make: makes the folder; without it, the answer is None where there is none.
     """
     sources = sorted(path for room in code for path in (ROOT / "src" / "aspectra" / room).rglob("*.py"))
     facts = [hashlib.sha256(path.read_bytes()).hexdigest() for path in sources]
@@ -54,4 +56,4 @@ def kept(name: str, code: Iterable[str], data: Iterable[Path], make: Callable[[P
     for old in KEPT.glob(f"{name}-*"):
         if not old.name.startswith(folder.name):
             shutil.rmtree(old, ignore_errors=True)
-    return _made(folder, make)
+    return _made(folder, make) if make or folder.exists() else None

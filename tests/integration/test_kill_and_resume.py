@@ -18,6 +18,7 @@ from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
+from long import LONG
 from warm_python import warm_python
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
@@ -46,7 +47,7 @@ print("done", flush=True)
 """
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.1, 0.25, 0.4, 0.6])
+@pytest.mark.parametrize("delay", [0.0, 0.1, 0.25, 0.4, 0.6] if LONG else [0.1, 0.4])
 def test_index_resumes_after_kill(tmp_path, delay):
     library = Store.create(tmp_path / "library")
     with library.writing("add") as writer:

@@ -25,8 +25,8 @@ class SegmentMachine(LibraryMachine):
 
 # Each step writes or searches a library: a few long walks find more than many short ones.
 TestWords = LibraryMachine.TestCase
-TestWords.settings = settings(max_examples=12 if LONG else 6, stateful_step_count=20, deadline=None)
+TestWords.settings = settings(max_examples=12 if LONG else 4, stateful_step_count=20, deadline=None)
 TestVectors = VectorMachine.TestCase
 TestVectors.settings = settings(max_examples=4, stateful_step_count=15, deadline=None)
 TestSegments = SegmentMachine.TestCase
-TestSegments.settings = settings(max_examples=12 if LONG else 6, stateful_step_count=25, deadline=None)
+TestSegments.settings = settings(max_examples=12 if LONG else 4, stateful_step_count=25, deadline=None)

@@ -19,6 +19,7 @@ from aspectra.app.surfaces.mcp.server import mcp_server
 from aspectra.app.surfaces.mcp.tools import TOOLS
 from aspectra.app.surfaces.service.gate import Gate
 from aspectra.papers.paper import Paper, Section
+from long import LONG as ALL
 
 HIDDEN = "\x00\x07\x1b\x7f\u200b\u202e\u2066\u2028\U000e0041\ud800"
 ODD = st.sampled_from(
@@ -83,7 +84,10 @@ def _paper(number, given):
     return Paper(f"p{number}{given['suffix']}", **fields, identifiers=doi, metadata=given["metadata"])
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=12 if ALL else 5,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(PAPERS, st.integers(0, 60_000))
 def test_no_answer_is_longer_than_its_limit(given, start):
     papers = [_paper(number, one) for number, one in enumerate(given)]

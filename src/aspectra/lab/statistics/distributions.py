@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -65,6 +66,7 @@ def student_sf(t: float, df: float) -> float:
     return tail if t >= 0 else 1.0 - tail
 
 
+@lru_cache(1024)  # a table asks for each of its cells, of as many units
 def student_isf(tail: float, df: float) -> float:
     """The t with P(T > t) = ``tail`` under Student's distribution, for 0 < tail <= 0.5.
 
