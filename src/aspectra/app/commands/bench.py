@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
+from aspectra.app.commands.experiments.build import build
 from aspectra.app.commands.experiments.figures import figure, report
 from aspectra.app.commands.experiments.gap import gap
 from aspectra.app.options.lab import (
@@ -392,6 +393,5 @@ def export_run(
     write_run(session, made, format, output)
 
 
-app.command()(figure)
-app.command()(report)
-app.command()(gap)
+for _command in (figure, report, gap, build):
+    app.command()(_command)

@@ -1,0 +1,158 @@
+"""Running a recipe: each step's output is a file, and what is there already is not made again.
+
+A step's file is named after a hash of all that it depends on: its options, its version, the content of the
+files that it reads, the step before it, and at the start the corpus. It is written whole or not at all. So
+a build that was stopped goes on where it was, a changed option makes that step and those behind it again, and
+two builds of the same library are equal to the byte.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.files import disk, make_folder, write_durably
+from aspectra.base.hashing import digest, digest_texts
+from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
+from aspectra.lab.construction.card import card_of
+from aspectra.lab.construction.export import write_set
+from aspectra.lab.construction.made import Made
+from aspectra.lab.construction.protocol import STEPS, Step, StepReport, Workbench
+from aspectra.lab.construction.recipe import BuildRecipe
+from aspectra.papers.library.store import Store
+
+__all__ = ["Built", "build_set"]
+
+
+@dataclass(frozen=True)
+class Built:
+    """A build.
+
+    Attributes:
+        made: the set after the last step that was done.
+        steps: what they did, in order.
+        waiting: the name of the first step that was not done, or "".
+        benchmark: what our own loader reads from ``folder``; None before the set is written.
+        folder: where the set is.
+    """
+
+    made: Made
+    steps: tuple[StepReport, ...]
+    waiting: str = ""
+    benchmark: Benchmark | None = None
+    folder: Path | None = None
+
+
+def build_set(
+    recipe: BuildRecipe, store: Store, folder: Path, *, until: str = "", estimate: bool = False
+) -> Built:
+    """Build the benchmark of a recipe in ``folder``, or go on with it.
+
+    Args:
+        recipe: its steps are checked before the first is done.
+        store: the library.
+        folder: ``steps/`` holds the steps' outputs, ``set/`` the benchmark, beside its card.
+        until: the last step to be done; "" does all and writes the set.
+        estimate: do the steps that ask no language model, and write nothing.
+
+    Raises:
+        UsageError: the recipe cannot be used. BadInput: the corpus lacks what it needs, so that no query is
+            left; the reason says what each step dropped. AspectraError: the disk refuses.
+    """
+    steps = [(STEPS.get(str(one.get("step", ""))), recipe.options(n)) for n, one in enumerate(recipe.steps)]
+    names = [step.name for step, _ in steps]
+    if until and until not in names:
+        raise UsageError(f"the recipe has no step {until!r}", why="its steps: " + ", ".join(names))
+    rows = store.fetch("SELECT id, content_hash FROM papers ORDER BY pos")
+    made = Made(
+        corpus=tuple(row[0] for row in rows), facts={"corpus": digest_texts(f"{i} {h}" for i, h in rows)}
+    )
+    key = digest([made.facts["corpus"], recipe.seed])
+    reports: list[StepReport] = []
+    for number, (step, options) in enumerate(steps, 1):
+        if estimate and step.model:
+            return Built(made, tuple(reports), step.name)
+        contents = [_content(str(getattr(options, name))) for name in step.files]
+        key = digest([key, step.name, step.version, options.to_dict(), contents])
+        path = folder / "steps" / f"{number:02}-{step.name}-{key[:12]}.jsonl"
+        kept = path.exists()
+        if kept:
+            with path.open("rb") as stream:
+                made = Made.of_lines(stream, str(path))
+        else:
+            made = _done(step, options, made, Workbench(store, recipe.seed), number)
+            text = "".join(made.lines())
+            if not estimate:
+                make_folder(path.parent)
+                write_durably(path, text)
+            made = Made.of_lines(text.split("\n")[:-1], str(path))  # in the order in which it is read again
+        had = bool(reports and reports[-1].queries)
+        reports.append(_report(step, made, number, kept=kept))
+        if not made.drafts and (had or number == len(steps)):
+            raise _nothing(recipe, reports, step)
+        if step.name == until:
+            after = names[number] if number < len(names) else ""
+            return Built(made, tuple(reports), after)
+    if estimate:
+        return Built(made, tuple(reports))
+    return _written(recipe, made, reports, store, folder)
+
+
+def _done(step: Step, options: Any, made: Made, bench: Workbench, number: int) -> Made:
+    found = step.run(made, bench, options)
+    fact = {"dropped": dict(sorted(bench.dropped.items())), "found": bench.found}
+    return replace(found, facts={**made.facts, f"step {number:02}": fact})
+
+
+def _report(step: Step, made: Made, number: int, *, kept: bool) -> StepReport:
+    fact = made.facts[f"step {number:02}"]
+    judged = sum(len(grades) for held in made.qrels.values() for grades in held.values())
+    return StepReport(
+        step.name, kept, len(made.drafts), len(made.corpus), judged, fact["dropped"], fact["found"]
+    )
+
+
+def _content(name: str) -> str:
+    """Hash of a file that a step reads, or "" where none is named."""
+    if not name:
+        return ""
+    try:
+        return digest_texts([Path(name).expanduser().read_bytes().hex()])
+    except OSError as error:
+        raise BadInput(f"the file {name} cannot be read", why=error.strerror or str(error)) from error
+
+
+def _nothing(recipe: BuildRecipe, reports: Sequence[StepReport], step: Step) -> BadInput:
+    lines = [
+        f"{one.name}: {', '.join(f'{times:,} {reason}' for reason, times in one.dropped.items())}"
+        for one in reports
+        if one.dropped
+    ]
+    return BadInput(
+        f"no query is left after the step {step.name} of {recipe.name}",
+        why="; ".join(lines) or "the corpus has nothing that it could use",
+        hint=step.helps or "try another option with --option",
+    )
+
+
+def _written(recipe: BuildRecipe, made: Made, reports: list[StepReport], store: Store, folder: Path) -> Built:
+    """Write the set and its card, and read it back with our own loader."""
+    new, old = folder / ".set.new", folder / "set"
+    shutil.rmtree(new, ignore_errors=True)
+    layout = write_set(made, Workbench(store, recipe.seed), new, recipe.layout)
+    read = BENCHMARKS.get(layout.loader)(new, **layout.whole)
+    if len(read.topics) != len(made.drafts):
+        raise BadInput(
+            f"of {len(made.drafts)} queries {len(read.topics)} can be read back as {recipe.layout}",
+            why="; ".join(read.audit.problems),
+        )
+    card, facts = card_of(recipe, made, reports, read, store)
+    write_durably(new / "README.md", card)
+    write_durably(new / "card.json", facts)
+    shutil.rmtree(old, ignore_errors=True)
+    disk().replace(new, old)
+    return Built(made, tuple(reports), "", BENCHMARKS.get(layout.loader)(old, **layout.whole), old)

@@ -1,0 +1,272 @@
+"""Writers: what was made, in the layouts in which benchmarks are published and read again.
+
+Each writes a folder that the loader of the same layout reads; what a layout cannot hold is an error before a
+file is written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aspectra.base.errors import UsageError
+from aspectra.base.files import disk, make_folder
+from aspectra.lab.benchmarks.scifullbench import document_id
+from aspectra.lab.construction.made import Draft, Made, MadeText
+from aspectra.lab.construction.protocol import Workbench
+from aspectra.papers.text.cleaning import clean
+
+__all__ = ["LAYOUTS", "Layout", "documents", "write_set"]
+
+Write = Callable[[Made, Workbench, Path], None]
+_MODES = {"original": "og", "instructed": "changed", "reversed": "reversed"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A layout.
+
+    Attributes:
+        write: writes the set into a folder.
+        loader: the benchmark whose loader reads it.
+        holds: what it can hold, for messages.
+        seeds, aspects, modes: whether a query may be a paper, ask for an aspect, have instructions.
+        whole: options with which the loader leaves nothing out.
+    """
+
+    write: Write
+    loader: str
+    holds: str
+    seeds: bool = False
+    aspects: bool = False
+    modes: bool = False
+    whole: Mapping[str, str] = field(default_factory=dict)
+
+
+def write_set(made: Made, bench: Workbench, folder: Path, layout: str) -> Layout:
+    """Write the set; the folder is made.
+
+    Raises:
+        UsageError: there is no such layout, or it cannot hold the set.
+        OSError: a file cannot be written.
+    """
+    if layout not in LAYOUTS:
+        raise UsageError(f"there is no layout {layout!r}", why="known: " + ", ".join(LAYOUTS))
+    chosen = LAYOUTS[layout]
+    for draft in made.drafts:
+        asks = {
+            "a paper as the query": bool(draft.seed) and not chosen.seeds,
+            "an aspect": bool(draft.aspect) and not chosen.aspects,
+            "instructions": bool(draft.instructions) and not chosen.modes,
+        }
+        if lacking := [what for what, asked in asks.items() if asked]:
+            fits = [name for name, one in LAYOUTS.items() if _fits(one, made)]
+            raise UsageError(
+                f"the layout {layout} has no place for {lacking[0]}, as the query {draft.id} needs",
+                why=f"it holds {chosen.holds}",
+                hint=f"--option layout={fits[0]}" if fits else "",
+            )
+    make_folder(folder)
+    chosen.write(made, bench, folder)
+    return chosen
+
+
+def _fits(layout: Layout, made: Made) -> bool:
+    return all(
+        (layout.seeds or not one.seed)
+        and (layout.aspects or not one.aspect)
+        and (layout.modes or not one.instructions)
+        for one in made.drafts
+    )
+
+
+def documents(made: Made, bench: Workbench, ids: Iterable[str] | None = None) -> Iterator[MadeText]:
+    """The documents of the set in its order, streaming; of these ids, where given, in their order."""
+    wanted = list(made.corpus if ids is None else ids)
+    own = [one for one in wanted if one not in made.texts]
+    papers = bench.papers(own, full=False)
+    waiting = next(papers, None)
+    for name in wanted:
+        if name in made.texts:
+            yield made.texts[name]
+        elif waiting is not None and waiting.id == name:
+            yield MadeText(name, waiting.title, waiting.abstract, origin="corpus")
+            waiting = next(papers, None)
+
+
+def _rows(path: Path, rows: Iterable[Any]) -> None:
+    """Lines of JSON, or of text, on the disk when this returns."""
+    make_folder(path.parent)
+    with disk().create(path) as stream:
+        for row in rows:
+            line = row if isinstance(row, str) else json.dumps(row, ensure_ascii=False)
+            stream.write(f"{line}\n".encode("utf-8", "replace"))
+        disk().sync_stream(stream)
+
+
+def _document(one: MadeText) -> dict[str, Any]:
+    row: dict[str, Any] = {"_id": one.id, "title": one.title, "text": one.text}
+    if one.sections:
+        row["sections"] = [{"heading": heading, "text": text} for heading, text in one.sections]
+    return row
+
+
+def _qrels(path: Path, judged: Mapping[str, Mapping[str, int]]) -> None:
+    for name in {*judged, *(document for grades in judged.values() for document in grades)}:
+        if len(name.split()) != 1:
+            raise UsageError(
+                f"the id {name!r} has a blank in it", why="judgements are a table without quotes"
+            )
+    pairs = (f"{q}\t{doc}\t{grade}" for q, grades in judged.items() for doc, grade in grades.items())
+    _rows(path, ["query-id\tcorpus-id\tscore", *pairs])
+
+
+def _query(draft: Draft) -> dict[str, Any]:
+    values = {name: held[0] if len(held) == 1 else list(held) for name, held in draft.labels.items()}
+    return {"_id": draft.id, "text": draft.text, **values}
+
+
+def _told(made: Made, bench: Workbench) -> Iterator[dict[str, Any]]:
+    """Queries as texts: a seed's is its title and abstract, beside which its full text is in the corpus."""
+    seeds = {one.id: one for one in documents(made, bench, sorted({d.seed for d in made.drafts if d.seed}))}
+    for draft in made.drafts:
+        seed = seeds.get(draft.seed)
+        text = draft.text or (clean(f"{seed.title}\n{seed.text}") if seed else "")
+        yield {**_query(draft), "text": text}
+
+
+def _write_beir(made: Made, bench: Workbench, folder: Path) -> None:
+    for draft in made.drafts:
+        if draft.seed and draft.seed != draft.id:
+            raise UsageError(
+                f"the query {draft.id} is the paper {draft.seed}",
+                why="in the layout beir a query that is a paper has its id",
+                hint="--option layout=aspect-pairs, or scifullbench",
+            )
+    _rows(folder / "corpus.jsonl", map(_document, documents(made, bench)))
+    _rows(folder / "queries.jsonl", _told(made, bench))
+    _qrels(folder / "qrels.tsv", made.qrels.get("gold", {}))
+
+
+def _write_mteb(made: Made, bench: Workbench, folder: Path) -> None:
+    everything = frozenset(made.corpus)
+    _rows(folder / "writing-corpus.jsonl", map(_document, documents(made, bench)))
+    _rows(folder / "writing-queries.jsonl", _told(made, bench))
+    grades = made.qrels.get("gold", {})
+    pairs = ((q, doc, grade) for q, held in grades.items() for doc, grade in held.items())
+    fields = ("query-id", "corpus-id", "score")
+    _rows(folder / "writing-qrels.jsonl", (dict(zip(fields, pair, strict=True)) for pair in pairs))
+    ranked = (
+        {"query-id": draft.id, "corpus-ids": sorted(everything.difference(made.excluded.get(draft.id, ())))}
+        for draft in made.drafts
+    )
+    _rows(folder / "writing-top_ranked.jsonl", ranked)
+
+
+def _write_obliq(made: Made, bench: Workbench, folder: Path) -> None:
+    _rows(folder / "corpus.jsonl", map(_document, documents(made, bench)))
+    _rows(folder / "queries.jsonl", _told(made, bench))
+    _qrels(folder / "qrels.tsv", made.qrels.get("gold", {}))
+    if "pooled" in made.qrels:
+        _qrels(folder / "qrels_pool.tsv", made.qrels["pooled"])
+    if made.excluded:
+        kept = {query: sorted(ids) for query, ids in sorted(made.excluded.items())}
+        _rows(folder / "per_query_excluded_ids.json", [kept])
+
+
+def _write_aspect_pairs(made: Made, bench: Workbench, folder: Path) -> None:
+    _rows(folder / "corpus.jsonl", map(_document, documents(made, bench)))
+    gold = made.qrels.get("gold", {})
+    rows = []
+    for draft in made.drafts:
+        grades = gold.get(draft.id, {})
+        positives = sum(grade > 0 for grade in grades.values())
+        counts = {"positives": positives, "contrast": len(grades) - positives}
+        shown = {"_id": draft.id, "seed": draft.seed, "aspect": draft.aspect}
+        rows.append({**shown, "labels": list(draft.labels.get("label", ())), **counts})
+    _rows(folder / "queries.jsonl", rows)
+    _qrels(folder / "qrels.tsv", gold)
+
+
+def _write_infosearch(made: Made, bench: Workbench, folder: Path) -> None:
+    _rows(folder / "corpus.jsonl", map(_document, documents(made, bench)))
+    rows = []
+    for draft in made.drafts:
+        told = {f"instruction_{short}": draft.instructions.get(mode, "") for mode, short in _MODES.items()}
+        rows.append({**_query(draft), **told})
+    _rows(folder / "queries.jsonl", rows)
+    for mode, short in _MODES.items():
+        _qrels(folder / f"qrels_{short}" / "test.tsv", made.qrels.get(mode, {}))
+
+
+def _write_litsearch(made: Made, bench: Workbench, folder: Path) -> None:
+    numbers = {name: number for number, name in enumerate(made.corpus, 1)}  # its ids are whole numbers
+    rows = (
+        {"corpusid": numbers[one.id], "title": one.title, "abstract": one.text, "full_paper": ""}
+        for one in documents(made, bench)
+    )
+    _rows(folder / "corpus_clean.jsonl", rows)
+    gold = made.qrels.get("gold", {})
+    asked = (
+        {
+            "query": draft.text,
+            "corpusids": [numbers[doc] for doc, grade in gold.get(draft.id, {}).items() if grade > 0],
+            "query_set": next(iter(draft.labels.get("query_set", ("inline_nonacl",)))),
+            "specificity": next((int(one) for one in draft.labels.get("specificity", ())), 1),
+            "quality": next((int(one) for one in draft.labels.get("quality", ())), 1),
+        }
+        for draft in made.drafts
+    )
+    _rows(folder / "query.jsonl", asked)
+    _rows(folder / "ids.tsv", (f"{number}\t{name}" for name, number in numbers.items()))
+
+
+def _write_scifullbench(made: Made, bench: Workbench, folder: Path) -> None:
+    corpus, ids = [], {}
+    for one in documents(made, bench):
+        ids[one.id] = document_id(one.title, one.text)
+        corpus.append({"title": one.title, "abstract": one.text})
+    _rows(folder / "Target_Corpus" / "corpus.json", [corpus])
+    gold = made.qrels.get("gold", {})
+    for draft in made.drafts:
+        (seed,) = documents(made, bench, [draft.seed])
+        direction = next(iter(draft.labels.get("direction", ("references",))))
+        task = {"references": "Direct_References", "citations": "Cited_Papers"}[direction]
+        venue = folder / "Benchmark" / next(iter(draft.labels.get("venue", ("library",))))
+        relevant = list(documents(made, bench, sorted(gold.get(draft.id, {}))))
+        row = {
+            "id": ids.get(draft.seed) or document_id(seed.title, seed.text),
+            "Query": {"title": seed.title, "abstract": seed.text},
+            "Candidate": [{"title": one.title, "abstract": one.text} for one in relevant],
+        }
+        name = str(row["id"]).replace(":", "-")
+        _rows(venue / task / f"{name}.json", [row])
+        if seed.sections:
+            text = (f"# {heading or 'Text'}\n\n{body}\n" for heading, body in seed.sections)
+            _rows(venue / "Full_Papers" / f"{name}.mmd", [f"# {seed.title}\n", *text])
+    _rows(folder / "ids.tsv", (f"{hashed}\t{name}" for name, hashed in ids.items()))
+
+
+LAYOUTS: dict[str, Layout] = {
+    "beir": Layout(_write_beir, "beir", "texts or papers as queries, and one grade a pair", seeds=True),
+    "mteb": Layout(_write_mteb, "obliq", "texts as queries, one grade a pair, and candidates", seeds=True),
+    "obliq": Layout(
+        _write_obliq, "obliq", "texts as queries, gold and pooled grades, exclusions", seeds=True
+    ),
+    "aspect-pairs": Layout(
+        _write_aspect_pairs,
+        "aspect-pairs",
+        "a paper and an aspect, alike and contrast papers",
+        seeds=True,
+        aspects=True,
+        whole={"most": "0"},
+    ),
+    "infosearch": Layout(
+        _write_infosearch, "infosearch", "queries with instructions in three modes", modes=True
+    ),
+    "litsearch": Layout(_write_litsearch, "litsearch", "questions with the papers that answer them"),
+    "scifullbench": Layout(_write_scifullbench, "scifullbench", "full papers and what they cite", seeds=True),
+}

@@ -1,0 +1,140 @@
+"""Steps of construction: what one declares, and what it works with.
+
+To add a step, write one module in ``lab/construction/steps`` with a function ``NAME(made, bench, options) ->
+Made`` decorated with ``@step``; its options are a :class:`~aspectra.base.values.Value`, whose fields a recipe
+or ``--option`` names. A step changes no library, draws by :meth:`Workbench.drawn` alone, and reports what it
+drops, so that a build repeats to the byte.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from aspectra.base.hashing import digest
+from aspectra.base.registry import Registry
+from aspectra.base.values import Value
+from aspectra.lab.construction.made import Made
+from aspectra.papers.library.store import Store
+from aspectra.papers.paper import Paper
+
+__all__ = ["STEPS", "RunStep", "Step", "StepReport", "Workbench", "step"]
+
+T = TypeVar("T")
+_READ = 500  # papers at a time
+
+
+@dataclass
+class Workbench:
+    """What a step works with.
+
+    Attributes:
+        store: the library whose papers are the corpus.
+        seed: of the recipe; every choice by chance depends on it.
+        dropped: reason -> how often, of the step under way.
+        found: other numbers of the step under way, for the card.
+    """
+
+    store: Store
+    seed: int
+    dropped: Counter[str] = field(default_factory=Counter)
+    found: dict[str, Any] = field(default_factory=dict)
+
+    def papers(self, ids: Iterable[str], *, full: bool = False) -> Iterator[Paper]:
+        """Papers of the library in the order of their ids, streaming; ids that it lacks are passed over.
+
+        Args:
+            ids: of papers.
+            full: with sections and references.
+        """
+        wanted = list(ids)
+        for at in range(0, len(wanted), _READ):
+            yield from self.store.get_many(wanted[at : at + _READ], full=full).values()
+
+    def drawn(self, keys: Iterable[T], of: str = "") -> list[T]:
+        """The same keys in an order by chance, which depends on the seed, ``of`` and each key alone."""
+        return sorted(keys, key=lambda one: digest([self.seed, of, str(one)]))
+
+    def drop(self, reason: str, times: int = 1) -> None:
+        """Count what the step leaves out."""
+        if times:
+            self.dropped[reason] += times
+
+
+class RunStep(Protocol):
+    """Does a step."""
+
+    def __call__(self, made: Made, bench: Workbench, options: Any, /) -> Made:
+        """The set after the step.
+
+        Raises:
+            UsageError: an option cannot be used. BadInput: the corpus lacks what the step needs.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step.
+
+    Attributes:
+        name: as in recipes.
+        run: does it.
+        options: its fields are the step's options.
+        about: what it does, one line.
+        helps: what the corpus can be given where the step makes too little, one sentence.
+        version: raised when the same input gives something else.
+        files: options that name files; their content counts, not their name.
+        model: whether it asks a language model.
+    """
+
+    name: str
+    run: RunStep
+    options: type[Value]
+    about: str
+    helps: str = ""
+    version: int = 1
+    files: tuple[str, ...] = ()
+    model: bool = False
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """What a step did.
+
+    Attributes:
+        name: of the step.
+        kept: whether its output was there already.
+        queries, documents, judged: how many there are after it.
+        dropped: reason -> how often.
+        found: what else it reports.
+    """
+
+    name: str
+    kept: bool
+    queries: int
+    documents: int
+    judged: int
+    dropped: dict[str, int]
+    found: dict[str, Any]
+
+
+STEPS: Registry[Step] = Registry("step of construction", f"{__package__}.steps")
+
+
+def step(name: str, options: type[Value], about: str, **declared: Any) -> Callable[[RunStep], Step]:
+    """Decorator that declares a step and registers it.
+
+    Args:
+        name: registry name.
+        options: the value of its options.
+        about: what it does, one line.
+        declared: any other field of :class:`Step`.
+    """
+
+    def add(run: RunStep) -> Step:
+        return STEPS.register(name)(Step(name, run, options, about, **declared))
+
+    return add

@@ -1,0 +1,1 @@
+"""The steps of construction, one a module."""

@@ -1,0 +1,64 @@
+"""Sets that are built from real corpora are those that were shipped with them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from aspectra.app.library import create_library
+from aspectra.lab.benchmarks.protocol import BENCHMARKS
+from aspectra.lab.construction.build import build_set
+from aspectra.lab.construction.recipe import BuildRecipe
+from aspectra.lab.runs.rows import read_rows
+from long import LONG
+
+
+def _built(shared, tmp_path, folder, recipe, *options):
+    place = shared / "data" / folder
+    if not place.is_dir():
+        pytest.skip(f"{folder} is not here")
+    with create_library(tmp_path / "library") as library:
+        library.add(place / "corpus.jsonl.zst")
+        return build_set(
+            BuildRecipe.named(recipe).changed(options), library.store, tmp_path / "made"
+        ).benchmark
+
+
+def test_authorship_is_that_of_the_shipped_set(shared, tmp_path):
+    place = shared / "data" / "style-authorship"
+    shipped = BENCHMARKS.get("obliq")(place)
+    rows = [
+        {"_id": name, "group": row["author"], "part": part}
+        for _, row in read_rows(place / "authors.jsonl.zst")
+        for part, names in row["novels"].items()
+        for name in names
+    ]
+    (tmp_path / "authors.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = [
+        f"groups.file={tmp_path / 'authors.jsonl'}",
+        "groups.queries=0",
+    ]  # all: which were drawn is not known
+    made = _built(shared, tmp_path, "style-authorship", "authorship", *given)
+    for topic in shipped.topics:
+        assert made.qrels["gold"][topic.id] == shipped.qrels["gold"][topic.id]
+        assert made.excluded[topic.id] == shipped.excluded[topic.id]
+    assert len(shipped.topics) == 135
+
+
+@pytest.mark.parametrize("name", ["tdm", "kw", "med"] if LONG else ["kw"])
+def test_shared_labels_are_those_of_the_shipped_set(shared, tmp_path, name):
+    folder = f"aspect-pairs/{name}"
+    options = [f"labels.file={shared / 'data' / folder / 'labels.jsonl.zst'}"]
+    options += ["labels.weights={background = 2}"] if name == "med" else []
+    made = _built(shared, tmp_path, folder, "shared-labels", *options).qrels["gold"]
+    shipped = BENCHMARKS.get("aspect-pairs")(shared / "data" / folder, most="0").qrels["gold"]
+    pairs = [
+        {(q, doc): grade for q in made.keys() & shipped for doc, grade in one[q].items() if grade > 0}
+        for one in (made, shipped)
+    ]
+    if name == "med":  # families of headings were made by hand
+        assert len(pairs[0].keys() & pairs[1]) >= 0.95 * len(pairs[0].keys() | pairs[1])
+    else:
+        assert made.keys() == shipped.keys()
+        assert pairs[0] == pairs[1]

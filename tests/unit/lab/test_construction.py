@@ -1,0 +1,228 @@
+"""Building a benchmark: recipes, steps that are kept, layouts that our own loaders read back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from aspectra.app.main import main
+from aspectra.base.errors import AspectraError, BadInput, UsageError
+from aspectra.lab.benchmarks.protocol import BENCHMARKS
+from aspectra.lab.construction.build import build_set
+from aspectra.lab.construction.export import LAYOUTS, write_set
+from aspectra.lab.construction.made import Draft, Made, MadeText
+from aspectra.lab.construction.protocol import STEPS, Workbench
+from aspectra.lab.construction.recipe import BuildRecipe, recipe_names
+from aspectra.papers.library.store import Store
+from aspectra.papers.paper import Paper
+
+AUTHORS, BOOKS = ("ann", "bob", "cy"), ("first", "second", "third")
+PASSAGES = [
+    Paper(f"{who}-{book}-{n}", "", f"Words of {who} in the {book} book, passage {n}.", (who,), 1900, book)
+    for who in AUTHORS
+    for book in BOOKS
+    for n in range(4)
+]
+LABELLED = [
+    Paper(f"p{n}", f"Paper {n}", "It names the topic owls." if n == 9 else "Text.") for n in range(40)
+]
+
+
+@pytest.fixture
+def passages(tmp_path):
+    with Store.create(tmp_path / "passages") as store:
+        with store.writing("add") as writer:
+            writer.add(PASSAGES)
+        yield store
+
+
+def lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("name", STEPS.names())
+def test_a_step_says_what_it_does_and_has_defaults(name):
+    step = STEPS.get(name)
+    assert step.about.endswith(".")
+    assert step.options.from_dict({}) == step.options()
+    assert set(step.files) <= set(step.options.__struct_fields__)
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_a_recipe_of_the_package_is_sound(name):
+    recipe = BuildRecipe.named(name)
+    assert recipe.name == name
+    assert recipe.layout in LAYOUTS
+    assert [recipe.options(n) for n in range(len(recipe.steps))]
+    assert BuildRecipe.loads(recipe.to_toml()) == recipe
+
+
+def test_authorship(passages, tmp_path):
+    built = build_set(BuildRecipe.named("authorship"), passages, tmp_path / "made")
+    bench = built.benchmark
+    assert len(bench.topics) == 3 * 3 * 3  # three passages of each book
+    topic = next(one for one in bench.topics if one.id.startswith("q-ann-first"))
+    assert topic.text == passages.get(topic.id[2:]).abstract
+    assert set(bench.qrels["gold"][topic.id]) == {f"ann-{book}-{n}" for book in BOOKS[1:] for n in range(4)}
+    assert bench.excluded[topic.id] == {f"ann-first-{n}" for n in range(4)}
+    card = json.loads((built.folder / "card.json").read_text())
+    assert card["positives of a query"] == {"least": 8, "mean": 8.0, "most": 8}
+    assert "36 documents" in (built.folder / "README.md").read_text("utf-8")
+
+
+def test_what_is_done_is_kept_and_the_same_bytes_come_twice(passages, tmp_path):
+    recipe = BuildRecipe.named("authorship")
+    for name in ("one", "two"):
+        assert not build_set(recipe, passages, tmp_path / name).steps[0].kept
+    assert build_set(recipe, passages, tmp_path / "one").steps[0].kept
+    files = {name: sorted((tmp_path / name).rglob("*.*")) for name in ("one", "two")}
+    assert [f.name for f in files["one"]] == [f.name for f in files["two"]]
+    assert all(a.read_bytes() == b.read_bytes() for a, b in zip(*files.values(), strict=True) if a.is_file())
+    assert not build_set(recipe.changed(["groups.queries=1"]), passages, tmp_path / "one").steps[0].kept
+    with passages.writing("add") as writer:
+        writer.add([Paper("new", "", "More.", ("ann",), 1900, "first")])
+    assert not build_set(recipe, passages, tmp_path / "one").steps[0].kept
+
+
+def test_nothing_is_written_to_estimate_and_until_stops(passages, tmp_path):
+    recipe = BuildRecipe.named("authorship")
+    assert build_set(recipe, passages, tmp_path / "made", estimate=True).steps[0].queries == 27
+    assert not (tmp_path / "made").exists()
+    assert build_set(recipe, passages, tmp_path / "made", until="groups").benchmark is None
+    assert not (tmp_path / "made" / "set").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings_", "said"),
+    [
+        (["groups.file=/nowhere"], "cannot be read"),
+        (["groups.fil=x"], "unknown option of groups"),
+        (["group.file=x"], "no step 'group'"),
+        (["queries=3"], "cannot be read"),
+        (["groups.parts=1"], "two parts"),
+        (["groups.parts=9"], "no query is left"),
+        (["layout=beer"], "no layout 'beer'"),
+    ],
+)
+def test_what_cannot_be_used_is_said(passages, tmp_path, settings_, said):
+    with pytest.raises(AspectraError, match=said):
+        build_set(BuildRecipe.named("authorship").changed(settings_), passages, tmp_path / "made")
+    assert not (tmp_path / "made" / "set").exists()
+
+
+def test_a_damaged_step_is_named(passages, tmp_path):
+    recipe = BuildRecipe.named("authorship")
+    build_set(recipe, passages, tmp_path / "made")
+    (step,) = (tmp_path / "made" / "steps").iterdir()
+    step.write_text(step.read_text("utf-8")[:-30], "utf-8")
+    with pytest.raises(BadInput, match="is damaged"):
+        build_set(recipe, passages, tmp_path / "made")
+
+
+def test_shared_labels(tmp_path):
+    rows = []
+    for n in range(40):
+        method = {"trees": 1} if n < 5 else {"nets": 1} if n < 12 else {f"rare {n}": 1}
+        rows.append({"_id": f"p{n}", "background": {"owls": 1} if n < 10 else {"mice": 1}, "method": method})
+    rows[3]["background"]["extra topic"] = 1
+    with Store.create(tmp_path / "library") as store:
+        with store.writing("add") as writer:
+            writer.add(LABELLED)
+        recipe = BuildRecipe.named("shared-labels").changed(
+            [f"labels.file={lines(tmp_path / 'labels.jsonl', rows)}", "labels.share=0.3"]
+        )
+        bench = build_set(recipe, store, tmp_path / "made").benchmark
+    gold = bench.qrels["gold"]
+    assert {topic.id for topic in bench.topics} == {
+        f"p{n}#{a}" for n in range(10) for a in ("background", "method")
+    }
+    assert gold["p0#background"] == {f"p{n}": 1 if n == 3 else 2 for n in range(1, 10)}
+    # Alike in the topic, another method: contrast, but for the seed's own and those that are alike in both.
+    assert gold["p0#method"] == {**{f"p{n}": 2 for n in range(1, 5)}, **{f"p{n}": 0 for n in range(5, 10)}}
+    # p10 and p11 share the method of p5, and another topic: no label on too many papers makes a query.
+    assert gold["p5#background"]["p10"] == gold["p5#background"]["p11"] == 0
+    assert bench.excluded["p0#method"] == {"p0"}
+
+
+def test_contrast_papers_neither_name_the_label_nor_are_akin(tmp_path):
+    rows = [{"_id": f"p{n}", "background": {"owls": 1}, "method": {"trees": 1}} for n in range(5)]
+    rows += [{"_id": f"p{n}", "background": {"hawks": 1}, "method": {"trees": 1}} for n in range(5, 10)]
+    rows += [{"_id": f"p{n}", "background": {"barn owls": 1}, "method": {"trees": 1}} for n in range(10, 14)]
+    with Store.create(tmp_path / "library") as store:
+        with store.writing("add") as writer:
+            writer.add(LABELLED)
+        recipe = BuildRecipe.named("shared-labels").changed(
+            [f"labels.file={lines(tmp_path / 'labels.jsonl', rows)}", "labels.share=0.5"]
+        )
+        grades = build_set(recipe, store, tmp_path / "made").benchmark.qrels["gold"]["p0#background"]
+    assert {doc for doc, grade in grades.items() if grade == 0} == {f"p{n}" for n in range(5, 9)}  # not p9
+
+
+_IDS = st.lists(st.text("abcüx0-_.:/#", min_size=1, max_size=8), min_size=4, max_size=9, unique=True)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ids=_IDS, pooled=st.booleans(), data=st.data())
+@pytest.mark.parametrize("layout", [one for one in LAYOUTS if one != "scifullbench"])
+def test_each_layout_is_read_back(tmp_path_factory, passages, layout, ids, pooled, data):
+    folder = tmp_path_factory.mktemp("set")
+    chosen = LAYOUTS[layout]
+    texts = {name: MadeText(name, f"Title {n}", f"Words {n}", origin="made") for n, name in enumerate(ids)}
+    asked = [f"q{n}" for n in range(data.draw(st.integers(1, 3)))]
+    more = {"seed": ids[0], "aspect": "method"} if chosen.aspects else {"text": "owls at night"}
+    told = {"instructed": "In German.", "reversed": "Not in German."} if chosen.modes else {}
+    drafts = tuple(Draft(name, **more, instructions=told) for name in asked)
+    grades = {name: {doc: data.draw(st.integers(1, 2)) for doc in ids[1:3]} for name in asked}
+    sets = ("original", "instructed", "reversed") if chosen.modes else ("gold",)
+    qrels = dict.fromkeys(sets, grades)
+    if layout == "obliq" and pooled:
+        qrels["pooled"] = {name: {**held, ids[3]: 1} for name, held in grades.items()}
+    excluded = dict.fromkeys(asked, (ids[3],)) if layout in ("obliq", "mteb") else {}
+    made = Made(tuple(ids), drafts, qrels, excluded, texts, {"x": [1, None]})
+    assert Made.of_lines(made.lines()) == made
+    write_set(made, Workbench(passages, 1), folder, layout)
+    read = BENCHMARKS.get(chosen.loader)(folder, **chosen.whole)
+    assert [topic.text for topic in read.topics] == [draft.text for draft in drafts]
+    if layout == "litsearch":  # its ids are whole numbers
+        number = {str(n): name for n, name in enumerate(ids, 1)}
+        assert [set(map(number.get, held)) for held in read.qrels["gold"].values()] == [set(ids[1:3])] * len(
+            asked
+        )
+        return
+    assert {paper.id for paper in read.papers()} == set(ids)
+    assert {name: dict(held) for name, held in read.qrels.items()} == qrels
+    assert {query: tuple(held) for query, held in read.excluded.items()} == (
+        excluded or (dict.fromkeys(asked, (ids[0],)) if chosen.aspects else {})
+    )
+
+
+@pytest.mark.parametrize(
+    ("layout", "draft"),
+    [
+        ("litsearch", Draft("q", seed="d0")),
+        ("obliq", Draft("q", seed="d0", aspect="method")),
+        ("beir", Draft("q", "owls", instructions={"instructed": "In German."})),
+        ("beir", Draft("q", seed="d0")),
+        ("beir", Draft("a query", "owls")),
+    ],
+)
+def test_what_a_layout_cannot_hold_is_said(passages, tmp_path, layout, draft):
+    made = Made(("d0", "d1"), (draft,), {"gold": {draft.id: {"d1": 1}}})
+    with pytest.raises(UsageError):
+        write_set(made, Workbench(passages, 1), tmp_path / "set", layout)
+
+
+def test_the_command(passages, tmp_path, capsys, home):
+    common = ["--library", str(passages.folder), "-o", str(tmp_path / "made")]
+    assert main(["bench", "build", "authorship", *common, "--estimate"]) == 0
+    assert "Nothing was written" in capsys.readouterr().err
+    assert main(["bench", "build", "authorship", *common, "--option", "groups.queries=1"]) == 0
+    shown = capsys.readouterr()
+    assert "| groups | 9 | 36 | 72 |" in shown.out
+    assert f"aspectra bench run obliq={tmp_path / 'made' / 'set'}" in shown.err
+    assert main(["bench", "build", "authorship", *common, "--option", "groups.parts=7"]) == 1
+    assert "3 groups of too few parts" in capsys.readouterr().err
