@@ -62,3 +62,21 @@ def test_shared_labels_are_those_of_the_shipped_set(shared, tmp_path, name):
     else:
         assert made.keys() == shipped.keys()
         assert pairs[0] == pairs[1]
+
+
+@pytest.mark.parametrize(
+    ("direction", "queries", "enough"), [("citing", 320, 124), ("cited", 487, 136)][: 2 if LONG else 1]
+)
+def test_no_title_of_a_cited_paper_is_left(shared, tmp_path, direction, queries, enough):
+    links = shared / "data" / "acl-fulltext" / f"qrels_{direction}.tsv.gz"
+    options = [
+        f"graph.links={links}",
+        f"graph.direction={'references' if direction == 'cited' else 'citations'}",
+    ]
+    made = _built(shared, tmp_path, "acl-fulltext", "citation-pairs", *options)
+    assert len(made.topics) <= enough  # of 10 relevant documents or more, less those that lose most sections
+    card = json.loads((tmp_path / "made" / "set" / "card.json").read_text())
+    found = {step["step"]: step["found"] for step in card["steps"]}
+    assert found["graph"]["queries with at least 1, 2, 5, 10, 20 relevant papers"].startswith(f"{queries}, ")
+    assert found["unlink"]["pairs"] > 3_500
+    assert "pairs with the whole title in the text" not in found["unlink"]

@@ -17,7 +17,7 @@ from aspectra.lab.construction.made import Draft, Made, MadeText
 from aspectra.lab.construction.protocol import STEPS, Workbench
 from aspectra.lab.construction.recipe import BuildRecipe, recipe_names
 from aspectra.papers.library.store import Store
-from aspectra.papers.paper import Paper
+from aspectra.papers.paper import Paper, Reference, Section
 
 AUTHORS, BOOKS = ("ann", "bob", "cy"), ("first", "second", "third")
 PASSAGES = [
@@ -226,3 +226,90 @@ def test_the_command(passages, tmp_path, capsys, home):
     assert f"aspectra bench run obliq={tmp_path / 'made' / 'set'}" in shown.err
     assert main(["bench", "build", "authorship", *common, "--option", "groups.parts=7"]) == 1
     assert "3 groups of too few parts" in capsys.readouterr().err
+
+
+CITED = [Paper(f"c{n}", f"A study of owls that hunt by night, part {n}", "Words.") for n in range(6)]
+CITING = [
+    Paper(
+        "asks",
+        "What owls do",
+        f"We look at owls. {CITED[3].title} says more. They hunt.",
+        sections=(
+            Section(
+                "Introduction", f"Owls hunt (Smith, 2019). {CITED[0].title.upper()} was first. It is known."
+            ),
+            Section("Method", "We count. Nothing else is said here."),
+            Section("Results", "Many. All was found."),
+            Section("End", "Text.\n\nReferences\n[1] A. Bo. 2019. Owls.\n[2] C. Dee. 2018. Mice. 2017."),
+        ),
+    ),
+    Paper("short", "No full text", "Words."),
+    Paper(
+        "lost",
+        "Only titles",
+        "Words.",
+        sections=(Section("One", CITED[1].title), Section("Two", CITED[1].title)),
+    ),
+]
+
+
+def _citations(tmp_path, *settings_):
+    links = [("asks", one.id) for one in CITED] + [(q, "c1") for q in ("short", "lost")]
+    (tmp_path / "links.tsv").write_text(
+        "query-id\tcorpus-id\tscore\n" + "".join(f"{q}\t{d}\t1\n" for q, d in [*links, ("asks", "nowhere")])
+    )
+    with Store.create(tmp_path / "library") as store:
+        with store.writing("add") as writer:
+            writer.add([*CITED, *CITING])
+        changed = [f"graph.links={tmp_path / 'links.tsv'}", "sample.positives=6", *settings_]
+        recipe = BuildRecipe.named("citation-pairs").changed(changed)
+        return build_set(recipe, store, tmp_path / "made")
+
+
+@pytest.mark.parametrize(("rule", "kept"), [("section", 3), ("sentence", 4)])
+def test_citation_pairs(tmp_path, rule, kept):
+    built = _citations(tmp_path, f"unlink.rule={rule}")
+    (topic,) = built.benchmark.topics
+    assert topic.labels["direction"] == "references"
+    assert len(built.benchmark.qrels["gold"][topic.id]) == 6
+    assert built.benchmark.audit.documents == 9  # three distractors, the asking paper among them
+    text = built.made.texts["asks"]
+    assert len(text.sections) == kept
+    assert text.text == "We look at owls. They hunt."
+    whole = " ".join(body for _, body in text.sections)
+    assert "hunt by night" not in whole.lower()
+    assert "Smith" not in whole
+    assert "2018" not in whole
+    assert ("It is known" in whole) == (rule == "sentence")
+    dropped = {reason: times for one in built.steps for reason, times in one.dropped.items()}
+    assert dropped["papers without a full text"] == 1
+    assert dropped["citations of papers that are not in the corpus"] == 1
+    found = {what: value for one in built.steps for what, value in one.found.items()}
+    assert found["queries with at least 1, 2, 5, 10, 20 relevant papers"] == "3, 1, 1, 0, 0"
+    assert "pairs with the whole title in the text" not in found
+    full = next(one for one in built.benchmark.seeds())
+    assert [section.text for section in full.sections] == [body for _, body in text.sections]
+
+
+def test_a_paper_that_loses_most_sections_asks_nothing(tmp_path):
+    with pytest.raises(BadInput, match="sample"):
+        _citations(tmp_path, "sample.positives=7")
+    assert "lost" not in _citations(tmp_path).made.texts
+
+
+def test_titles_of_references_are_documents_of_their_own(tmp_path):
+    references = tuple(Reference(title=f"A cited work on owls and mice, number {n}") for n in range(6))
+    paper = Paper("asks", "Owls", "Words.", sections=(Section("One", "Text."),), references=references)
+    with Store.create(tmp_path / "library") as store:
+        with store.writing("add") as writer:
+            writer.add([paper])
+        recipe = BuildRecipe.named("citation-pairs")
+        with pytest.raises(BadInput, match="after the step graph") as refused:
+            build_set(recipe, store, tmp_path / "made")
+        assert "graph.targets=titles" in refused.value.hint
+        recipe = recipe.changed(["graph.targets=titles", "sample.positives=6", "layout=beir"])
+        with pytest.raises(UsageError, match="not in the corpus"):
+            build_set(recipe, store, tmp_path / "made")
+        built = build_set(recipe.changed(["layout=scifullbench"]), store, tmp_path / "made")
+    assert built.benchmark.audit.documents == 6
+    assert len(next(iter(built.benchmark.qrels["gold"].values()))) == 6

@@ -90,9 +90,8 @@ def build_set(
                 make_folder(path.parent)
                 write_durably(path, text)
             made = Made.of_lines(text.split("\n")[:-1], str(path))  # in the order in which it is read again
-        had = bool(reports and reports[-1].queries)
         reports.append(_report(step, made, number, kept=kept))
-        if not made.drafts and (had or number == len(steps)):
+        if step.queries and not made.drafts:
             raise _nothing(recipe, reports, step)
         if step.name == until:
             after = names[number] if number < len(names) else ""
@@ -143,6 +142,13 @@ def _written(recipe: BuildRecipe, made: Made, reports: list[StepReport], store: 
     """Write the set and its card, and read it back with our own loader."""
     new, old = folder / ".set.new", folder / "set"
     shutil.rmtree(new, ignore_errors=True)
+    judged = {doc for held in made.qrels.values() for grades in held.values() for doc in grades}
+    if lost := sorted(judged.difference(made.corpus)):
+        raise BadInput(
+            f"{len(lost)} judged documents are not in the corpus, {lost[0]} among them",
+            why="the last steps of the recipe left them out",
+            hint="put the step corpus behind those that judge",
+        )
     layout = write_set(made, Workbench(store, recipe.seed), new, recipe.layout)
     read = BENCHMARKS.get(layout.loader)(new, **layout.whole)
     if len(read.topics) != len(made.drafts):

@@ -139,11 +139,13 @@ def _told(made: Made, bench: Workbench) -> Iterator[dict[str, Any]]:
 
 
 def _write_beir(made: Made, bench: Workbench, folder: Path) -> None:
+    there = set(made.corpus)
     for draft in made.drafts:
-        if draft.seed and draft.seed != draft.id:
+        if draft.seed and (draft.seed != draft.id or draft.seed not in there):
             raise UsageError(
-                f"the query {draft.id} is the paper {draft.seed}",
-                why="in the layout beir a query that is a paper has its id",
+                f"the query {draft.id} is the paper {draft.seed}"
+                + ("" if draft.seed in there else ", which is not in the corpus"),
+                why="in the layout beir a query that is a paper has its id, and is in the corpus",
                 hint="--option layout=aspect-pairs, or scifullbench",
             )
     _rows(folder / "corpus.jsonl", map(_document, documents(made, bench)))

@@ -130,7 +130,7 @@ class Made:
         return cls(corpus, tuple(drafts), qrels, excluded, texts, facts)
 
     def of_queries(self, kept: Iterable[Draft]) -> Made:
-        """With these queries alone, and what is judged and excluded for them."""
+        """With these queries alone, and what is judged, excluded and changed for them."""
         drafts = tuple(kept)
         names = {draft.id for draft in drafts}
         qrels = {
@@ -138,7 +138,9 @@ class Made:
             for name, judged in self.qrels.items()
         }
         excluded = {query: ids for query, ids in self.excluded.items() if query in names}
-        return Made(self.corpus, drafts, qrels, excluded, self.texts, self.facts)
+        seeds = {draft.seed for draft in drafts}
+        texts = {name: one for name, one in self.texts.items() if one.origin != "changed" or name in seeds}
+        return Made(self.corpus, drafts, qrels, excluded, texts, self.facts)
 
 
 def _line(kind: str, value: Any) -> str:

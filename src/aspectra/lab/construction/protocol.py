@@ -88,6 +88,7 @@ class Step:
         version: raised when the same input gives something else.
         files: options that name files; their content counts, not their name.
         model: whether it asks a language model.
+        queries: whether there must be queries after it.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Step:
     version: int = 1
     files: tuple[str, ...] = ()
     model: bool = False
+    queries: bool = True
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,216 @@
+"""``graph`` and ``unlink``: full papers ask for what they cite, or for what cites them.
+
+Relevance is a citation (SciFullBench, section 4.1 and appendix A.2). What would give the answer away is taken
+out of the asking paper: its list of references, its marks of citations, and the sections or sentences that
+hold the title of a cited paper.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from aspectra.base.errors import UsageError
+from aspectra.base.hashing import digest_texts
+from aspectra.base.values import Value
+from aspectra.lab.benchmarks._files import Folder
+from aspectra.lab.construction.made import Draft, Made, MadeText
+from aspectra.lab.construction.protocol import Workbench, step
+from aspectra.papers.paper import Paper, normalise_title
+from aspectra.papers.text.citation_marks import strip_citations
+from aspectra.papers.text.references import cut_references
+from aspectra.papers.text.sentences import split_sentences
+
+__all__ = ["GraphOptions", "UnlinkOptions", "graph", "unlink"]
+
+_SHORT = 4  # a title of fewer words is met by chance
+_COUNTS = (1, 2, 5, 10, 20)
+
+
+class GraphOptions(Value, frozen=True):
+    """Options of ``graph``.
+
+    Attributes:
+        direction: ``references`` asks for what a paper cites, ``citations`` for what cites it.
+        links: ``library`` for those that the library knows, else a file of judgements: query, document.
+        targets: ``papers`` of the library, or ``titles``: every work that a reference names with its title,
+            of which nothing else is known.
+    """
+
+    direction: Literal["references", "citations"] = "references"
+    links: str = ""
+    targets: Literal["papers", "titles"] = "papers"
+
+
+@step(
+    "graph",
+    GraphOptions,
+    "A paper with a full text asks for the papers that it cites, or that cite it.",
+    helps="add the cited papers (aspectra add), or --option graph.targets=titles: cited titles as documents",
+    files=("links",),
+)
+def graph(made: Made, bench: Workbench, options: GraphOptions) -> Made:
+    """Queries and judgements from citations."""
+    texts: dict[str, MadeText] = {}
+    corpus = made.corpus
+    if options.targets == "titles":
+        if options.direction == "citations" or options.links:
+            raise UsageError("titles are those of references", hint="leave out direction and links")
+        pairs, texts = _titles(made, bench)
+        corpus = tuple(sorted(texts))
+    elif options.links:
+        path = Path(options.links).expanduser()
+        pairs = {q: set(docs) for q, docs in Folder(path.parent).qrels(path).items()}
+    else:
+        linked = bench.store.cites if options.direction == "references" else bench.store.cited_by
+        pairs = {name: set(linked(name)) for name in made.corpus}
+    there, asking = set(corpus), set(made.corpus)
+    gold: dict[str, dict[str, int]] = {}
+    for query, found in pairs.items():
+        kept = sorted(found & there - {query})
+        bench.drop("citations of papers that are not in the corpus", len(found) - len(kept))
+        if kept and query in asking:
+            gold[query] = dict.fromkeys(kept, 1)
+    sizes = [len(held) for held in gold.values()]
+    bench.found["queries with at least 1, 2, 5, 10, 20 relevant papers"] = ", ".join(
+        f"{sum(size >= least for size in sizes):,}" for least in _COUNTS
+    )
+    drafts = tuple(Draft(q, seed=q, labels={"direction": (options.direction,)}) for q in sorted(gold))
+    excluded = {query: (query,) for query in gold}
+    return replace(
+        made,
+        corpus=corpus,
+        drafts=drafts,
+        qrels={"gold": gold},
+        excluded=excluded,
+        texts={**made.texts, **texts},
+    )
+
+
+def _titles(made: Made, bench: Workbench) -> tuple[dict[str, set[str]], dict[str, MadeText]]:
+    """Paper -> ids of the works that it names by title; and those works."""
+    pairs: dict[str, set[str]] = defaultdict(set)
+    texts: dict[str, MadeText] = {}
+    for paper in bench.papers(made.corpus, full=True):
+        for reference in paper.references:
+            key = normalise_title(reference.title)
+            if not key:
+                bench.drop("references without a title")
+                continue
+            name = f"title:{digest_texts([key])[:12]}"
+            texts.setdefault(name, MadeText(name, reference.title, origin="title"))
+            pairs[paper.id].add(name)
+    return pairs, texts
+
+
+class UnlinkOptions(Value, frozen=True):
+    """Options of ``unlink``.
+
+    Attributes:
+        rule: what is taken out around the title of a cited paper: its ``section``, as the paper does, or its
+            ``sentence``.
+        most_lost: a paper that loses a larger share of its sections asks nothing.
+        least_references: nor does one with fewer references, where any are known.
+    """
+
+    rule: Literal["section", "sentence"] = "section"
+    most_lost: float = 0.5
+    least_references: int = 5
+
+
+@step(
+    "unlink",
+    UnlinkOptions,
+    "References, marks of citations and titles of cited papers are taken out of the asking paper.",
+    helps="--option unlink.rule=sentence, or --option unlink.least_references=0",
+)
+def unlink(made: Made, bench: Workbench, options: UnlinkOptions) -> Made:
+    """Take out of the asking papers what names their answers."""
+    gold = made.qrels.get("gold", {})
+    titles = {name: text.title for name, text in made.texts.items()}
+    wanted = {document for grades in gold.values() for document in grades} - titles.keys()
+    titles |= {paper.id: paper.title for paper in bench.papers(sorted(wanted))}
+    texts, kept = dict(made.texts), []
+    leaks: Counter[str] = Counter()
+    asking = {draft.seed: draft for draft in made.drafts}
+    for paper in bench.papers(asking, full=True):
+        if not paper.has_full_text:
+            bench.drop("papers without a full text")
+        elif paper.references and len(paper.references) < options.least_references:
+            bench.drop("papers with too few references")
+        else:
+            relevant = [titles.get(one, "") for one in gold[asking[paper.id].id]]
+            named = [*relevant, *(reference.title for reference in paper.references)]
+            left = _without(paper, _keys(named), options, leaks)
+            if left is None:
+                bench.drop("papers that would lose too many sections")
+                continue
+            kept.append(asking[paper.id])
+            texts[paper.id] = left
+            leaks.update(_leaks(left, relevant))
+    bench.found |= {what: leaks[what] for what in sorted(leaks)}
+    return replace(made, texts=texts).of_queries(kept)
+
+
+def _keys(titles: Iterable[str]) -> list[str]:
+    """Titles that are looked for, normalised; short ones are met by chance."""
+    keys = {normalise_title(title) for title in titles}
+    return sorted(key for key in keys if len(key.split()) >= _SHORT)
+
+
+def _without(paper: Paper, keys: list[str], options: UnlinkOptions, counts: Counter[str]) -> MadeText | None:
+    """The paper without what names its answers; None where too much would go."""
+    own = [key for key in keys if key != normalise_title(paper.title)]
+    sections: list[tuple[str, str]] = []
+    removed: list[str] = []
+    for section in paper.sections:
+        before, _, after = cut_references(section.text)
+        text = strip_citations(f"{before}\n{after}" if after else before).text
+        if _holds(f"{section.heading} {text}", own):
+            counts["sections with the title of a cited paper"] += 1
+            removed.append(f"{options.rule} of {section.heading or 'the text'}")
+            text = "" if options.rule == "section" else _sentences(text, own)
+            heading = "" if _holds(section.heading, own) else section.heading
+            if not text or _holds(f"{heading} {text}", own):  # a title may run over the end of a sentence
+                continue
+            sections.append((heading, text))
+        elif text.strip():
+            sections.append((section.heading, text))
+    lost = len(paper.sections) - len(sections)
+    if options.rule == "section" and removed and lost > options.most_lost * len(paper.sections):
+        return None
+    abstract = _sentences(paper.abstract, own) if _holds(paper.abstract, own) else paper.abstract
+    return MadeText(paper.id, paper.title, abstract, tuple(sections), removed=tuple(removed))
+
+
+def _holds(text: str, keys: Iterable[str]) -> bool:
+    plain = f" {normalise_title(text)} "
+    return any(f" {key} " in plain for key in keys)
+
+
+def _sentences(text: str, keys: list[str]) -> str:
+    """The sentences that hold none of these titles."""
+    return " ".join(text[a:b] for a, b in split_sentences(text) if not _holds(text[a:b], keys))
+
+
+def _leaks(text: MadeText, titles: Iterable[str]) -> Iterator[str]:
+    """What of the titles of relevant papers is still in the asking paper, one word for each pair."""
+    body = " ".join((text.text, *(f"{heading} {words}" for heading, words in text.sections)))
+    plain = f" {normalise_title(body)} "
+    own = normalise_title(text.title)
+    for title in titles:
+        key = normalise_title(title)
+        name = normalise_title(title.partition(":")[0]) if ":" in title else ""
+        if not key or key == own:
+            continue
+        yield "pairs"
+        if f" {key} " in plain:
+            short = len(key.split()) < _SHORT
+            yield (
+                "pairs with a short title in the text" if short else "pairs with the whole title in the text"
+            )
+        elif name and f" {name} " in plain:
+            yield "pairs with the name before the title's colon in the text"
