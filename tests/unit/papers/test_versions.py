@@ -68,17 +68,34 @@ def test_a_record_that_fits_two_works_joins_one_of_them(tmp_path, one, other, or
         assert len(store.versions(["bare"])["bare"]) == 1
 
 
-def test_the_work_for_records_of_one_title_grows_with_their_number(tmp_path):
-    statements = []
+def counter(writer):
+    """Counts the statements that a piece of work makes."""
+
+    def counted(work):
+        statements = []
+        writer.connection.set_trace_callback(statements.append)
+        work()
+        writer.connection.set_trace_callback(None)
+        return len(statements)
+
+    return counted
+
+
+def test_records_of_one_group_that_change_together_are_grouped_once(tmp_path):
+    def records(words):
+        doi = {"doi": "10.1000/owl"}
+        return [Paper(f"p{n}", f"{TITLE} {words} {n}", year=2020, identifiers=doi) for n in range(40)]
+
     with Store.create(tmp_path / "library") as store, store.writing("add") as writer:
+        counted = counter(writer)
+        new = counted(lambda: writer.add(records(""), path="a.jsonl"))
+        assert counted(lambda: writer.add(records("again"), path="a.jsonl")) < 4 * new
+        assert len(store.versions(["p0"])["p0"]) == 39
 
-        def counted(work):
-            before = len(statements)
-            writer.connection.set_trace_callback(statements.append)
-            work()
-            writer.connection.set_trace_callback(None)
-            return len(statements) - before
 
+def test_the_work_for_records_of_one_title_grows_with_their_number(tmp_path):
+    with Store.create(tmp_path / "library") as store, store.writing("add") as writer:
+        counted = counter(writer)
         more = [
             counted(
                 lambda start=start: writer.add(

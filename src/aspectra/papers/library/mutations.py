@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from aspectra.base.errors import NoSuchPaper
 from aspectra.papers.library.links import citations
-from aspectra.papers.library.links.versions import regroup_all, regroup_ids
+from aspectra.papers.library.links.versions import regroup, regroup_all, regroup_ids
 from aspectra.papers.library.marks.actions import rename_marked
 from aspectra.papers.library.marks.carrying import part_marks, stated_decision
 from aspectra.papers.library.marks.edits import edited, put_edit, values_of
@@ -156,6 +156,7 @@ class Writer:
                 waiting = []
             with self._transaction():
                 changed = report.added + report.updated
+                self._ungrouped = set[int]()
                 for record in batch:
                     if isinstance(record, Remark):
                         report.remarks.append(record)
@@ -171,6 +172,7 @@ class Writer:
                             self.marks.import_marks(pos, *marks)
                         origins.read(record.id, stated_database(record), pos)
                         report.decisions += self._screened(record, pos, path or source)
+                regroup(self._db, self._ungrouped)
                 rename_marked(self._db, self._renamed)
                 origins.store()
                 self._db.executemany(
@@ -256,7 +258,7 @@ class Writer:
         if kept:
             why = f"the new record has no {' and no '.join(kept)}: kept from the one before"
             report.remarks.append(Remark(f"id {paper.id}", why, skipped=False))
-        put_paper(self._db, paper, pos)
+        put_paper(self._db, paper, pos, ungrouped=self._ungrouped)
         report.updated += 1
         return pos
 

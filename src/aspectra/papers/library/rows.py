@@ -203,7 +203,12 @@ def _total(pos: int, rows: Iterable[Sequence[Any]]) -> int:
 
 
 def put_paper(
-    db: sqlite3.Connection, paper: Paper, pos: int | None = None, *, free: int | None = None
+    db: sqlite3.Connection,
+    paper: Paper,
+    pos: int | None = None,
+    *,
+    free: int | None = None,
+    ungrouped: set[int] | None = None,
 ) -> int:
     """Store a paper, within the caller's transaction; returns its position.
 
@@ -212,6 +217,7 @@ def put_paper(
         paper: the paper.
         pos: of the paper that it takes the place of; None for a new paper.
         free: the position of a new paper, where it must have a certain one.
+        ungrouped: gets the positions whose versions the caller groups anew; where None, that is done here.
     """
     row, cited = paper_row(paper)
     before, group = None, None
@@ -244,7 +250,11 @@ def put_paper(
     if before is None:
         versions.group_versions(db, pos)
     elif before != versions.version_keys(db, pos):
-        versions.regroup(db, [group], pos)
+        changed = {pos} | versions.ungroup(db, [group])
+        if ungrouped is None:
+            versions.regroup(db, changed)
+        else:
+            ungrouped |= changed
         # What cited the paper as it was may mean another one.
         citations.unlink(db, pos)
     return pos
@@ -257,7 +267,7 @@ def drop_papers(db: sqlite3.Connection, positions: Iterable[int]) -> None:
         groups |= set(db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone())
         citations.unlink(db, pos)
         db.execute("DELETE FROM papers WHERE pos = ?", (pos,))
-    versions.regroup(db, groups)
+    versions.regroup(db, versions.ungroup(db, groups))
 
 
 def stored_paper(db: sqlite3.Connection, pos: int) -> Paper:

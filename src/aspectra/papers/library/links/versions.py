@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from aspectra.papers.library.links.likeness import Compared, compare, compared_at, contradict
 
-__all__ = ["MOST_ALIKE", "group_versions", "regroup", "regroup_all", "regroup_ids", "version_keys"]
+__all__ = ["MOST_ALIKE", "group_versions", "regroup", "regroup_all", "regroup_ids", "ungroup", "version_keys"]
 
 MOST_ALIKE = 50  # papers of one title, one identifier or one group that a new one is compared with
 _Part: TypeAlias = tuple[Literal["pos", "version_group"], int]  # a paper in no group, or a whole group
@@ -47,24 +47,29 @@ def group_versions(db: sqlite3.Connection, pos: int) -> None:
         db.execute(f"UPDATE papers SET version_group = ? WHERE {column} = ?", (number, value))
 
 
-def regroup(db: sqlite3.Connection, groups: Iterable[int | None], *positions: int) -> None:
-    """Group anew what were groups, and the papers at ``positions``: some of them changed or left."""
-    members = set(positions)
+def ungroup(db: sqlite3.Connection, groups: Iterable[int | None]) -> set[int]:
+    """Dissolve groups of which a paper changed or leaves; returns the positions to :func:`regroup`."""
+    members = set[int]()
     for group in set(groups) - {None}:
         members |= {r[0] for r in db.execute("SELECT pos FROM papers WHERE version_group = ?", (group,))}
         db.execute("UPDATE papers SET version_group = NULL WHERE version_group = ?", (group,))
-    for pos in sorted(members):
+    return members
+
+
+def regroup(db: sqlite3.Connection, positions: Iterable[int]) -> None:
+    """Group the papers at these positions anew."""
+    for pos in sorted(positions):
         group_versions(db, pos)
 
 
 def regroup_ids(db: sqlite3.Connection, ids: Iterable[str]) -> None:
     """Group these papers anew, and all that share a group with them: what the user said of them changed."""
-    positions, groups = set(), set()
+    positions, groups = set[int](), set[int | None]()
     for paper_id in ids:
         for pos, group in db.execute("SELECT pos, version_group FROM papers WHERE id = ?", (paper_id,)):
             positions.add(pos)
             groups.add(group)
-    regroup(db, groups, *positions)
+    regroup(db, positions | ungroup(db, groups))
 
 
 def regroup_all(db: sqlite3.Connection) -> None:
