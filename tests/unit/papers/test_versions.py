@@ -105,5 +105,6 @@ def test_the_work_for_records_of_one_title_grows_with_their_number(tmp_path):
             for start in range(0, 160, 20)
         ]
         assert more[-1] <= 1.1 * more[3]  # beyond the fifty that are compared
+        assert more[-1] <= 20 * 200  # which are read once
         assert counted(lambda: writer.remove([f"p{n}" for n in range(80)])) <= 2 * sum(more)
         assert len(store.versions(["p159"])["p159"]) == 79

@@ -74,6 +74,11 @@ class Compared(NamedTuple):
         return {value for kind, value in self.named if kind == scheme}
 
 
+# (position, id, content hash) -> what is compared: of a large group it is mostly the same records.
+_KNOWN: dict[tuple[int, str, str], Compared] = {}
+_MOST_KNOWN = 256
+
+
 class Verdict(NamedTuple):
     """What a pair of records is: ``one`` work, or only to be looked at (``look``); and why, for people."""
 
@@ -83,16 +88,23 @@ class Verdict(NamedTuple):
 
 def compared_at(db: sqlite3.Connection, positions: Iterable[int]) -> dict[int, Compared]:
     """Position -> what is compared, for papers that exist."""
+    wanted = tuple(positions)
+    marks = ", ".join("?" * len(wanted))
+    keys = db.execute(f"SELECT pos, id, content_hash FROM papers WHERE pos IN ({marks})", wanted).fetchall()
     out = {}
     printed = f"substr(title, 1, {_LONGEST_SIGNED})"
     statement = f"SELECT id, title_key, year, venue, record, {printed} FROM papers WHERE pos = ?"
-    for pos in positions:
-        row = db.execute(statement, (pos,)).fetchone()
-        if row is None:
-            continue
-        people = db.execute("SELECT name, family FROM authors WHERE pos = ?", (pos,)).fetchall()
-        named = frozenset(db.execute("SELECT scheme, value FROM identifiers WHERE pos = ?", (pos,)))
-        out[pos] = compared(pos, row, people, named)
+    for key in keys:
+        pos, one = key[0], _KNOWN.get(key)
+        if one is None:
+            row = db.execute(statement, (pos,)).fetchone()
+            people = db.execute("SELECT name, family FROM authors WHERE pos = ?", (pos,)).fetchall()
+            named = frozenset(db.execute("SELECT scheme, value FROM identifiers WHERE pos = ?", (pos,)))
+            one = compared(pos, row, people, named)
+            if len(_KNOWN) >= _MOST_KNOWN:
+                _KNOWN.clear()
+            _KNOWN[key] = one
+        out[pos] = one
     return out
 
 
@@ -121,13 +133,14 @@ def compared(
 
 def compare(one: Compared, other: Compared) -> Verdict | None:
     """Whether two records are one work; None where nothing says so."""
-    for scheme in _SURE_SCHEMES:
-        if (shared := one.values(scheme) & other.values(scheme)) and _people(one, other) != "other":
+    both = one.named & other.named
+    for scheme in _SURE_SCHEMES if both else ():
+        if (shared := {value for kind, value in both if kind == scheme}) and _people(one, other) != "other":
             why = f"same {_SPELLED[scheme]} {min(shared)}"
             if scheme != "arxiv" and (_apart_by_doi(one, other) or _elsewhere(one, other)):
                 return Verdict("look", f"{why}, but other DOIs, or other titles and pages")
             return Verdict("one", why)
-    if shared := one.values("doi") & other.values("doi"):
+    if shared := {value for kind, value in both if kind == "doi"}:
         alike = not one.title or not other.title or _share(one.title, other.title) >= _ALIKE
         if alike or (one.page and one.page == other.page and _people(one, other) == "same"):
             return Verdict("one", f"same DOI {min(shared)}")
