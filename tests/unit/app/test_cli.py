@@ -653,7 +653,12 @@ def test_export_says_when_keys_had_to_change(run, library, home):
     assert "ids unchanged" in run("export", "graphs", "-o", target)[2]
     assert "ids unchanged" in run("export", "--all", "-o", home / "all.ris")[2]
     assert run("index")[0] == run("search", "odd")[0] == 0
-    assert "1 id changed to be valid keys" in run("export", "last", "-o", home / "all.trec")[2]
+    for words in (
+        ("export", "last"),
+        ("search", "odd", "--format", "trec"),
+        ("search", "odd", "--format", "bibtex"),
+    ):
+        assert "1 id changed to be valid keys" in run(*words, "-o", home / "all.trec")[2]
 
 
 def test_sentences_of_a_paper_without_abstract(run, library, home):

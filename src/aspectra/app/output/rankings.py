@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from aspectra.base.errors import UsageError
 from aspectra.papers.record_facts import is_retracted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from aspectra.app.library import Library
     from aspectra.app.output.pages import Page
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import ConditionResult, Hit, Ranking
 
-__all__ = ["by_line", "show_hits", "write_ranking"]
+__all__ = ["by_line", "ids_kept", "show_hits", "write_ranking"]
 
+_KEYS = re.compile(r"^@\w+\{([^,\n]*),$", re.M)
 _AUTHORS = 3
 _LONGEST_VENUE = 60
 _LONGEST_QUOTE = 700
@@ -41,6 +43,14 @@ def by_line(paper: Paper) -> str:
     names = [name for author in paper.authors if (name := safe(author, one_line=True))]
     shown = ", ".join(names[:_AUTHORS]) + (" et al." if len(names) > _AUTHORS else "")
     return " · ".join(part for part in ("RETRACTED" if is_retracted(paper) else "", shown) if part)
+
+
+def ids_kept(text: str, form: str, ids: Sequence[str]) -> str:
+    """Whether a file of a format has the ids of its papers, which are in this order, in words."""
+    keys = _KEYS.findall(text) if form == "bibtex" else ids
+    keys = [line.split()[2] for line in text.splitlines()] if form == "trec" else keys
+    changed = sum(a != b for a, b in zip(keys, ids, strict=False))
+    return f"{count(changed, 'id')} changed to be valid keys" if changed else "ids unchanged"
 
 
 def _short(text: str, limit: int) -> str:
@@ -195,6 +205,7 @@ def write_ranking(
             )
         _show_ranking(screen, library, ranking, page, explain=explain)
         return
+    kept = ""
     if style == "json":
         whole = ranking.to_dict()
         if explain:
@@ -206,10 +217,13 @@ def write_ranking(
         lines = (json.dumps(_hit(hit, explain=explain), ensure_ascii=False) for hit in ranking)
         screen.data("".join(f"{line}\n" for line in lines), output)
     else:
-        by_rank = replace(ranking, hits=tuple(sorted(ranking, key=lambda hit: hit.rank)))  # scores must fall
-        screen.data(by_rank.to_trec() if style == "trec" else ranking.export(style), output)
+        if style == "trec":  # scores must fall
+            ranking = replace(ranking, hits=tuple(sorted(ranking, key=lambda hit: hit.rank)))
+        text = ranking.export(style)
+        screen.data(text, output)
+        kept = f", {ids_kept(text, style, ranking.ids)}"
     if output is not None:
-        screen.note(f"Wrote {count(len(ranking), 'record')} to {output} ({style}).")
+        screen.note(f"Wrote {count(len(ranking), 'record')} to {output} ({style}{kept}).")
 
 
 def _plan_in_words(plan: Plan, *, conditions: bool) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from aspectra.app.output.papers import paper_document, sentence_rows
+from aspectra.app.output.rankings import ids_kept
 from aspectra.app.recent import LAST, papers_of_last, recall
 from aspectra.app.session import Session, common
 from aspectra.app.settings import export_formats
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["export", "show"]
 
-_KEYS = re.compile(r"^@\w+\{([^,\n]*),$", re.M)
 _LISTED = 20  # citing and cited papers shown
 
 
@@ -174,10 +173,7 @@ def export(
             text = library.export(which, chosen, "all" if all_versions else "best")
     session.screen.data(text, output)
     if output is not None:
-        lines = [line.split()[2] for line in text.splitlines()] if chosen == "trec" else written
-        keys = _KEYS.findall(text) if chosen == "bibtex" else lines
-        changed = sum(a != b for a, b in zip(keys, written, strict=False))
-        kept = f"{count(changed, 'id')} changed to be valid keys" if changed else "ids unchanged"
+        kept = ids_kept(text, chosen, written)
         session.screen.note(f"Wrote {_written(len(found), len(written))} to {output} ({chosen}, {kept}).")
 
 
