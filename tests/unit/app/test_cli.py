@@ -658,7 +658,9 @@ def test_export_says_when_keys_had_to_change(run, library, home):
         ("search", "odd", "--format", "trec"),
         ("search", "odd", "--format", "bibtex"),
     ):
-        assert "1 id changed to be valid keys" in run(*words, "-o", home / "all.trec")[2]
+        err = run(*words, "-o", home / "all.trec")[2]
+        assert "1 id changed to be valid keys" in err
+        assert ("topic q1" in err) == (words[-1] != "bibtex")
 
 
 def test_sentences_of_a_paper_without_abstract(run, library, home):

@@ -46,11 +46,12 @@ def by_line(paper: Paper) -> str:
 
 
 def ids_kept(text: str, form: str, ids: Sequence[str]) -> str:
-    """Whether a file of a format has the ids of its papers, which are in this order, in words."""
-    keys = _KEYS.findall(text) if form == "bibtex" else ids
-    keys = [line.split()[2] for line in text.splitlines()] if form == "trec" else keys
+    """The topic of a TREC run, and whether a file has the ids of its papers, in this order; in words."""
+    keys, topic = _KEYS.findall(text) if form == "bibtex" else ids, ""
+    if form == "trec":
+        keys, topic = [line.split()[2] for line in text.splitlines()], "topic q1, "
     changed = sum(a != b for a, b in zip(keys, ids, strict=False))
-    return f"{count(changed, 'id')} changed to be valid keys" if changed else "ids unchanged"
+    return topic + (f"{count(changed, 'id')} changed to be valid keys" if changed else "ids unchanged")
 
 
 def _short(text: str, limit: int) -> str:
