@@ -255,6 +255,7 @@ class Ranking(Displayed, Sequence[Hit]):
         steps: what each stage of the plan did, and what it cost.
         not_applied: the conditions of which nothing is known of any paper, each with the reason.
         fit: how well the best hits fit the words of the query; None where nothing tells.
+        left_by_filters: papers, at most so many where a filter is slow to grade; None where nothing filters.
 
     >>> ranking = library.search("owls at night")
     >>> ranking.ids[0], ranking[0].paper.title
@@ -269,6 +270,7 @@ class Ranking(Displayed, Sequence[Hit]):
     steps: tuple[Step, ...] = ()
     not_applied: tuple[tuple[Condition, str], ...] = ()
     fit: Fit | None = None
+    left_by_filters: int | None = None
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -300,6 +302,8 @@ class Ranking(Displayed, Sequence[Hit]):
         }
         if self.fit is not None:
             out["fit"] = self.fit.to_dict()
+        if self.left_by_filters is not None:
+            out["left_by_filters"] = self.left_by_filters
         if self.steps:
             out["steps"] = [step.to_dict() for step in self.steps]
         if self.simulated:

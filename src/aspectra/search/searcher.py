@@ -16,7 +16,7 @@ from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.labels.prompted import know_lenses
 from aspectra.search.conditions.binding import bound_conditions, left_out_warnings, ordering_conditions
-from aspectra.search.conditions.grading import exemptions_without_data, without_data
+from aspectra.search.conditions.grading import exemptions_without_data, left_by_filters, without_data
 from aspectra.search.conditions.lists import UserLists
 from aspectra.search.evidence.hits import Explainer, quotes_of
 from aspectra.search.evidence.weak_match import fit_of, weak_match_warning
@@ -328,7 +328,8 @@ class Searcher:
         warnings += left_out_warnings(engine.left_out(plan))
         seconds = perf_counter() - clock
         name = engine.index.folder.name
-        return Ranking(plan, hits, tuple(warnings), seconds, name, result.steps, unapplied, fit)
+        left = left_by_filters(engine.index, plan.conditions)
+        return Ranking(plan, hits, tuple(warnings), seconds, name, result.steps, unapplied, fit, left)
 
     def why_not(self, plan: Plan, paper_id: str) -> WhyNot:
         """Why a paper is not among a plan's hits.

@@ -332,6 +332,11 @@ def test_the_table(run, library):
     assert "abstract@bm25" in out
     _, out, _ = run("search", "retrieval", "-c", "require year=1800")
     assert "no paper of 3 meets all conditions; [require year=1800] leaves none" in " ".join(out.split())
+    filtered, whole = (
+        json.loads(run("search", "retrieval", *c, "--json")[1]) for c in (("--until", "1800"), ())
+    )
+    assert filtered["left_by_filters"] == 0
+    assert "left_by_filters" not in whole
 
 
 @pytest.mark.parametrize(

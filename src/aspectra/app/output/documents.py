@@ -101,6 +101,7 @@ class Search(Document, frozen=True):
     warnings: list[str]
     seconds: float
     fit: dict[str, bool | float | None] = {}  # how well the best hits fit the words
+    left_by_filters: int | None = None
     steps: list[dict[str, Any]] = []
     simulated: bool = False
     page: Page | None = None

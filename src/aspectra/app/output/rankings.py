@@ -80,11 +80,9 @@ def _show_ranking(
         from aspectra.search.conditions.grading import conditions_mask
 
         index, conditions = library.searcher.index, ranking.plan.conditions
-        mask = conditions_mask(index, conditions)
-        slow = any(c.filters and not c.cheap for c in conditions)  # grades candidates alone
-        searched = f"{len(index):,}"
-        if slow or mask is not None:
-            left = len(index) if mask is None else int(mask.sum())
+        searched, left = f"{len(index):,}", ranking.left_by_filters
+        if left is not None:
+            slow = any(c.filters and not c.cheap for c in conditions)  # grades candidates alone
             searched = f"{'at most ' if slow else ''}{left:,} left by the filters (of {searched})"
             if not left:
                 masks = [(c, conditions_mask(index, [c])) for c in conditions]

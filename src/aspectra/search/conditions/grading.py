@@ -90,6 +90,12 @@ def conditions_mask(index: Index, conditions: Sequence[Condition]) -> Mask | Non
     return mask
 
 
+def left_by_filters(index: Index, conditions: Sequence[Condition]) -> int | None:
+    """Papers that filters leave, at most so many where one is slow to grade; None where nothing filters."""
+    mask, slow = conditions_mask(index, conditions), any(c.filters and not c.cheap for c in conditions)
+    return int(mask.sum()) if mask is not None else len(index) if slow else None
+
+
 def _may_pass(index: Index, group: list[Condition]) -> Mask | None:
     """(all papers,) False where a filter surely drops them; None where that cannot be told quickly."""
     attribute = ATTRIBUTES.get(group[0].attribute)
