@@ -181,6 +181,8 @@ def test_compare_of_two_directories(run, home, owls):
     assert code == 0
     assert "| nDCG@10 | short |" in out
     assert "randomisation, holm-corrected" in out
+    plain = run("bench", "compare", "a", "b", "--baseline", "bm25")[1]
+    assert "t, bonferroni-corrected" in plain, "as figures and reports"
     assert run("bench", "compare", "a", "b", "--baseline", "bm25", "--test", "guess")[0] == 2
 
 

@@ -301,7 +301,7 @@ def compare(
     baseline: Annotated[str | None, choice("What others are compared with.")] = None,
     measure: Measures = None,
     test: Test = "t",
-    correction: Correction = "none",
+    correction: Correction = "bonferroni",
     published: Annotated[bool, option("--published", about="The papers' numbers too.")] = False,
     format: Format = "markdown",  # noqa: A002
     output: OutputFile = None,

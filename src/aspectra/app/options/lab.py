@@ -45,6 +45,6 @@ Incomplete = Annotated[bool, option("--incomplete", about="Average although topi
 Format = Annotated[str, choice(", ".join(TABLE_FORMATS) + ".", "--format")]
 Experiment = Annotated[Path, argument("Directory of an experiment.", "DIR")]
 Test = Annotated[str, choice("t, wilcoxon, randomisation [t].", "--test")]
-Correction = Annotated[str, choice("none, holm, bonferroni [none].", "--correction")]
+Correction = Annotated[str, choice("none, holm, bonferroni [bonferroni].", "--correction")]
 By = Annotated[str | None, choice("Means by the values of a label.", "--by", metavar="LABEL")]
 Baseline = Annotated[str, choice("Recipe to test others against.", "--baseline")]

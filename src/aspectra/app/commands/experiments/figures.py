@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from aspectra.app.options.lab import Baseline, By, Measures, Test, argument, choice
+from aspectra.app.options.lab import Baseline, By, Correction, Measures, Test, argument, choice
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.screen import count, write_file
 
@@ -38,7 +38,7 @@ def figure(
     protocol: Protocol = "",
     cost: Annotated[str, choice("ms/query, calls/query, tokens/query, money [ms/query].")] = "ms/query",
     test: Test = "t",
-    correction: Annotated[str, choice("none, holm, bonferroni [bonferroni].", "--correction")] = "bonferroni",
+    correction: Correction = "bonferroni",
     query: Annotated[list[str] | None, choice("A query of map; again for more.", metavar="ID")] = None,
     depth: Annotated[int, choice("Papers of each ranking in map [100].", metavar="N")] = 100,
     seed: Annotated[int, choice("Of t-SNE [0].", metavar="N")] = 0,
@@ -94,7 +94,7 @@ def report(
     benchmark: Benchmark = "",
     protocol: Protocol = "",
     test: Test = "t",
-    correction: Annotated[str, choice("none, holm, bonferroni [bonferroni].", "--correction")] = "bonferroni",
+    correction: Correction = "bonferroni",
 ) -> None:
     """Write experiments as one HTML page.
 
