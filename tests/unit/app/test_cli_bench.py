@@ -183,6 +183,13 @@ def test_compare_of_two_directories(run, home, owls):
     assert "randomisation, holm-corrected" in out
     plain = run("bench", "compare", "a", "b", "--baseline", "bm25")[1]
     assert "t, bonferroni-corrected" in plain, "as figures and reports"
+    for words in ((f"beir={owls}", "-r", "hybrid"), ("-r", "hybrid")):
+        code, _, err = run("bench", "run", *words, "--no-encoder", "--output", "a")
+        assert (code, "holds an experiment with bm25" in err) == (2, True)
+    assert (
+        run("bench", "run", f"beir={owls}", "-r", "bm25", "-r", recipe, "--no-encoder", "--output", "a")[0]
+        == 0
+    )
     assert run("bench", "compare", "a", "b", "--baseline", "bm25", "--test", "guess")[0] == 2
 
 

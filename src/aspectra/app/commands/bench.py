@@ -195,9 +195,11 @@ def run(
         raise UsageError("--encoder and --no-encoder exclude each other")
     for spec in encoder or ():
         permit_encoder(spec)
+    sources = sources_of(benchmarks or [], option)
+    folder = out or Path("experiments") / "-".join(dict.fromkeys(s.benchmark for s in sources))
     study = study_of(
-        out,
-        sources=sources_of(benchmarks or [], option) or None,
+        folder,
+        sources=sources or None,
         recipes=recipe,
         protocol=protocol,
         depth=depth,
@@ -210,7 +212,6 @@ def run(
     )
     if baseline:
         check_choice(baseline, study.rows, "recipe")
-    folder = out or Path("experiments") / "-".join(dict.fromkeys(s.benchmark for s in study.sources))
     session.screen.detail(f"libraries: {libraries or library_home()}")
     calls = study.calls_model
     with language_model(session) if calls else nullcontext() as answering, session.progress() as shown:

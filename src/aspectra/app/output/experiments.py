@@ -82,12 +82,15 @@ def sources_of(given: Sequence[str], options: Iterable[str] | None) -> tuple[Sou
     return tuple(Source(name, path, held) for (name, path), held in zip(named, chosen, strict=True))
 
 
-def study_of(out: Path | None, **given: object) -> Study:
+def study_of(out: Path, **given: object) -> Study:
     """The study in the directory ``out`` with the given fields changed, or a new one.
 
     Args:
-        out: the directory, or None.
+        out: the directory.
         given: fields of :class:`Study`; None leaves one as it is, lists become tuples.
+
+    Raises:
+        UsageError: it would replace a study of other recipes or benchmarks.
     """
     from aspectra.base.values import replace
     from aspectra.lab.experiments.directory import FILES, open_study
@@ -101,9 +104,18 @@ def study_of(out: Path | None, **given: object) -> Study:
     }
     if "recipes" in values:
         values["recipes"] = tuple(map(Recipe.parse, values["recipes"]))
-    if out is not None and (out / FILES["study"]).exists() and "sources" not in values:
-        return replace(open_study(out).study, **values)
-    return Study(**{"sources": (), "recipes": (), **values})
+    held = open_study(out).study if (out / FILES["study"]).exists() else None
+    if held is not None and "sources" not in values:
+        study = replace(held, **values)
+    else:
+        study = Study(**{"sources": (), "recipes": (), **values})
+    names = [(*one.rows, *(s.benchmark for s in one.sources)) for one in (held, study) if one is not None]
+    if lost := [name for name in names[0] if name not in names[-1]]:
+        raise UsageError(
+            f"{out} holds an experiment with {', '.join(lost)}, which this one would replace",
+            hint="name these too (finished rankings are reused), or another --output",
+        )
+    return study
 
 
 def described() -> list[dict[str, Any]]:
