@@ -15,7 +15,12 @@ from aspectra.base.values import replace
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.labels.prompted import know_lenses
-from aspectra.search.conditions.binding import bound_conditions, left_out_warnings, ordering_conditions
+from aspectra.search.conditions.binding import (
+    bound_conditions,
+    left_out_warnings,
+    none_left_warnings,
+    ordering_conditions,
+)
 from aspectra.search.conditions.grading import exemptions_without_data, left_by_filters, without_data
 from aspectra.search.conditions.lists import UserLists
 from aspectra.search.evidence.hits import Explainer, quotes_of
@@ -326,6 +331,7 @@ class Searcher:
             for condition, exempt, why in exemptions_without_data(engine.index, plan.conditions)
         ]
         warnings += left_out_warnings(engine.left_out(plan))
+        warnings += none_left_warnings(engine.index, plan.conditions)
         seconds = perf_counter() - clock
         name = engine.index.folder.name
         left = left_by_filters(engine.index, plan.conditions)

@@ -27,6 +27,10 @@ VALUES: dict[str, tuple[list[str], list[str]]] = {
     "artifacts": (["code", "data", "weights"], ["", "5", "coffee"]),
     "audience": (["lay", "expert", "student", "practitioner"], ["", "5"]),
     "author": (["Lovelace", "same", "Ada Lovelace", "Lovelace, Ada", "Nobody Known"], ["", " ", "!!"]),
+    "boolean": (
+        ["owl*", "(owl* OR mice) AND NOT zebras", "barn NEAR/2 listen[ab]", '"猫 头 鹰"', "ﬁ OR owl[kw]"],
+        ["", " ", "++", "(owl", "owl AND", "owl AND x[la]"],
+    ),
     "citations": ([">=50", ">100", "<20", "5..10", "0", "high", "low"], ["", "many", "10..5", ">= -1"]),
     "cites": (["Attention is all you need", "full", "owl", "10.1000/owl"], ["", " ", "!!"]),
     "decided": (["include", "exclude", "maybe", "any", "none", "undecided"], ["", "perhaps"]),

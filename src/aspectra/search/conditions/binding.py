@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import Condition, distinct
-from aspectra.search.conditions.grading import alternatives
+from aspectra.search.conditions.grading import alternatives, conditions_mask
 from aspectra.search.conditions.lists import UserLists
 from aspectra.views.index.opened import Index
 
-__all__ = ["bound_conditions", "left_out_warnings", "ordering_conditions"]
+__all__ = ["bound_conditions", "left_out_warnings", "none_left_warnings", "ordering_conditions"]
 
 
 def bound_conditions(
@@ -76,3 +76,11 @@ def left_out_warnings(found: Iterable[tuple[Sequence[Condition], int]]) -> list[
         said = " or ".join(f"[{condition.label}]" for condition in group)
         out.append(f"{papers} of unknown {attribute.noun or attribute.name} {were} left out by {said}")
     return out
+
+
+def none_left_warnings(index: Index, conditions: Iterable[Condition]) -> list[str]:
+    """What is required and no paper meets, where it is the search itself; each with what to do."""
+    asked = [c for c in conditions if c.relation == "require" and ATTRIBUTES.get(c.attribute).finds]
+    masks = [(c, conditions_mask(index, [c])) for c in asked]
+    how = "take out a part joined by AND, write * for endings, or search its words with --literal"
+    return [f"no paper meets [{c.label}]: {how}" for c, mask in masks if mask is not None and not mask.any()]

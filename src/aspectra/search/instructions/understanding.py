@@ -10,6 +10,7 @@ from aspectra.base.values import replace
 from aspectra.search.instructions.marks import marks_of
 from aspectra.search.instructions.reading import Reading, read_instruction
 from aspectra.search.instructions.recognisers.lexicon import Mark
+from aspectra.search.instructions.search_strings import read_string
 from aspectra.search.query import Query, Unread
 
 __all__ = ["LONGEST_READ", "Understood", "understand"]
@@ -52,7 +53,9 @@ def understand(query: Query, venues: Mapping[str, str] = {}) -> Understood:
     """
     unread: tuple[Unread, ...] = ()
     fallback = False
-    if len(query.text) > LONGEST_READ and not query.literal:
+    if not query.literal and (string := read_string(query)) is not None:
+        query, unread = string
+    elif len(query.text) > LONGEST_READ and not query.literal:
         unread = (_too_long(query.text),)
     elif query.text.strip() and not query.literal:
         reading = read_instruction(query.text, venues=venues)

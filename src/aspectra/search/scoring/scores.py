@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import apply_conditions, field_mean, lead
 from aspectra.search.plan import Search
@@ -196,7 +197,8 @@ def _fuse(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, depth: 
         kept = np.flatnonzero(total)
         return Fused(kept, total[kept], [*nothing], [*nothing], [*nothing])
     asked = how.asked or index.look_up(probes)
-    if len(probes) == 1 and probes[0].weight > 0:
+    kept_all = any(c.relation == "require" and ATTRIBUTES.get(c.attribute).finds for c in how.conditions)
+    if len(probes) == 1 and probes[0].weight > 0 and not kept_all:
         top = index.best(asked[0], _of_all(index, asked[0], allowed, fusion.candidates), depth, allowed)
         return Fused(top.papers, _finite(top.scores), [top.scores], [None], [None])
     if fusion.kind == "rrf":

@@ -37,6 +37,8 @@ class Attribute(Protocol):
         every: several wanted values must all be met; otherwise one of them will do.
         doubtful: a grade below a half is doubt and not absence: an ``exclude`` lowers such papers.
         longest: characters that a value may have.
+        finds: papers that meet a required value are found even where no word of the question is in them, and
+            that there are none is said.
         noun: what is unknown of a paper whose grade is NaN, as in *venue unknown*; "" for the name.
     """
 
@@ -44,6 +46,7 @@ class Attribute(Protocol):
     cheap: bool = True
     every: bool = False
     doubtful: bool = False
+    finds: bool = False
     noun: str = ""
     longest: int = 1000
 
