@@ -44,7 +44,7 @@ _MARK = re.compile(r"[\"()\[\]*/=]|\b(?:AND|OR|NOT)\b")
 _REST = re.compile(r"[,;]\s+(?![a-z]{2}[.,])")
 # What is no word of a string that cannot be read.
 _NOISE = re.compile(
-    r"\[[^\]]*\]|(?<=\S)\.[a-z]{2}(?:,[a-z]{2})*\.?(?=[\s)]|$)|\b[A-Z-]{2,}(?=[=(])"
+    r"\[[^\[\]]{0,80}\]|(?<=\S)\.[a-z]{2}(?:,[a-z]{2})*\.?(?=[\s)]|$)|\b[A-Z-]{2,}(?=[=(])"
     r"|\b(?i:and|or|not|exp|adj\d*|(?:near|pre|w)/\d+)\b"
 )
 _WILD = re.compile(r"[*?#]|\$\d|(?<=[\u3040-\u9fff\uac00-\ud7af]) (?=[\u3040-\u9fff\uac00-\ud7af])")
