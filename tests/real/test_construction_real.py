@@ -80,3 +80,25 @@ def test_no_title_of_a_cited_paper_is_left(shared, tmp_path, direction, queries,
     assert found["graph"]["queries with at least 1, 2, 5, 10, 20 relevant papers"].startswith(f"{queries}, ")
     assert found["unlink"]["pairs"] > 3_500
     assert "pairs with the whole title in the text" not in found["unlink"]
+
+
+def test_conditions_on_the_language_are_those_of_the_metadata(shared, tmp_path):
+    place = shared / "data" / "attribute-docs"
+    held = {row["_id"]: row for _, row in read_rows(place / "corpus_meta.jsonl.zst")}
+    rows = [json.dumps({"_id": name, "group": row["subject"]}) + "\n" for name, row in held.items()]
+    (tmp_path / "subjects.jsonl").write_text("".join(rows))
+    options = [
+        "dimension=language",
+        "smallest=2",
+        "inside=1",
+        "outside=1",
+        f"file={tmp_path / 'subjects.jsonl'}",
+    ]
+    made = _built(shared, tmp_path, "attribute-docs", "conditions", *(f"conditions.{one}" for one in options))
+    assert len({topic.text for topic in made.topics}) >= 280  # subjects with documents in both
+    pairs = [
+        held[document]["language"] == topic.labels["condition"]
+        for topic in made.topics
+        for document in made.qrels["instructed"][topic.id]
+    ]
+    assert sum(pairs) >= 0.99 * len(pairs)

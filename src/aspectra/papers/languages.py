@@ -8,7 +8,7 @@ from importlib import resources
 
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["language_of"]
+__all__ = ["language_name", "language_of"]
 
 
 @cache
@@ -30,3 +30,12 @@ def language_of(value: object) -> str:
     first = re.split(r"[;,/|(]", one_line(value).casefold())[0].strip()
     tag = re.split(r"[-_]", first)[0]
     return _codes().get(first) or _codes().get(tag) or (tag if re.fullmatch(r"[a-z]{2}", tag) else "")
+
+
+def language_name(code: str) -> str:
+    """The English name of a language, or its code where that is all that is known.
+
+    >>> language_name("zh"), language_name("qq")
+    ('Chinese', 'qq')
+    """
+    return next((word.title() for word, of in _codes().items() if of == code and len(word) > 3), code)

@@ -313,3 +313,80 @@ def test_titles_of_references_are_documents_of_their_own(tmp_path):
         built = build_set(recipe.changed(["layout=scifullbench"]), store, tmp_path / "made")
     assert built.benchmark.audit.documents == 6
     assert len(next(iter(built.benchmark.qrels["gold"].values()))) == 6
+
+
+WORDS = {"short": 20, "middle": 30, "long": 130}
+DOCUMENTS = [
+    Paper(f"{subject}-{language}-{size}", "", f"{text} " * (WORDS[size] // len(text.split())))
+    for subject in ("owls", "mice")
+    for language, text in (
+        ("en", f"The {subject} are seen at night and they are not very loud."),
+        ("de", f"Das ist ein deutscher Satz und er handelt von {subject} in der Nacht."),
+    )
+    for size in WORDS
+]
+
+
+def _conditions(tmp_path, papers, *settings_):
+    with Store.create(tmp_path / "library") as store:
+        with store.writing("add") as writer:
+            writer.add(papers)
+        given = ["conditions.smallest=2", "conditions.inside=2", "conditions.outside=2", *settings_]
+        if papers is DOCUMENTS:
+            parts = [one.id.split("-") for one in papers]
+            rows = [{"_id": "-".join(part), "group": part[0], "value": part[2]} for part in parts]
+            given.append(f"conditions.file={lines(tmp_path / 'groups.jsonl', rows)}")
+        return build_set(BuildRecipe.named("conditions").changed(given), store, tmp_path / "made").benchmark
+
+
+@pytest.mark.parametrize(
+    ("dimension", "asked", "meet"),
+    [
+        ("language", "Only documents written in German.", {f"owls-de-{size}" for size in WORDS}),
+        ("value", "Only documents of this kind: long.", {"owls-de-long", "owls-en-long"}),
+    ],
+)
+def test_conditions_part_the_documents_of_a_group(tmp_path, dimension, asked, meet):
+    bench = _conditions(
+        tmp_path, DOCUMENTS, f"conditions.dimension={dimension}", "conditions.question=On {}?"
+    )
+    topic = next(t for t in bench.topics if t.text == "On owls?" and t.instructions["instructed"] == asked)
+    every = {one.id for one in DOCUMENTS if one.id.startswith("owls")}
+    assert set(bench.qrels["original"][topic.id]) == every
+    assert set(bench.qrels["instructed"][topic.id]) == meet
+    assert set(bench.qrels["reversed"][topic.id]) == every - meet
+    assert topic.instructions["reversed"] != asked
+    assert len({one.group for one in bench.topics}) == 2
+
+
+def test_a_bound_on_words_leaves_out_what_is_near_it(tmp_path):
+    bench = _conditions(tmp_path, DOCUMENTS, "conditions.dimension=length")
+    assert len(bench.topics) == 2
+    topic = next(one for one in bench.topics if one.text == "owls")
+    short, long = (set(bench.qrels[mode][topic.id]) for mode in ("instructed", "reversed"))
+    assert short == {"owls-de-short", "owls-en-short", "owls-de-middle", "owls-en-middle"}
+    assert long == {"owls-de-long", "owls-en-long"}
+
+
+def test_keywords_are_conditions_that_the_question_does_not_name(tmp_path):
+    papers = [
+        Paper(
+            f"p{n}",
+            "T",
+            "A.",
+            metadata={"keywords": ["Owls", "owls at night" if n < 5 else "Trees"][: 1 + (n < 8)]},
+        )
+        for n in range(10)
+    ]
+    bench = _conditions(tmp_path, papers)
+    found = {(topic.text, topic.labels["condition"]): topic.id for topic in bench.topics}
+    assert set(found) == {
+        ("owls", "trees")
+    }  # "owls at night" shares a word; too few of "trees" are elsewhere
+    assert set(bench.qrels["instructed"][found["owls", "trees"]]) == {"p5", "p6", "p7"}
+
+
+def test_a_question_that_names_no_group_is_refused(passages, tmp_path):
+    for setting in ("conditions.question=Owls?", "conditions.dimension=value", "conditions.dimension=colour"):
+        with pytest.raises(UsageError):
+            build_set(BuildRecipe.named("conditions").changed([setting]), passages, tmp_path / "made")

@@ -20,7 +20,9 @@ __all__ = ["build"]
 @common
 def build(
     session: Session,
-    recipe: Annotated[str, argument("authorship, citation-pairs, shared-labels, or a TOML file.", "RECIPE")],
+    recipe: Annotated[
+        str, argument("authorship, citation-pairs, conditions, shared-labels, or a TOML file.", "RECIPE")
+    ],
     out: Annotated[
         Path | None,
         choice("The directory of everything [experiments/RECIPE].", "--output", "-o", metavar="DIR"),

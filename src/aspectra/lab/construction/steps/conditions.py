@@ -1,0 +1,223 @@
+"""``conditions``: one question under instructions that a part of its answers meet, and the opposite ones.
+
+The layout is InfoSearch's (section 2.2 and appendix A): all documents of a group answer its question; an
+instruction asks for those that meet a condition, its reversal for the others. Here no language model decides:
+the language by its lens, the length by counting words, a keyword by the record, any other value by a file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.hashing import digest
+from aspectra.base.values import Value
+from aspectra.lab.construction.made import Draft, Made
+from aspectra.lab.construction.protocol import Workbench, step
+from aspectra.lab.construction.tables import rows_of
+from aspectra.papers.languages import language_name
+from aspectra.papers.text.cleaning import folded
+
+__all__ = ["ConditionsOptions", "conditions"]
+
+_SURE = 0.8  # a grade of a lens from which a document meets a condition; below the rest it breaks it
+_INSTRUCTIONS = {
+    "language": ("Only documents written in {}.", "Only documents that are not written in {}."),
+    "length": ("Only documents of at most {} words.", "Only documents of more than {} words."),
+    "keyword": ("Only papers on {} as well.", "Only papers that are not on {}."),
+    "value": ("Only documents of this kind: {}.", "No documents of this kind: {}."),
+}
+
+
+class ConditionsOptions(Value, frozen=True):
+    """Options of ``conditions``.
+
+    Attributes:
+        dimension: what conditions are about.
+        file: lines of JSON, ``_id`` (of a document) and ``group`` (what it is on), with ``value`` for the
+            dimension of that name; "" groups papers by the keywords of their records.
+        field: metadata field that lists the keywords.
+        question: of a group; ``{}`` is its name.
+        inside, outside: a condition needs so many documents that meet it, and that break it.
+        smallest, largest: documents of a group.
+        each: conditions of a group, drawn; 0 for all.
+        ratio: longer documents than a bound on words have this many times its words, or count as neither.
+    """
+
+    dimension: Literal["language", "length", "keyword", "value"] = "keyword"
+    file: str = ""
+    field: str = "keywords"
+    question: str = "{}"
+    inside: int = 3
+    outside: int = 5
+    smallest: int = 10
+    largest: int = 200
+    each: int = 0
+    ratio: float = 2.0
+
+    def __post_init__(self) -> None:
+        if self.dimension == "value" and not self.file:
+            raise UsageError(
+                "values come from a file", hint="--option conditions.file=FILE, lines of _id, group, value"
+            )
+        if "{}" not in self.question or self.inside < 1 or self.outside < 1 or self.ratio < 1:
+            raise UsageError(
+                "a question names its group as {}, and a condition parts a group",
+                hint="aspectra bench build --help",
+            )
+
+
+class _Condition(NamedTuple):
+    """A value, and the documents of the group that meet and that break it."""
+
+    value: str
+    told: str
+    meet: Sequence[str]
+    breaks: Sequence[str]
+
+
+@step(
+    "conditions",
+    ConditionsOptions,
+    "One question under instructions that a part of its documents meet, and under their opposites.",
+    helps="--option conditions.file=FILE, lines of JSON with _id and group: documents on one subject",
+    files=("file",),
+)
+def conditions(made: Made, bench: Workbench, options: ConditionsOptions) -> Made:
+    """Queries with instructions from groups of documents."""
+    groups, values = _groups(made, bench, options)
+    sized = {g: ids for g, ids in groups.items() if options.smallest <= len(ids) <= options.largest}
+    bench.drop("groups of too few or too many documents", len(groups) - len(sized))
+    of_paper = _measured(bench, sized, options, values)
+    drafts: list[Draft] = []
+    qrels: dict[str, dict[str, dict[str, int]]] = {"original": {}, "instructed": {}, "reversed": {}}
+    for group, ids in sorted(sized.items()):
+        found = list(_parted(group, ids, options, of_paper))
+        able = {
+            one.value: one
+            for one in found
+            if len(one.meet) >= options.inside and len(one.breaks) >= options.outside
+        }
+        bench.drop("conditions that too few documents meet or break", len(found) - len(able))
+        for value in sorted(bench.drawn(able, group)[: options.each or None]):
+            one = able[value]
+            name = f"{options.dimension}-{digest([group, value])[:10]}"
+            meets, breaks = (text.format(one.told) for text in _INSTRUCTIONS[options.dimension])
+            labels: dict[str, tuple[str, ...]] = {
+                "dimension": (options.dimension,),
+                "condition": (value,),
+                "group": (group,),
+            }
+            told = {"instructed": meets, "reversed": breaks}
+            text = options.question.replace("{}", group)
+            drafts.append(Draft(name, text, instructions=told, labels=labels, source="template"))
+            meet, others = dict.fromkeys(sorted(one.meet), 1), dict.fromkeys(sorted(one.breaks), 1)
+            qrels["original"][name] = {**meet, **others}
+            qrels["instructed"][name], qrels["reversed"][name] = meet, others
+    return replace(made, drafts=tuple(drafts), qrels=qrels)
+
+
+def _groups(
+    made: Made, bench: Workbench, options: ConditionsOptions
+) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Group -> its documents; document -> its value in a file."""
+    held: dict[str, list[str]] = defaultdict(list)
+    values: dict[str, str] = {}
+    there = set(made.corpus)
+    if options.file:
+        for place, row in rows_of(options.file):
+            try:
+                name, group = str(row["_id"]), str(row["group"])
+            except KeyError as error:
+                raise BadInput(
+                    f"{place} has no field {error}", hint="each line needs _id and group"
+                ) from error
+            if name in there:
+                held[group].append(name)
+                values[name] = str(row.get("value", ""))
+            else:
+                bench.drop("documents that are not in the library")
+    else:
+        for paper, own in _keywords(bench, made.corpus, options.field):
+            for one in own:
+                held[one].append(paper)
+    return held, values
+
+
+def _keywords(bench: Workbench, ids: Sequence[str], field: str) -> Iterator[tuple[str, frozenset[str]]]:
+    for paper in bench.papers(ids):
+        given = paper.metadata.get(field)
+        listed = given if isinstance(given, list) else str(given or "").split(";")
+        yield paper.id, frozenset(filter(None, (folded(str(one)).strip() for one in listed)))
+
+
+def _measured(
+    bench: Workbench,
+    groups: Mapping[str, Sequence[str]],
+    options: ConditionsOptions,
+    values: Mapping[str, str],
+) -> dict[str, Mapping[str, float]]:
+    """Document -> value -> grade: how surely it has that value."""
+    ids = sorted({one for held in groups.values() for one in held})
+    if options.dimension == "value":
+        return {one: {values[one]: 1.0} for one in ids if values.get(one)}
+    if options.dimension == "keyword":
+        return {paper: dict.fromkeys(own, 1.0) for paper, own in _keywords(bench, ids, options.field) if own}
+    found: dict[str, Mapping[str, float]] = {}
+    if options.dimension == "language":
+        from aspectra.views.lenses.protocol import LENSES
+
+        lens = LENSES.get("language")
+        for paper in bench.papers(ids, full=True):
+            (row,) = lens.apply([paper])[0]
+            grades = {
+                label: float(grade) for label, grade in zip(lens.labels, row, strict=True) if "-" not in label
+            }
+            if not any(map(math.isnan, grades.values())):
+                found[paper.id] = grades
+        return found
+    for paper in bench.papers(ids, full=True):
+        words = len(" ".join((paper.abstract, *(section.text for section in paper.sections))).split())
+        found[paper.id] = {"words": float(words)}
+    return found
+
+
+def _parted(
+    group: str,
+    ids: Sequence[str],
+    options: ConditionsOptions,
+    measured: Mapping[str, Mapping[str, float]],
+) -> Iterator[_Condition]:
+    """What parts the documents of a group."""
+    known = [one for one in ids if one in measured]
+    if options.dimension == "length":
+        yield from _bounds({one: measured[one]["words"] for one in known}, options)
+        return
+    own = set(folded(group).split())
+    for value in sorted({value for one in known for value in measured[one]}):
+        if options.dimension == "keyword" and own & set(value.split()):
+            continue  # the question would name the condition
+        grades = {one: measured[one].get(value, 0.0) for one in known}
+        meet = [one for one, grade in grades.items() if grade >= _SURE]
+        breaks = [one for one, grade in grades.items() if grade <= round(1 - _SURE, 6)]
+        if meet:
+            yield _Condition(
+                value, language_name(value) if options.dimension == "language" else value, meet, breaks
+            )
+
+
+def _bounds(words: Mapping[str, float], options: ConditionsOptions) -> Iterator[_Condition]:
+    """The bound on words, in tens, that parts the most documents evenly."""
+    best: tuple[tuple[int, int], _Condition] | None = None
+    for bound in sorted({-(-int(count) // 10) * 10 for count in words.values() if count}):
+        meet = [one for one, count in words.items() if 0 < count <= bound]
+        breaks = [one for one, count in words.items() if count >= options.ratio * bound]
+        worth = min(len(meet), len(breaks)), len(meet) + len(breaks)
+        if best is None or worth > best[0]:
+            best = worth, _Condition(str(bound), str(bound), meet, breaks)
+    if best is not None:
+        yield best[1]
