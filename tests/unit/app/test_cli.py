@@ -460,7 +460,9 @@ def test_the_last_search_is_exported(run, library, home):
     run("search", "dense retrieval", "-n", "1")
     assert "dense retrieval" in run("plan", "last")[1]
     target = home / "picks.ris"
+    (theirs := home / ".picks.ris.part").write_text("of another process")
     code, _, err = run("export", "last", "-o", target)
+    assert theirs.exists()
     assert code == 0
     assert "Wrote 1 record" in err
     assert "TY  - " in target.read_text("utf-8")
@@ -563,7 +565,7 @@ def test_disk_full(run, library, home, monkeypatch):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device", "somewhere")
 
-    monkeypatch.setattr("aspectra.app.terminal.screen.Path.write_text", full)
+    monkeypatch.setattr("aspectra.app.terminal.screen.write_durably", full)
     code, _, err = run("export", "--all", "-o", home / "x.bib")
     assert code == 1
     assert "the disk is full" in err

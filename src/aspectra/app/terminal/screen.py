@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aspectra.base.errors import AspectraError
+from aspectra.base.files import write_durably
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -166,18 +167,12 @@ def write_file(target: Path, text: str) -> None:
     Raises:
         AspectraError: the folder cannot be written to.
     """
-    part = target.with_name(f".{target.name}.part")
     try:
         if not target.is_file() and target.exists():  # a pipe, a device
             target.write_text(text, encoding="utf-8", errors="replace", newline="")
             return
-        part.write_text(text, encoding="utf-8", errors="replace", newline="")
-        part.replace(target)
+        write_durably(target, text.encode("utf-8", "replace"))
     except OSError as error:
-        try:
-            part.unlink(missing_ok=True)
-        except OSError:
-            part = target
         if error.errno == 28:
             raise
         raise AspectraError(
