@@ -18,12 +18,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 from aspectra.base.decompression import zstd
 from aspectra.base.errors import AspectraError
 from aspectra.base.version import __version__
-from aspectra.lab.statistics.proportions import wilson_interval
 from aspectra.papers.paper import Paper, Section
 from aspectra.papers.sources.detection import read_papers
 from aspectra.views.lenses._kind_records import recorded_kinds
@@ -77,11 +77,23 @@ def closed(kinds: Iterable[str]) -> set[str]:
     return out | {"quantitative"} if "empirical" in out else out
 
 
+def wilson(hits: int, trials: int) -> tuple[float, float]:
+    """The 95 % interval of a share: Wilson, "Probable inference, the law of succession" (1927), equation 5.
+
+    Unlike the normal one it stays within [0, 1] and is of use at 0, at 1 and for few trials.
+    """
+    z = NormalDist().inv_cdf(0.975)
+    part, square = hits / trials, z * z / trials
+    middle = (part + square / 2) / (1 + square)
+    around = z / (1 + square) * math.sqrt(part * (1 - part) / trials + square / (4 * trials))
+    return max(0.0, middle - around), min(1.0, middle + around)
+
+
 def share(hits: int, trials: int) -> str:
     """A share in per cent with its 95 % interval."""
     if not trials:
         return "-"
-    low, high, _ = wilson_interval(hits, trials)
+    low, high = wilson(hits, trials)
     return f"{100 * hits / trials:.0f} ({100 * low:.0f}-{100 * high:.0f})"
 
 
@@ -184,7 +196,7 @@ def decisive(path: Path) -> dict[str, tuple[int, int]]:
 
 def earned(right: int, read: int) -> bool:
     """Whether a kind filters: at least 90 % right, and Wilson's interval begins above two thirds."""
-    return read > 0 and right / read >= 0.9 and wilson_interval(right, read)[0] > 2 / 3
+    return read > 0 and right / read >= 0.9 and wilson(right, read)[0] > 2 / 3
 
 
 def alarms() -> list[str]:

@@ -129,3 +129,5 @@ def test_the_readings_decide_which_kinds_filter():
     assert not graders.earned(9, 10)
     assert not graders.earned(26, 30)
     assert not graders.earned(0, 0)
+    for counts, low, high in (((9, 10), 0.5958, 0.9821), ((0, 10), 0, 0.2775), ((10, 10), 0.7225, 1)):
+        assert graders.wilson(*counts) == pytest.approx((low, high), abs=1e-4)
