@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from aspectra.papers.text.cleaning import one_line
@@ -19,6 +19,7 @@ __all__ = [
     "names_in_lines",
     "person",
     "split_names",
+    "stated_names",
     "with_suffixes",
 ]
 
@@ -195,9 +196,28 @@ def person(value: Any, *, turn: bool = True) -> str:
     return one_line(" ".join(parts))
 
 
-def name_parts(name: str) -> NameParts | None:
+def stated_names(record: Any) -> set[str]:
+    """All that a record, in whatever format, states as "Family, Given": see :func:`name_parts`."""
+    if isinstance(record, Mapping):
+        parts = (record.get(key, "") for key in ("non-dropping-particle", "family", "given"))
+        return {one_line("{} {}, {}".format(*parts))}.union(*map(stated_names, record.values()))
+    if isinstance(record, (list, tuple)):
+        return set[str]().union(*map(stated_names, record))
+    text = record if isinstance(record, str) and len(record) < 80 * record.count(",") else ""  # no prose
+    if "{" in text or "\\" in text:
+        from aspectra.papers.text.latex import latex_to_text
+
+        text = latex_to_text(text)
+    return set(map(one_line, re.split(r" and |[;\n]", text)))
+
+
+def name_parts(name: str, stated: Collection[str] = ()) -> NameParts | None:
     """A printed name taken apart; None for institutions and names of one word.
 
+    The family name is the last word, or what ``stated`` has before a comma.
+
+    >>> name_parts("Ines Moreno Vall", {"Moreno Vall, Ines"})
+    ('Ines', '', 'Moreno Vall', '')
     >>> name_parts("Anna van der Berg"), name_parts("Martin Luther King Jr.")
     (('Anna', 'van der', 'Berg', ''), ('Martin Luther', '', 'King', 'Jr.'))
     >>> name_parts("World Health Organization") is None
@@ -214,4 +234,8 @@ def name_parts(name: str) -> NameParts | None:
         start -= 1
     if words[0].islower():
         return None
-    return " ".join(words[:start]), " ".join(words[start:-1]), words[-1], suffix
+    last = len(words) - 1
+    for at in range(1, last):
+        if f"{' '.join(words[at:])}, {' '.join(words[:at])}" in stated:
+            start, last = at, next((n for n in range(at, last) if not words[n].islower()), last)
+    return " ".join(words[:start]), " ".join(words[start:last]), " ".join(words[last:]), suffix

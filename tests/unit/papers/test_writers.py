@@ -77,6 +77,23 @@ def test_names_survive_our_csv(tmp_path: Path, authors: tuple[str, ...]) -> None
     assert paper.authors == authors
 
 
+@pytest.mark.parametrize("first", ["bibtex", "ris", "csl-json"])
+@pytest.mark.parametrize("then", ["bibtex", "ris", "csl-json"])
+def test_family_names_of_several_words_stay_one_in_every_format(
+    tmp_path: Path, first: str, then: str
+) -> None:
+    stated = {"AU": ["Moreno Vall, Inés", "de la Cueva Ribas, Juan José", "Li, Wei Bo"]}
+    authors = ("Inés Moreno Vall", "Juan José de la Cueva Ribas", "Wei Bo Li")
+    papers = [Paper("x", "Olive groves", authors=authors, metadata=stated)]
+    (again,) = back(tmp_path, first, papers)
+    assert "AU" not in again.metadata
+    text = WRITERS.get(then).write([again])
+    for family in ("Moreno Vall", "Cueva Ribas", "Li"):
+        one = f'"family": "{family}"' if then == "csl-json" else f"{family}, "
+        assert one in text
+    assert again.authors == authors
+
+
 @pytest.mark.parametrize("name", ["bibtex", "ris", "csl-json", "csv", "jsonl"])
 def test_a_retraction_survives_every_format(tmp_path: Path, name: str) -> None:
     (paper,) = back(tmp_path, name, [replace(HARD, metadata={"is_retracted": True, "keywords": ["owls"]})])

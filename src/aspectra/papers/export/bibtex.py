@@ -9,10 +9,11 @@ and characters of an id that no citation key may hold.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from aspectra.papers.bibliography import keywords_text, shared_list, shared_text
 from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, raw_record, tidy
+from aspectra.papers.names import stated_names
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.tagged.entry import NAMES, entry_paper, names_of
 from aspectra.papers.text.latex import latex_to_text, text_to_latex
@@ -113,7 +114,7 @@ def _written(paper: Paper, attribute: str, kind: str) -> dict[str, str]:
             # Styles turn titles to lower case; acronyms are protected from it.
             return {"title": _ACRONYM.sub(lambda m: "{" + m.group() + "}", escaped)} if escaped else {}
         case "authors":
-            return {"author": _people(paper.authors)} if paper.authors else {}
+            return {"author": _people(paper, paper.authors)} if paper.authors else {}
         case "year":
             return {"year": str(paper.year)} if paper.year is not None else {}
         case "venue":
@@ -127,12 +128,13 @@ def _written(paper: Paper, attribute: str, kind: str) -> dict[str, str]:
             return {attribute: text_to_latex(paper.abstract)} if paper.abstract else {}
 
 
-def _people(names: Iterable[str]) -> str:
-    return " and ".join(map(_person, names))
+def _people(paper: Paper, names: Iterable[str]) -> str:
+    stated = stated_names(paper.metadata)
+    return " and ".join(_person(name, stated) for name in names)
 
 
-def _person(name: str) -> str:
-    escaped, turned = text_to_latex(name), text_to_latex(inverted(name))
+def _person(name: str, stated: Collection[str]) -> str:
+    escaped, turned = text_to_latex(name), text_to_latex(inverted(name, stated))
     if turned and names_of(turned) == [name]:
         return turned
     return escaped if names_of(escaped) == [name] and " " not in name else "{" + escaped + "}"
@@ -161,7 +163,7 @@ def _add_shared(paper: Paper, back: ReadBack, fields: dict[str, str]) -> None:
             lines = shared_text(paper.metadata, "annote").splitlines()  # a reason ends at the bar
             fields["annote"] = text_to_latex(" | ".join(" ".join(line.split()) for line in lines))
         elif name == "editors":
-            fields["editor"] = _people(shared_list(paper.metadata, name))
+            fields["editor"] = _people(paper, shared_list(paper.metadata, name))
         elif name in NAMES.shared and (value := shared_text(paper.metadata, name)):
             # A date that is not the year's own would change the year on reading.
             if name == "date" and str(paper.year) not in value:

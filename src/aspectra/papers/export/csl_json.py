@@ -10,12 +10,12 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from aspectra.papers.bibliography import keywords_text, shared_list, shared_text
 from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, tidy
-from aspectra.papers.names import name_parts
+from aspectra.papers.names import name_parts, stated_names
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import year_in
 from aspectra.papers.sources.json.csl_json import NAMES, VARIABLES_OF, item_paper
@@ -130,7 +130,7 @@ def _escaped(text: str, variable: str) -> str:
 def _written(paper: Paper, attribute: str) -> dict[str, Any]:
     match attribute:
         case "authors":
-            return {"author": [_person(name) for name in paper.authors]} if paper.authors else {}
+            return {"author": _people(paper, paper.authors)} if paper.authors else {}
         case "year":
             return {"issued": {"date-parts": [[paper.year]]}} if paper.year is not None else {}
     variable = VARIABLES_OF[attribute][0]
@@ -138,8 +138,13 @@ def _written(paper: Paper, attribute: str) -> dict[str, Any]:
     return {variable: _escaped(value, variable)} if value else {}
 
 
-def _person(name: str) -> dict[str, str]:
-    parts = name_parts(name)
+def _people(paper: Paper, names: Iterable[str]) -> list[dict[str, str]]:
+    stated = stated_names(paper.metadata)
+    return [_person(name, stated) for name in names]
+
+
+def _person(name: str, stated: Collection[str]) -> dict[str, str]:
+    parts = name_parts(name, stated)
     if parts is None:
         return {"literal": name}
     given, particle, family, suffix = parts
@@ -152,7 +157,7 @@ def _add_shared(paper: Paper, back: ReadBack, item: dict[str, Any]) -> None:
         if name == "keywords":
             item["keyword"] = keywords_text(shared_list(paper.metadata, name))
         elif name == "editors":
-            item["editor"] = [_person(editor) for editor in shared_list(paper.metadata, name)]
+            item["editor"] = _people(paper, shared_list(paper.metadata, name))
         elif name in NAMES.shared:
             item[NAMES.shared[name][0]] = shared_text(paper.metadata, name)
 

@@ -8,7 +8,7 @@ group ``aspectra.writer``. ``tests/unit/papers/test_writers.py`` tests every mem
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -109,9 +109,9 @@ class ReadBack:
         return [name for name in SHARED if wanted.get(name) and known.get(name) != wanted.get(name)]
 
 
-def inverted(name: str, suffix_last: bool = False) -> str:
+def inverted(name: str, stated: Collection[str] = (), *, suffix_last: bool = False) -> str:
     """A printed name as "Family, Given", "" where it cannot be taken apart; a suffix is second or last."""
-    parts = name_parts(name)
+    parts = name_parts(name, stated)
     if parts is None:
         return ""
     given, particle, family, suffix = parts

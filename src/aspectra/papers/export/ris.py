@@ -13,7 +13,7 @@ from typing import Any
 
 from aspectra.papers.bibliography import shared_list, shared_text
 from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, raw_record, tidy
-from aspectra.papers.names import given_first
+from aspectra.papers.names import given_first, stated_names
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.tagged.records import TaggedRecord
 from aspectra.papers.sources.tagged.ris import NAMES, TAGS_OF, ris_paper
@@ -76,7 +76,7 @@ def _pair(item: Any) -> tuple[str, str]:
 def _written(paper: Paper, attribute: str, kind: str) -> _Tags:
     match attribute:
         case "authors":
-            return [("AU", _person(name)) for name in paper.authors]
+            return [("AU", name) for name in _people(paper, paper.authors)]
         case "year":
             return [("PY", str(paper.year))] if paper.year is not None else []
         case "venue":
@@ -89,9 +89,10 @@ def _written(paper: Paper, attribute: str, kind: str) -> _Tags:
     return [(tag, one_line(value))] if value else []
 
 
-def _person(name: str) -> str:
-    turned = inverted(name, suffix_last=True)
-    return turned if turned and given_first(turned) == name else name
+def _people(paper: Paper, names: Iterable[str]) -> list[str]:
+    stated = stated_names(paper.metadata)
+    turned = {name: inverted(name, stated, suffix_last=True) for name in names}
+    return [turned[name] if given_first(turned[name]) == name else name for name in names]
 
 
 def _identifiers(paper: Paper, back: ReadBack) -> _Tags:
@@ -115,7 +116,7 @@ def _shared(paper: Paper, back: ReadBack) -> _Tags:
         elif name == "note":
             out += [("N1", one_line(line)) for line in shared_text(paper.metadata, name).split("\n")]
         elif name == "editors":
-            out += [("A2", _person(editor)) for editor in shared_list(paper.metadata, name)]
+            out += [("A2", one) for one in _people(paper, shared_list(paper.metadata, name))]
         elif name == "pages":
             start, _, end = shared_text(paper.metadata, name).partition("-")
             out += [("SP", start.strip()), ("EP", end.strip("- "))]

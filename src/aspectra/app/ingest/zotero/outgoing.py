@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aspectra.papers.bibliography import names_in, shared_text
-from aspectra.papers.names import name_parts
+from aspectra.papers.names import name_parts, stated_names
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.zotero.notes import note_html
 
@@ -69,10 +69,10 @@ class Outgoing:
         return note_html(parts)
 
 
-def _creators(names: Iterable[str], kind: str) -> list[dict[str, str]]:
-    found = []
+def _creators(paper: Paper, names: Iterable[str], kind: str) -> list[dict[str, str]]:
+    found, stated = [], stated_names(paper.metadata)
     for name in names:
-        if parts := name_parts(name):
+        if parts := name_parts(name, stated):
             given, particle, family, suffix = parts
             last = " ".join(filter(None, (particle, family)))
             first = " ".join(filter(None, (given, suffix)))
@@ -120,7 +120,7 @@ def item_of_paper(paper: Paper) -> dict[str, Any]:
         "itemType": kind,
         "title": paper.title,
         "abstractNote": paper.abstract,
-        "creators": _creators(paper.authors, "author"),
+        "creators": _creators(paper, paper.authors, "author"),
         "date": shared_text(paper.metadata, "date") or (str(paper.year) if paper.year else ""),
         "url": paper.url,
         "language": paper.language,
@@ -128,7 +128,7 @@ def item_of_paper(paper: Paper) -> dict[str, Any]:
         **{name: known[name] for name in fields if known.get(name)},
     }
     if edited and isinstance(editors, list):
-        item["creators"] += _creators(map(str, editors), "editor")
+        item["creators"] += _creators(paper, map(str, editors), "editor")
     return {name: value for name, value in item.items() if value}
 
 
