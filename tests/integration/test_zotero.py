@@ -15,6 +15,7 @@ from aspectra.app.main import main
 from aspectra.base.errors import AspectraError, BadInput, UsageError
 from aspectra.papers.library.marks.values import Item, Note
 from aspectra.papers.library.store import Store
+from aspectra.papers.record_facts import is_retracted
 from aspectra.papers.sources.zotero.database import ZoteroDatabase
 from hot_journal import plant
 from pdf_maker import make_pdf
@@ -306,6 +307,21 @@ def test_the_database_is_read_while_zotero_holds_it(library, tmp_path):
     assert before == after
     held.rollback()
     held.close()
+
+
+def test_what_zotero_marks_as_retracted_is(library, tmp_path):
+    import sqlite3
+
+    path = write_database(tmp_path / "zotero.sqlite", SMALL)
+    follow(library, ZoteroDatabase(path))
+    assert not is_retracted(library.get("lovelace2019owls"))
+    for flag in (0, 1):  # 1: hidden by the person
+        with sqlite3.connect(path) as held:
+            held.execute("CREATE TABLE IF NOT EXISTS retractedItems (itemID INTEGER PRIMARY KEY, data, flag)")
+            held.execute("REPLACE INTO retractedItems SELECT itemID, '{}', ? FROM items", [flag])
+        held.close()
+        follow(library, ZoteroDatabase(path))
+        assert is_retracted(library.get("lovelace2019owls")) is (flag == 0)
 
 
 def test_what_is_no_zotero_database_is_refused(library, tmp_path):

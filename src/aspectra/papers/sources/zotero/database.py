@@ -182,6 +182,8 @@ def _items(db: sqlite3.Connection, library: int, paths: Mapping[str, str]) -> di
             (library,),
         )
     }
+    marked = db.execute("SELECT * FROM retractedItems") if _has(db, "retractedItems") else ()
+    retracted = {row[0] for row in marked if tuple(row)[2:] != (1,)}  # 1: the person hid the mark
     found: dict[str, dict[str, Any]] = {}
     for number, row in rows.items():
         parent, above = parents.get(number), parents.get(parents.get(number, -1))
@@ -190,12 +192,14 @@ def _items(db: sqlite3.Connection, library: int, paths: Mapping[str, str]) -> di
         keys = members.get(number, [])
         names = [paths[key] for key in keys]
         moved = [str(row[c]) for c in ("version", "dateModified", "clientDateModified")]
+        moved += ["retracted"] * (number in retracted)
         found[str(row["key"])] = {
             "id": number,
             "itemType": str(row["typeName"]),
             "dateAdded": str(row["dateAdded"]),
             "parentItem": str(rows[parent]["key"]) if parent is not None else "",
             "collections": keys,
+            "is_retracted": number in retracted,
             "stamp": digest_texts([*moved, str(parent), *names])[:12],
         }
     return found
@@ -211,7 +215,9 @@ def _filled(db: sqlite3.Connection, rows: Mapping[int, dict[str, Any]]) -> dict[
     }
     for number, row in rows.items():
         items[number] = {"key": keys[number], "itemType": row["itemType"], "dateAdded": row["dateAdded"]}
-        items[number] |= {name: row[name] for name in ("parentItem", "collections") if row[name]}
+        items[number] |= {
+            name: row[name] for name in ("parentItem", "collections", "is_retracted") if row[name]
+        }
     fields = "fieldsCombined" if _has(db, "fieldsCombined") else "fields"
     for number, name, value in db.execute(
         "SELECT itemID, f.fieldName, v.value FROM itemData JOIN wanted USING (itemID) "

@@ -138,6 +138,7 @@ def item_paper(
         "note": clean(item["extra"]) if isinstance(item.get("extra"), str) else "",
         "keywords": list(tags if keywords is None else keywords),
         "editors": editors,
+        "is_retracted": item.get("is_retracted", ""),
     }
     metadata["pages"] = metadata["pages"].replace("–", "-")
     fields = {

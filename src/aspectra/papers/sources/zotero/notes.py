@@ -58,10 +58,6 @@ class _Text(HTMLParser):
         elif tag in _BLOCKS:
             self.parts.append("\n")
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in _BLOCKS:
-            self.parts.append("\n")
-
     def handle_endtag(self, tag: str) -> None:
         if tag in _UNSEEN:
             self._hidden = max(0, self._hidden - 1)
