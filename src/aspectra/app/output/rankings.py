@@ -77,7 +77,7 @@ def _show_ranking(
         screen.line()
     show_hits(screen, ranking, explain=explain)
     if not screen.quiet:
-        from aspectra.search.conditions.grading import conditions_mask
+        from aspectra.search.conditions.grading import left_by_filters
 
         index, conditions = library.searcher.index, ranking.plan.conditions
         searched, left = f"{len(index):,}", ranking.left_by_filters
@@ -85,16 +85,10 @@ def _show_ranking(
             slow = any(c.filters and not c.cheap for c in conditions)  # grades candidates alone
             searched = f"{'at most ' if slow else ''}{left:,} left by the filters (of {searched})"
             if not left:
-                masks = [(c, conditions_mask(index, [c])) for c in conditions]
-                none = [
-                    f"[{safe(c.label, one_line=True)}]"
-                    for c, one in masks
-                    if one is not None and not one.any()
-                ]
-                alone = (
-                    f"; {' and '.join(none)} {'leaves' if len(none) == 1 else 'leave'} none" if none else ""
-                )
-                searched = f"{len(index):,} meets all conditions{alone}"
+                alone = [c.label for c in conditions if left_by_filters(index, [c]) == 0]
+                none = [f"[{safe(label, one_line=True)}]" for label in alone]
+                why = f"; {' and '.join(none)} {'leaves' if len(none) == 1 else 'leave'} none" if none else ""
+                searched = f"{len(index):,} meets all conditions{why}"
         shown = count(len(ranking), "paper") if len(ranking) else "no paper"
         if page is not None:
             shown = f"page {page.number} of {page.of} · {shown} of {page.found:,} found"

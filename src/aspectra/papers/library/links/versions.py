@@ -64,19 +64,15 @@ def regroup(db: sqlite3.Connection, positions: Iterable[int]) -> None:
 
 def regroup_ids(db: sqlite3.Connection, ids: Iterable[str]) -> None:
     """Group these papers anew, and all that share a group with them: what the user said of them changed."""
-    positions, groups = set[int](), set[int | None]()
-    for paper_id in ids:
-        for pos, group in db.execute("SELECT pos, version_group FROM papers WHERE id = ?", (paper_id,)):
-            positions.add(pos)
-            groups.add(group)
-    regroup(db, positions | ungroup(db, groups))
+    found = "SELECT pos, version_group FROM papers WHERE id = ?"
+    held = dict(row for one in ids for row in db.execute(found, (one,)))
+    regroup(db, held.keys() | ungroup(db, held.values()))
 
 
 def regroup_all(db: sqlite3.Connection) -> None:
     """Group all papers anew."""
     db.execute("UPDATE papers SET version_group = NULL WHERE version_group IS NOT NULL")
-    for (pos,) in db.execute("SELECT pos FROM papers ORDER BY pos").fetchall():
-        group_versions(db, pos)
+    regroup(db, [pos for (pos,) in db.execute("SELECT pos FROM papers")])
 
 
 def _twins(db: sqlite3.Connection, pos: int) -> set[int]:
