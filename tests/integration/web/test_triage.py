@@ -92,6 +92,19 @@ def test_all_records_of_a_work_share_a_decision_that_is_undone_at_once(served, i
         marks.undo()  # the merge
 
 
+def test_a_tab_that_shows_an_older_decision_does_not_replace_it(served, ids):
+    asked = {"id": ids[1], "back": PATH}
+    try:
+        assert '<input type="hidden" name="was" value="">' in served.get(f"{PATH}&pool=10").text
+        for decision, was, status in (("include", "", 303), ("exclude", "", 422), ("include", "", 303)):
+            answer = served.post("/decide", asked | {"decision": decision, "was": was})
+            assert answer.status_code == status
+            assert served.library.marks.read.decisions()[ids[1]].decision == "include"
+        assert served.post("/decide", asked | {"decision": "exclude", "was": "include"}).status_code == 303
+    finally:
+        served.post("/decide", asked | {"decision": ""})
+
+
 MOVING = f"{PATH}&pool=10&decided=none&recipe=guided+|+feedback(decided=yes)"
 
 

@@ -44,14 +44,21 @@ def marking(pages: Pages) -> APIRouter:
 
     @router.post("/decide")
     async def decide(request: Request) -> Response:
-        """Decide on papers."""
+        """Decide on papers; refused where a page showed another decision than there is now."""
         form = await read_form(request)
         ids, decision = ids_of(form.getlist("id")), one_of(form, "decision")
         if not ids:
             raise UsageError("no paper is named", hint="choose one")
         reason = one_of(form, "reason", most=_LONGEST_REASON) if decision else ""
         under = one_of(form, "under", most=10_000)
-        await pages.work(request, lambda: marks.decide(decision, *ids, reason=reason, under=under))
+
+        def work() -> None:
+            now = next((held.decision for held in marks.read.decisions(ids[:1]).values()), "")
+            if "was" in form and now not in (one_of(form, "was"), decision):
+                raise UsageError(f"decided elsewhere meanwhile: {now or 'none'}", hint="open the page again")
+            marks.decide(decision, *ids, reason=reason, under=under)
+
+        await pages.work(request, work)
         return pages.back(one_of(form, "back", most=40_000), "/triage")
 
     @router.post("/tag")
