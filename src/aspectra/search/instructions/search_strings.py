@@ -22,25 +22,28 @@ _MOST_WORDS = 4  # of a term without quotes
 _FORMS = {
     "pubmed": r"[\w*\")]\[(?i:tiab|ti|ab|tw|ot|mh|mesh|majr|title|title/abstract|mesh terms|text word)"
     r"(?::\S{1,9})?\]",
-    "ovid": r"(?<=[\w*?$)\"/])\.(?:ti|ab|tw|mp|kw|kf|ot|hw|sh|af)(?:,\s?[a-z]{2})*(?:\.(?!\w)|(?=[\s)]|$))"
-    r"|\bexp\s+\*?[\"A-Z][^()/\n]{1,80}/|[\w*?$)\"]\s+adj\d{1,2}\s+[\w*(\"]",
-    "scopus": r"\bTITLE-ABS(?:-KEY)?\s*\(|\b(?:TITLE|ABS|KEY)\([^()]*(?:\)\s)?\s*(?:AND|OR)\s"
-    r"|\b(?:W|PRE)/\d+\s",
-    "wos": r"\b(?:TS|TI|AB|AK|KP|ALL)\s*=\s*[\w(\"*]|\bNEAR/\d+\s",
+    "ovid": r"(?<=[\w*?$)\"/])\.(?:ti|ab|tw|mp|kw|kf|ot|hw|sh|af)(?:,\s?[a-z]{2})*\.(?!\w)"
+    r"|[*$)\"]\.[a-z]{2}(?:,[a-z]{2})*(?=[\s)]|$)|\bexp\s+\*?[\"A-Z][^()/\n]{1,80}/(?=[a-z\s)]|$)"
+    r"|[\w*?$)\"]\s+adj\d{1,2}\s+[\w*(\"]",
+    "scopus": r"\bTITLE-ABS(?:-KEY)?\s*\(|\b(?:TITLE|ABS|KEY)\(.{1,200}\s(?:AND|OR)\s|\b(?:W|PRE)/\d+\s",
+    # Embase and Cochrane have the operators of Web of Science.
+    "wos": r"^[\s(]*(?:TS|TI|AB|AK|KP|ALL)\s*=\s*[\w(\"*]|\bNEAR/\d+\s"
+    r"|[\w*'\")]:(?:ti|ab|kw)(?:,[a-z]{2})*(?=[\s)]|$)|'/(?:exp|de|mj)(?=[\s)]|$)",
 }
 _FORM = {database: re.compile(form) for database, form in _FORMS.items()}
 _LINES = re.compile(r"[#S]?\d{1,2}(?:\s+(?i:and|or|not)\s+[#S]?\d{1,2})+|(?i:and|or)/\d[\d,-]+")
 _NUMBERED = re.compile(r"^[ \t]*\d{1,3}[.): ].*\n[ \t]*\d{1,3}[.): ]", re.MULTILINE)
-_QUOTED = re.compile(r'"[^"]*"|“[^”“]*”')
+_QUOTED = re.compile(r"""(?:"[^"]*"|“[^”“]*”|(?<!\w)'[^']*'(?!\w))""")
 _CUT = re.compile(r"(?<![\w*])[\w*]{3,80}[*$](?=[\s)]|$)|\b\w+\?\w+\b")
-_MARKS = re.compile(r"([()]|(?<!\S)(?:AND NOT|AND|OR|NOT)(?!\S))")
-_MARKS_BESIDE_CUT = re.compile(r"([()]|(?<!\S)(?i:and not|and|or|not)(?!\S))")
+_MARKS = re.compile(r"([()]|(?<![^\s)])(?:AND NOT|AND|OR|NOT)(?![^\s(]))")
+_MARKS_BESIDE_CUT = re.compile(r"([()]|(?<![^\s)])(?i:and not|and|or|not)(?![^\s(]))")
 _SENTENCE = re.compile(
     r"[,;:!?.](?:\s|$)|\b(?i:an?|the|of|in|on|at|to|for|from|by|with|without|about|between|during|after|before|is|are"
     r"|was|were|be|that|which|who|what|how|why|does?|can|i|we|my|our|its?|as|into|than|if|and|or|not|no|only|any"
     r"|papers?|studies|since|please|find|show)\b"
 )
 _MARK = re.compile(r"[\"()\[\]*/=]|\b(?:AND|OR|NOT)\b")
+_PROSE = re.compile(r"\b(?:the|The|is|are|[Ww]e|was|were|[Tt]his|that|which)\b(?!\*)")
 _REST = re.compile(r"[,;]\s+(?![a-z]{2}[.,])")
 # What is no word of a string that cannot be read.
 _NOISE = re.compile(
@@ -52,9 +55,10 @@ _WILD = re.compile(r"[*?#]|\$\d|(?<=[\u3040-\u9fff\uac00-\ud7af]) (?=[\u3040-\u9
 
 def _database(text: str) -> str | None:
     """The database whose form a text has; "" for a string of none in particular, None for no string."""
-    if found := next((name for name, form in _FORM.items() if form.search(text)), ""):
-        return found
     bare = _QUOTED.sub(" Q ", text)
+    found = next((name for name, form in _FORM.items() if form.search(text)), "")
+    if found and not _PROSE.search(bare):
+        return found
     cut = _CUT.search(bare) is not None
     pieces = (_MARKS_BESIDE_CUT if cut else _MARKS).split(bare)
     terms, marks = [piece.strip() for piece in pieces[::2]], pieces[1::2]
