@@ -34,7 +34,7 @@ class TermQuoter:
         self._index, self._view = index, view
         (asked,) = index.look_up([probe])
         self._aspect = probe.aspect
-        self._roles = index.role_weights(probe.roles) if "roles" in index.lens_names else None
+        self._roles = index.role_weights(probe.roles) if probe.roles and "roles" in index.lens_names else None
         self._worth = view.worth(asked)
         seeds = [seed for seed in map(index.library.get, probe.seeds) if index.unchanged(seed)]
         self._seeds = [(seed, self._sentences(seed)) for seed in seeds]
@@ -45,25 +45,17 @@ class TermQuoter:
         return probe.view == ViewFacts.words_of(TERMS).name
 
     def quote(self, paper: Paper) -> Evidence | None:
-        """The sentence of an unchanged hit that names most of the terms; None where none names enough.
+        """The aspect's own sentence of an unchanged hit that names most of the terms; None: too few of them.
 
-        It is one of the aspect's own, or any other where those name too few. The title is not quoted: it is
-        shown above.
+        The title is not quoted: it is shown above.
         """
-        own, others = self._sentences(paper)
-        found = _best(own, self._worth)
-        if found is None or found[0] < _LEAST_SHARE:
-            found = _best(others, self._worth)
+        found = _best(self._sentences(paper), self._worth)
         if found is None or found[0] < _LEAST_SHARE:
             return None
         share, unit = found
         text = field_text(paper, unit.field)[unit.start : unit.end]
         here = {number: self._worth[number] for number in self._view.numbers(text) & self._worth.keys()}
-        said = [
-            (*best, one)
-            for one, (own, others) in self._seeds
-            if (best := _best(own, here) or _best(others, here)) is not None
-        ]
+        said = [(*best, one) for one, own in self._seeds if (best := _best(own, here)) is not None]
         _, answered, seed = max(said, key=lambda one: one[0], default=(0.0, None, None))
         quoted = ""
         if seed is not None and answered is not None:
@@ -79,16 +71,16 @@ class TermQuoter:
             seed_quote=quoted,
         )
 
-    def _sentences(self, paper: Paper) -> tuple[list[_Sentence], list[_Sentence]]:
-        """The sentences of an unchanged paper: those of the aspect, and the others."""
+    def _sentences(self, paper: Paper) -> list[_Sentence]:
+        """The sentences of an unchanged paper that are of the aspect; all where no lens tells roles."""
         table = self._index.units("sentences")
-        rows = table.sentence_rows(self._index.position(paper.id))
-        found: tuple[list[_Sentence], list[_Sentence]] = ([], [])
-        for number in rows:
-            unit = table.unit(paper.id, int(number))
-            said = self._view.numbers(field_text(paper, unit.field)[unit.start : unit.end])
-            found[self._roles is not None and not self._roles[number]].append((unit, said))
-        return found
+        units = [
+            table.unit(paper.id, int(number))
+            for number in table.sentence_rows(self._index.position(paper.id))
+            if self._roles is None or self._roles[number]
+        ]
+        texts = (field_text(paper, unit.field)[unit.start : unit.end] for unit in units)
+        return [(unit, self._view.numbers(text)) for unit, text in zip(units, texts, strict=True)]
 
 
 def _best(sentences: Sequence[_Sentence], worth: Mapping[int, float]) -> tuple[float, Unit] | None:
