@@ -16,6 +16,8 @@ from aspectra.lab.construction.export import LAYOUTS, write_set
 from aspectra.lab.construction.made import Draft, Made, MadeText
 from aspectra.lab.construction.protocol import STEPS, Workbench
 from aspectra.lab.construction.recipe import BuildRecipe, recipe_names
+from aspectra.llm.failures import ModelError, QuotaSpent
+from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Section
 
@@ -390,3 +392,92 @@ def test_a_question_that_names_no_group_is_refused(passages, tmp_path):
     for setting in ("conditions.question=Owls?", "conditions.dimension=value", "conditions.dimension=colour"):
         with pytest.raises(UsageError):
             build_set(BuildRecipe.named("conditions").changed([setting]), passages, tmp_path / "made")
+
+
+CITES = [
+    Paper(
+        "asks",
+        "Owls",
+        "",
+        sections=(
+            Section(
+                "One",
+                "Many animals that live in forests hunt for their food in the dark {{cite:a}}. "
+                "This is said in a sentence that leans on the one before it, with {{cite:b}}. "
+                "Short {{cite:b}}. "
+                "Some say that a bird of prey can hear what a mouse does under snow {{cite:b}}.",
+            ),
+        ),
+        references=(
+            Reference(key="a", title="Hunting by owls"),
+            Reference(key="b", title="A bird of prey can hear"),
+        ),
+    )
+]
+
+
+def _asked(tmp_path, script, *settings_):
+    with Store.create(tmp_path / "library") as store:
+        with store.writing("add") as writer:
+            writer.add(CITES)
+        recipe = BuildRecipe.named("citation-questions").changed(
+            ["mentions.targets=titles", "overlap.most=0.5", *settings_]
+        )
+        return build_set(recipe, store, tmp_path / "made", model=script and Scripted(script))
+
+
+def test_sentences_that_cite_are_queries_for_what_they_cite(tmp_path):
+    with Store.create(tmp_path / "library") as store:
+        with store.writing("add") as writer:
+            writer.add(CITES)
+        recipe = BuildRecipe.named("citing-sentences").changed(["mentions.targets=titles"])
+        built = build_set(recipe, store, tmp_path / "made")
+    (topic,) = built.benchmark.topics
+    assert topic.text == "Many animals that live in forests hunt for their food in the dark."
+    dropped = {reason: times for one in built.steps for reason, times in one.dropped.items()}
+    assert dropped == {
+        "sentences that lean on those before": 1,
+        "sentences of too few or too many words": 1,
+        "queries that repeat the titles of their answers": 1,
+    }
+
+
+def _reply(text):
+    return json.dumps({"reason": "r", "query": text})
+
+
+def test_a_model_words_the_questions(tmp_path):
+    built = _asked(tmp_path, lambda request: _reply("Which animals find food without light?"))
+    assert [topic.text for topic in built.benchmark.topics] == ["Which animals find food without light?"] * 2
+    assert {draft.source for draft in built.made.drafts} == {"scripted"}
+    card = (built.folder / "README.md").read_text("utf-8")
+    assert "2 scripted" in card
+    assert "*simulated*" in card
+
+
+@pytest.mark.parametrize("bad", ["no JSON", _reply(""), _reply("What does *Hunting by owls* say?"), ""])
+def test_a_reply_that_cannot_be_used_is_asked_for_once_more_and_then_lost(tmp_path, bad):
+    asked = []
+
+    def script(request):
+        text = "\n".join(message.content for message in request.messages)
+        asked.append(text)
+        return bad if "Hunting by owls" in text else _reply("What is noticed below a white cover?")
+
+    built = _asked(tmp_path, script, "write.forbid=titles", "write.common=1")
+    assert [draft.text for draft in built.made.drafts] == ["What is noticed below a white cover?"]
+    assert len(asked) == 3
+    assert {reason: n for one in built.steps for reason, n in one.dropped.items()}[
+        "queries without a usable reply"
+    ] == 1
+    with pytest.raises(UsageError, match="no usable reply"):
+        _asked(tmp_path, script, "write.forbid=titles", "write.common=1", "write.lost=0.1")
+
+
+def test_a_build_that_is_stopped_in_the_middle_goes_on_with_the_next_model_call(tmp_path):
+    with pytest.raises(UsageError, match="none is named"):
+        _asked(tmp_path, None)
+    assert len(list((tmp_path / "made" / "steps").iterdir())) == 1
+    with pytest.raises(ModelError):
+        _asked(tmp_path, [QuotaSpent("spent")] * 9)
+    assert _asked(tmp_path, lambda request: _reply("What is eaten at night?")).steps[0].kept

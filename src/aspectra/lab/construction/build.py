@@ -23,6 +23,7 @@ from aspectra.lab.construction.export import write_set
 from aspectra.lab.construction.made import Made
 from aspectra.lab.construction.protocol import STEPS, Step, StepReport, Workbench
 from aspectra.lab.construction.recipe import BuildRecipe
+from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 
 __all__ = ["Built", "build_set"]
@@ -48,7 +49,13 @@ class Built:
 
 
 def build_set(
-    recipe: BuildRecipe, store: Store, folder: Path, *, until: str = "", estimate: bool = False
+    recipe: BuildRecipe,
+    store: Store,
+    folder: Path,
+    *,
+    until: str = "",
+    estimate: bool = False,
+    model: ChatModel | None = None,
 ) -> Built:
     """Build the benchmark of a recipe in ``folder``, or go on with it.
 
@@ -58,6 +65,7 @@ def build_set(
         folder: ``steps/`` holds the steps' outputs, ``set/`` the benchmark, beside its card.
         until: the last step to be done; "" does all and writes the set.
         estimate: do the steps that ask no language model, and write nothing.
+        model: the language model, for steps that ask one.
 
     Raises:
         UsageError: the recipe cannot be used. BadInput: the corpus lacks what it needs, so that no query is
@@ -77,14 +85,15 @@ def build_set(
         if estimate and step.model:
             return Built(made, tuple(reports), step.name)
         contents = [_content(str(getattr(options, name))) for name in step.files]
-        key = digest([key, step.name, step.version, options.to_dict(), contents])
+        asked = model.name if step.model and model is not None else ""
+        key = digest([key, step.name, step.version, options.to_dict(), contents, asked])
         path = folder / "steps" / f"{number:02}-{step.name}-{key[:12]}.jsonl"
         kept = path.exists()
         if kept:
             with path.open("rb") as stream:
                 made = Made.of_lines(stream, str(path))
         else:
-            made = _done(step, options, made, Workbench(store, recipe.seed), number)
+            made = _done(step, options, made, Workbench(store, recipe.seed, model), number)
             text = "".join(made.lines())
             if not estimate:
                 make_folder(path.parent)

@@ -68,6 +68,7 @@ def card_of(
 
 def _page(recipe: BuildRecipe, facts: dict[str, Any]) -> str:
     few = facts["positives of a query"]
+    made_up = any(one["found"].get("replies") == "simulated" for one in facts["steps"])
     lines = [
         f"# {recipe.name}",
         "",
@@ -85,6 +86,11 @@ def _page(recipe: BuildRecipe, facts: dict[str, Any]) -> str:
         f"Recipe {facts['recipe hash']}, seed {recipe.seed}, corpus {facts['corpus hash'][:12]}; the same "
         "library and recipe give the same files.",
         "",
+        *(
+            ["*simulated*: a scripted model answered, and nothing measured here counts.", ""]
+            if made_up
+            else []
+        ),
         "| step | queries after it | left out |",
         "|:--|--:|:--|",
         *(f"| {one['step']} | {one['queries']:,} | {_counts(one['dropped'])} |" for one in facts["steps"]),

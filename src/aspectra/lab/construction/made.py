@@ -25,6 +25,7 @@ class Draft(Value, frozen=True):
         aspect: the aspect that is asked for, or "".
         instructions: mode (``instructed``, ``reversed``) -> what is added to the text.
         labels: name -> values, for breaking results down.
+        context: what the text was or will be made from; it is in no layout.
         source: where the text came from: ``library``, ``template``, or the name of a language model.
     """
 
@@ -34,6 +35,7 @@ class Draft(Value, frozen=True):
     aspect: str = ""
     instructions: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each value
     labels: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - msgspec copies it for each value
+    context: str = ""
     source: str = "library"
 
 

@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.registry import Registry
 from aspectra.base.values import Value
 from aspectra.lab.construction.made import Made
+from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 
@@ -33,14 +35,29 @@ class Workbench:
     Attributes:
         store: the library whose papers are the corpus.
         seed: of the recipe; every choice by chance depends on it.
+        model: the language model, or None.
         dropped: reason -> how often, of the step under way.
         found: other numbers of the step under way, for the card.
     """
 
     store: Store
     seed: int
+    model: ChatModel | None = None
     dropped: Counter[str] = field(default_factory=Counter)
     found: dict[str, Any] = field(default_factory=dict)
+
+    def require_model(self) -> ChatModel:
+        """The language model.
+
+        Raises:
+            UsageError: none is named.
+        """
+        if self.model is None:
+            raise UsageError(
+                "this step asks a language model, and none is named",
+                hint="aspectra config set llm.model NAME, then llm.base_url URL (docs/models.md)",
+            )
+        return self.model
 
     def papers(self, ids: Iterable[str], *, full: bool = False) -> Iterator[Paper]:
         """Papers of the library in the order of their ids, streaming; ids that it lacks are passed over.

@@ -32,6 +32,11 @@ class BuildRecipe(Value, frozen=True):
     seed: int = 7
     layout: str = "beir"
 
+    def step_names(self, until: str = "") -> list[str]:
+        """The steps' names, up to and with ``until``; "" for all."""
+        names = [str(one.get("step", "")) for one in self.steps]
+        return names[: names.index(until) + 1] if until in names else names
+
     def options(self, number: int) -> Value:
         """The options of a step, checked; ``number`` counts from 0.
 

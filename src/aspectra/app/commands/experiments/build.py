@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from aspectra.app.options.lab import Format, argument, choice
+from aspectra.app.options.model import language_model
 from aspectra.app.output.experiments import write_tables
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import option
@@ -21,7 +23,12 @@ __all__ = ["build"]
 def build(
     session: Session,
     recipe: Annotated[
-        str, argument("authorship, citation-pairs, conditions, shared-labels, or a TOML file.", "RECIPE")
+        str,
+        argument(
+            "authorship, citation-pairs, citation-questions, citing-sentences, conditions, shared-labels; "
+            "or a TOML file.",
+            "RECIPE",
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -46,15 +53,24 @@ def build(
     """
     from aspectra.lab.construction.build import build_set
     from aspectra.lab.construction.export import LAYOUTS
+    from aspectra.lab.construction.protocol import STEPS
     from aspectra.lab.construction.recipe import BuildRecipe
 
     chosen = BuildRecipe.named(recipe).changed(settings or ())
     folder = out or Path("experiments") / chosen.name
-    with session.open_library() as library:
-        built = build_set(chosen, library.store, folder, until=until, estimate=estimate)
+    asks = not estimate and any(STEPS.get(name).model for name in chosen.step_names(until))
+    with (
+        language_model(session) if asks else nullcontext() as model,
+        session.open_library() as library,
+    ):
+        built = build_set(chosen, library.store, folder, until=until, estimate=estimate, model=model)
     write_tables(session, [_table(chosen.name, built)], format)
     if built.folder is None:
         held = f"The step {built.waiting} comes next." if built.waiting else "Every step can be done."
+        if estimate and built.waiting:
+            held = (
+                f"The step {built.waiting} asks a language model {len(built.made.drafts):,} times, or more."
+            )
         session.screen.note(f"{held} {'Nothing was written.' if estimate else ''}".strip())
         return
     session.screen.note(f"The set is in {built.folder}, its card is {built.folder / 'README.md'}.")
