@@ -139,12 +139,15 @@ def test_a_name_leads_to_no_other_place(written, name, kept):
     assert {one.parent for one in written.path.parent.rglob("*.bib")} <= {*uploads.iterdir()}
 
 
-def test_a_file_that_cannot_be_read_is_a_failed_job_with_the_reason(written):
-    answer = written.post("/library/add", files={"files": ("x.bib", b"\x00\xff" * 2000)})
+@pytest.mark.parametrize(("others", "kind"), [([], "error"), (["y.bib"], "warning")])
+def test_a_file_that_cannot_be_read_is_a_failed_job_with_the_reason(written, others, kind):
+    good = BIB.format(key="other", title="A title of the other file").encode()
+    sent = [("x.bib", b"\x00\xff" * 2000), *((name, good) for name in others)]
+    answer = written.post("/library/add", files=[("files", one) for one in sent])
     job = answer.headers["location"].rpartition("/")[2]
     assert _ended(written, job)["state"] == "failed"
     text = html.unescape(written.get(f"/jobs/{job}").text)
-    assert 'class="notice error"' in text
+    assert f'class="notice {kind}"' in text
     assert "Traceback" not in text
     assert "x.bib" in text
 
