@@ -41,8 +41,8 @@ SIMULTANEOUS = {
 }
 
 
-def system(name, values, measure="nDCG@10", mean=None):
-    column = ("gold", measure, "")
+def system(name, values, measure="nDCG@10", mean=None, judgements="gold"):
+    column = (judgements, measure, "")
     return System(
         name=name,
         benchmark="owls",
@@ -89,6 +89,14 @@ def test_wins_are_units_on_which_the_system_is_better():
     lower = rows("GoldRank")
     assert [lower[name][4] for name in ("better", "worse")] == ["1/1/6", "7/1/0"], "a lower rank is better"
     assert lower["better"][3].value == pytest.approx(0.08), "ranks are not x100"
+
+
+@pytest.mark.parametrize("judgements", ["gold", "pairs"])
+def test_pairs_of_one_paper_are_said_to_depend_on_each_other(judgements):
+    named = {"base": BASE, "better": BETTER}
+    systems = [system(n, v, "p-MRR", judgements=judgements) for n, v in named.items()]
+    (table,) = comparison_tables(systems, "base")
+    assert ("as if independent" in str(table.notes)) == (judgements == "pairs")
 
 
 @pytest.mark.parametrize(

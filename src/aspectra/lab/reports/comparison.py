@@ -218,6 +218,8 @@ def _comparable(
                 f"{spelled}: {system.name} was scored on other units "
                 f"({len(values):,}, the baseline on {len(own):,}): not compared"
             )
+    if column[0] == "pairs" and others:
+        notes.append(f"{spelled}: pairs of one paper are tested as if independent: p and intervals flatter")
     mean = base.means.get(column)
     plain = math.fsum(own.values()) / len(own) if own else None
     if plain is not None and mean is not None and not math.isclose(mean, plain, abs_tol=1e-9):
