@@ -7,7 +7,9 @@ import gzip
 import pytest
 
 from aspectra.base.errors import BadInput
+from aspectra.papers.sources.assembly import each
 from aspectra.papers.sources.files import InputFile, read_lines, read_text, zstd
+from aspectra.papers.sources.protocol import ReadOptions
 from aspectra.papers.text.cleaning import clean
 
 LINES = [f"line {i} with some words" for i in range(5000)]
@@ -78,3 +80,13 @@ def test_a_line_in_another_encoding_garbles_no_other(tmp_path, at):
 def test_clean_leaves_text_only():
     assert clean("a\x1b[31mb\x1b[0m\x00c\r\nd\ud800") == "abc\nd?"
     assert clean(None) == ""
+
+
+@pytest.mark.parametrize("error", [KeyError("title"), ValueError("its date is no date")])
+def test_what_may_be_a_fault_of_a_reader_asks_for_a_report(error):
+    def convert(record, place, options):
+        raise error
+
+    (remark,) = each([("line 1", {})], convert, ReadOptions())
+    assert ("please report it" in remark.reason) == isinstance(error, KeyError)
+    assert str(error) in remark.reason

@@ -55,7 +55,8 @@ def each(
 
     Args:
         records: (place, record or remark) in file order.
-        convert: (record, place, options) -> papers and remarks; ValueError refuses the record.
+        convert: (record, place, options) -> papers and remarks; ValueError refuses the record, and another
+            error may be a fault of the reader, which its remark says.
         options: limits.
         titles: whether records have titles, so that one without is remarked.
     """
@@ -65,11 +66,10 @@ def each(
             continue
         try:
             made = list(convert(record, place, options))
-        except (ValueError, RecursionError) as error:
-            yield Remark(place, f"record cannot be kept: {error}")
-            continue
-        except (AttributeError, TypeError, LookupError):
-            yield Remark(place, "record cannot be kept: its fields are not laid out as in this format")
+        except (ValueError, RecursionError, AttributeError, TypeError, LookupError) as error:
+            why = f"another layout, or a fault of the reader, then please report it: {error!r:.200}"
+            said = isinstance(error, ValueError | RecursionError)
+            yield Remark(place, f"record cannot be kept: {error if said else why}")
             continue
         for item in made:
             if titles and isinstance(item, Paper) and not item.title and item.has_text:
