@@ -220,7 +220,7 @@ def put_paper(
         ungrouped: gets the positions whose versions the caller groups anew; where None, that is done here.
     """
     row, cited = paper_row(paper)
-    before, group = None, None
+    before = None
     if pos is None:
         if free is not None:
             row = {"pos": free, **row}
@@ -229,7 +229,6 @@ def put_paper(
         pos = int(cursor.lastrowid or 0)
     else:
         before = versions.version_keys(db, pos)
-        group = db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone()[0]
         names = ", ".join(f"{name} = ?" for name in row)
         db.execute(f"UPDATE papers SET {names} WHERE pos = ?", (*row.values(), pos))
         for table in ("sections", "identifiers", "authors", "citations", "citation_keys"):
@@ -250,7 +249,8 @@ def put_paper(
     if before is None:
         versions.group_versions(db, pos)
     elif before != versions.version_keys(db, pos):
-        changed = {pos} | versions.ungroup(db, [group])
+        group = db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone()
+        changed = {pos} | versions.ungroup(db, group)
         if ungrouped is None:
             versions.regroup(db, changed)
         else:

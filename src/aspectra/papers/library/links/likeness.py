@@ -74,9 +74,8 @@ class Compared(NamedTuple):
         return {value for kind, value in self.named if kind == scheme}
 
 
-# (position, id, content hash) -> what is compared: of a large group it is mostly the same records.
+# (position, id, content hash) -> what is compared, 256 at most: in a large group mostly the same records.
 _KNOWN: dict[tuple[int, str, str], Compared] = {}
-_MOST_KNOWN = 256
 
 
 class Verdict(NamedTuple):
@@ -101,7 +100,7 @@ def compared_at(db: sqlite3.Connection, positions: Iterable[int]) -> dict[int, C
             people = db.execute("SELECT name, family FROM authors WHERE pos = ?", (pos,)).fetchall()
             named = frozenset(db.execute("SELECT scheme, value FROM identifiers WHERE pos = ?", (pos,)))
             one = compared(pos, row, people, named)
-            if len(_KNOWN) >= _MOST_KNOWN:
+            if len(_KNOWN) >= 256:
                 _KNOWN.clear()
             _KNOWN[key] = one
         out[pos] = one
