@@ -12,7 +12,11 @@ from aspectra.papers.names import person
 from aspectra.papers.sources.assembly import identifiers_of
 from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.protocol import ReadOptions
-from aspectra.papers.text.cleaning import clean, mend_hyphens, one_line, storable
+from aspectra.papers.text.cleaning import clean, folded, mend_hyphens, one_line, storable
+
+
+def test_every_letter_and_figure_is_folded_as_people_type_it() -> None:
+    assert folded("ØŁĐðħıµ ₀₁₂₃₄₅₆₇₈₉ ⁰¹²³⁴⁵⁶⁷⁸⁹ ßÆœÞ é 汉") == "olddhiμ 0123456789 0123456789 ssaeoeth e 汉"
 
 
 def test_cleaning_twice_changes_nothing() -> None:
