@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,10 +17,14 @@ from aspectra.lab.construction.export import LAYOUTS, write_set
 from aspectra.lab.construction.made import Draft, Made, MadeText
 from aspectra.lab.construction.protocol import STEPS, Workbench
 from aspectra.lab.construction.recipe import BuildRecipe, recipe_names
+from aspectra.lab.construction.steps import latent
+from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.failures import ModelError, QuotaSpent
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Section
+from aspectra.views.prompted.definition import PromptedLens, define
+from aspectra.views.prompted.running import bound_to, run_lens
 
 AUTHORS, BOOKS = ("ann", "bob", "cy"), ("first", "second", "third")
 PASSAGES = [
@@ -481,3 +486,80 @@ def test_a_build_that_is_stopped_in_the_middle_goes_on_with_the_next_model_call(
     with pytest.raises(ModelError):
         _asked(tmp_path, [QuotaSpent("spent")] * 9)
     assert _asked(tmp_path, lambda request: _reply("What is eaten at night?")).steps[0].kept
+
+
+SEEN = {"p0": "Owls are loud", "p1": "owls are loud", "p2": "Birds make noise", "p3": "Mice sleep", "p4": ""}
+LENS_PROMPT = """
+placeholders = ["paper", "rules", "answer"]
+system = "{{rules}}"
+user = "{{paper}} What is seen? {{answer}}"
+usual_tokens = 8
+
+[schema]
+type = "string"
+"""
+
+
+def _latent(tmp_path, monkeypatch, script, *settings_, seen=SEEN):
+    lens = PromptedLens("seen", LENS_PROMPT)
+    with Store.create(tmp_path / "library") as store:
+        with store.writing("add") as writer:
+            writer.add(Paper(name, f"Title {name}", "Words.") for name in SEEN)
+            define(store, writer, lens)
+        answers = Scripted(lambda request: json.dumps({"value": seen[request.subjects[0]]}))
+        with wrap_model(answers, ModelSettings(tries=1, prices=tmp_path / "none.toml")) as model:
+            run_lens(store, bound_to(lens, model.name, switch=True), model)
+        near = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1]], np.float32)  # birds, mice, owls
+        monkeypatch.setattr(latent, "_vectors", lambda texts, encoder: near[: len(texts)])
+        given = ["annotate.lens=seen", "annotate.least=3", "rejudge.criterion=stance", *settings_]
+        recipe = BuildRecipe.named("latent-queries").changed(given)
+        return build_set(recipe, store, tmp_path / "made", model=script and Scripted(script))
+
+
+def _judging(grades):
+    def script(request):
+        if "the grade alone" not in (text := request.messages[-1].content):
+            return _reply("flying creatures that disturb sleepers")
+        return str(next(grade for name, grade in grades.items() if name in text))
+
+    return script
+
+
+def test_groups_of_what_a_lens_says_become_queries_that_a_judge_looks_at_again(tmp_path, monkeypatch):
+    built = _latent(tmp_path, monkeypatch, _judging({"p0": 3, "p1": 2, "p2": 1}), "rejudge.least=2")
+    (topic,) = built.benchmark.topics
+    assert topic.text == "flying creatures that disturb sleepers"
+    assert dict(built.made.qrels["gold"][topic.id]) == {"p0": 2, "p1": 1, "p2": 0}
+    dropped = {reason: times for one in built.steps for reason, times in one.dropped.items()}
+    assert dropped["groups of too few papers"] == 1  # the mice
+    assert dropped["papers of which the lens says nothing"] == 1
+    assert "*simulated*" in (built.folder / "README.md").read_text("utf-8")
+
+
+def test_a_query_with_a_word_of_the_notes_is_none(tmp_path, monkeypatch):
+    with pytest.raises(UsageError, match="no usable reply"):
+        _latent(tmp_path, monkeypatch, lambda request: _reply("Who is loud?"))
+
+
+def test_a_judge_that_says_nothing_ends_the_build(tmp_path, monkeypatch):
+    def script(request):
+        return _reply("flying creatures that disturb sleepers") if "notes" in str(request.messages) else "?"
+
+    with pytest.raises(UsageError, match="no answer that could be read"):
+        _latent(tmp_path, monkeypatch, script)
+
+
+def test_a_lens_that_was_not_run_is_said(passages, tmp_path):
+    recipe = BuildRecipe.named("latent-queries")
+    with pytest.raises(AspectraError, match="stance"):
+        build_set(recipe, passages, tmp_path / "made", estimate=True)
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), max_size=12), st.floats(0, 1))
+def test_no_two_rows_of_a_group_are_farther_apart_than_the_distance(rows, distance):
+    vectors = np.array(rows, np.float32).reshape(-1, 2)
+    found = latent.grouped(vectors, distance)
+    assert sorted(row for group in found for row in group) == list(range(len(rows)))
+    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    for group in found:
+        assert len(group) == 1 or float((1 - unit[group] @ unit[group].T).max()) <= distance + 1e-6

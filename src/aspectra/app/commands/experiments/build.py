@@ -25,8 +25,8 @@ def build(
     recipe: Annotated[
         str,
         argument(
-            "authorship, citation-pairs, citation-questions, citing-sentences, conditions, shared-labels; "
-            "or a TOML file.",
+            "authorship, citation-pairs, citation-questions, citing-sentences, conditions, latent-queries, "
+            "shared-labels; or a TOML file.",
             "RECIPE",
         ),
     ],

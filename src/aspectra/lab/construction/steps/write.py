@@ -36,16 +36,18 @@ class WriteOptions(Value, frozen=True):
     """Options of ``write``.
 
     Attributes:
+        kind: ``question`` for what cited works answer, ``latent`` for what notes have in common.
         prompt: a file of one's own, with places for ``rules`` and ``papers``; "" for ours.
-        forbid: no question has a word of the ``titles`` of its answers, or of the ``texts`` of its answers
-            and its source; ``nothing`` forbids none.
+        forbid: no question has a word of the ``titles`` of its answers, of the ``texts`` of its answers and
+            its source, or of its source alone (``context``); ``nothing`` forbids none.
         common: words in a larger share of the corpus are free.
         lost: a larger share of queries without a usable reply ends the build.
         lanes: questions at a time.
     """
 
+    kind: Literal["question", "latent"] = "question"
     prompt: str = ""
-    forbid: Literal["nothing", "titles", "texts"] = "nothing"
+    forbid: Literal["nothing", "titles", "texts", "context"] = "nothing"
     common: float = 0.1
     lost: float = 0.5
     lanes: int = 4
@@ -66,7 +68,7 @@ def write(made: Made, bench: Workbench, options: WriteOptions) -> Made:
         UsageError: most queries got no usable reply.
         ModelError: the model cannot be asked any more; replies so far are in the journal.
     """
-    prompt = Prompt.load("question", options.prompt, package=__package__.rpartition(".")[0])
+    prompt = Prompt.load(options.kind, options.prompt, package=__package__.rpartition(".")[0])
     model = bench.require_model()
     shown = ShownTexts(Question(""), salt=str(bench.seed))
     asker = Asker(model, shown, concurrency=options.lanes)
@@ -78,11 +80,17 @@ def write(made: Made, bench: Workbench, options: WriteOptions) -> Made:
         answers = sorted(gold.get(draft.id, {}))
         source = draft.context or draft.text
         cited = "\n".join(f"cited: {titles[one]}" for one in answers if titles.get(one))
-        given = {"nothing": [], "titles": [titles.get(one, "") for one in answers]}.get(options.forbid)
-        words = _words([source, *(texts.get(one, "") for one in answers)] if given is None else given) - free
+        told = f"{source}\n{cited}" if options.kind == "question" else source
+        hidden = {
+            "nothing": [],
+            "context": [source],
+            "titles": [titles.get(one, "") for one in answers],
+            "texts": [source, *(texts.get(one, "") for one in answers)],
+        }
+        words = _words(hidden[options.forbid]) - free
 
         def build(share: float) -> Request:
-            held = shown.values([Candidate(draft.id, f"{source}\n{cited}")], [""], share)
+            held = shown.values([Candidate(draft.id, told)], [""], share)
             return prompt.request(held, max_tokens=300)
 
         def usable(reply: Reply) -> bool:

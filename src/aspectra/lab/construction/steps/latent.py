@@ -1,0 +1,211 @@
+"""``annotate`` and ``rejudge``: what texts show without saying it, and whether each shows what is asked for.
+
+A labelling pass is a lens of the library (``aspectra lens run``), which asks a model once a paper and keeps
+what it said. Its values are brought together, so that each group asks for its members; a judge then looks at
+each member again (OBLIQ-Bench, section 4 and appendix D).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.hashing import digest_texts
+from aspectra.base.values import Value
+from aspectra.lab.construction.made import Draft, Made
+from aspectra.lab.construction.protocol import Workbench, step
+from aspectra.llm import loops
+from aspectra.papers.text.cleaning import folded
+from aspectra.search.rerank.asker import Asker, in_parallel
+from aspectra.search.rerank.judges.pointwise import Grade
+from aspectra.search.rerank.question import Candidate, Question
+from aspectra.search.rerank.shown_texts import ShownTexts
+from aspectra.views.prompted.definition import definition
+from aspectra.views.prompted.store import readings
+from aspectra.views.view import Floats
+
+__all__ = ["AnnotateOptions", "RejudgeOptions", "annotate", "grouped", "rejudge"]
+
+
+class AnnotateOptions(Value, frozen=True):
+    """Options of ``annotate``.
+
+    Attributes:
+        lens: a prompted lens of the library whose values are labels or short texts.
+        distance: values join a group while no two of it are farther apart than this, as 1 minus the cosine of
+            their vectors; 0 joins equal ones alone, without an encoder.
+        encoder: of the values; "" for the default one.
+        least: members of a group.
+        groups: drawn; 0 for all.
+    """
+
+    lens: str = "stance"
+    distance: float = 0.35
+    encoder: str = ""
+    least: int = 3
+    groups: int = 0
+
+
+@step(
+    "annotate",
+    AnnotateOptions,
+    "Papers of which a lens says the same ask for each other.",
+    helps="aspectra lens add NAME and aspectra lens run NAME, or --option annotate.distance=0.5",
+)
+def annotate(made: Made, bench: Workbench, options: AnnotateOptions) -> Made:
+    """Groups of papers by the values of a prompted lens.
+
+    Raises:
+        UsageError: the library has no such lens.
+        BadInput: the lens was not run.
+    """
+    lens, there = definition(bench.store, options.lens), set(made.corpus)
+    said: dict[str, list[str]] = defaultdict(list)  # value -> papers
+    spelled: dict[str, str] = {}
+    simulated = False
+    for paper, reading in readings(bench.store, lens):
+        if paper.id not in there:
+            continue
+        text = "" if reading is None or reading.value is None else str(reading.value).strip()
+        if reading is None or not text:
+            bench.drop(
+                "papers of which the lens says nothing" if reading else "papers that the lens has not seen"
+            )
+            continue
+        simulated |= reading.simulated
+        said[folded(text)].append(paper.id)
+        spelled.setdefault(folded(text), text)
+    if not said:
+        raise BadInput(f"the lens {lens.name} has no values", hint=f"aspectra lens run {lens.name}")
+    names = sorted(said)
+    joined = grouped(_vectors([spelled[one] for one in names], options.encoder), options.distance)
+    members = [
+        (sorted(p for n in group for p in said[names[n]]), [spelled[names[n]] for n in group])
+        for group in joined
+    ]
+    able = {
+        f"g-{digest_texts(ids)[:12]}": (ids, values) for ids, values in members if len(ids) >= options.least
+    }
+    bench.drop("groups of too few papers", len(members) - len(able))
+    chosen = sorted(bench.drawn(able, "groups")[: options.groups or None])
+    bench.drop("groups not drawn", len(able) - len(chosen))
+    bench.found |= {"lens": lens.name, "model of the lens": lens.model, "different values": len(names)}
+    if simulated:
+        bench.found["replies"] = "simulated"
+    drafts = tuple(Draft(name, able[name][1][0], context="\n".join(able[name][1])) for name in chosen)
+    gold = {name: dict.fromkeys(able[name][0], 1) for name in chosen}
+    return replace(made, drafts=drafts, qrels={"gold": gold})
+
+
+def _vectors(texts: Sequence[str], encoder: str) -> Floats:
+    from aspectra.views.encoders.protocol import load_encoder
+    from aspectra.views.settings import IndexSettings
+
+    return load_encoder(encoder or IndexSettings().encoders[0]).encode(texts).vectors
+
+
+def grouped(vectors: Floats, distance: float) -> list[list[int]]:
+    """Rows by complete linkage: groups of which no two rows are farther apart than ``distance``.
+
+    The two nearest groups join first; of equally near ones, the first in order. Memory grows with the square
+    of the rows: 5,000 take 100 MB.
+
+    Args:
+        vectors: (rows, dimensions) of unit length.
+        distance: as 1 minus the cosine.
+
+    >>> grouped(np.array([[1, 0], [0, 1], [1, 0.1]], np.float32), 0.2)
+    [[0, 2], [1]]
+    """
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
+    apart = 1.0 - unit @ unit.T
+    np.fill_diagonal(apart, np.inf)
+    groups: list[list[int]] = [[row] for row in range(len(vectors))]
+    while len(vectors) > 1:
+        at = int(apart.argmin())
+        one, other = sorted(divmod(at, len(vectors)))
+        if not apart[one, other] <= distance:
+            break
+        groups[one] += groups[other]
+        groups[other] = []
+        apart[one] = apart[:, one] = np.maximum(apart[one], apart[other])
+        apart[other] = apart[:, other] = np.inf
+        apart[one, one] = np.inf
+    return sorted(sorted(group) for group in groups if group)
+
+
+class RejudgeOptions(Value, frozen=True):
+    """Options of ``rejudge``.
+
+    Attributes:
+        criterion: what makes a text fit, as judges call it: ``stance``, ``failure``, ``technique`` ...
+        least: relevant documents that a query keeps.
+        lanes: questions at a time.
+    """
+
+    criterion: str = "relevance"
+    least: int = 3
+    lanes: int = 4
+
+
+@step(
+    "rejudge",
+    RejudgeOptions,
+    "A judge grades each document of each query again: 3 becomes 2, 2 becomes 1, the others 0.",
+    helps="another model, or --option rejudge.least=1",
+    model=True,
+)
+def rejudge(made: Made, bench: Workbench, options: RejudgeOptions) -> Made:
+    """Grades of a judge in place of those that were made.
+
+    A document without an answer is left out of the judgements.
+
+    Raises:
+        UsageError: no model is named, or there is no such criterion.
+        ModelError: the model cannot be asked any more; replies so far are in the journal.
+    """
+    model, judge = bench.require_model(), Grade()
+    gold = made.qrels.get("gold", {})
+    papers = {
+        paper.id: paper for paper in bench.papers(sorted({doc for held in gold.values() for doc in held}))
+    }
+    grades: dict[str, dict[str, int]] = {}
+    unanswered = calls = 0
+    simulated = False
+    for draft in made.drafts:
+        question = Question(draft.text, criterion=options.criterion)
+        asker = Asker(model, ShownTexts(question, salt=str(bench.seed)), concurrency=options.lanes)
+        shown = [
+            Candidate(one, f"{papers[one].title}\n{papers[one].abstract}".strip(), title=papers[one].title)
+            for one in sorted(gold.get(draft.id, {}))
+            if one in papers
+        ]
+
+        async def score(paper: Candidate, asker: Asker = asker) -> float | None:
+            return (await judge.score([paper], asker))[0]
+
+        scores = loops.run(in_parallel(score, shown, options.lanes))
+        if asker.stopped is not None:
+            raise asker.stopped
+        simulated |= asker.simulated
+        calls += asker.cost.calls
+        unanswered += scores.count(None)
+        grades[draft.id] = {
+            paper.id: max(0, round(value) - 1)
+            for paper, value in zip(shown, scores, strict=True)
+            if value is not None
+        }
+    kept = [one for one in made.drafts if sum(g > 0 for g in grades[one.id].values()) >= options.least]
+    bench.drop("documents without an answer of the judge", unanswered)
+    bench.drop("queries with too few relevant documents", len(made.drafts) - len(kept))
+    bench.found |= {"judge": f"grade, {options.criterion}", "model of the judge": model.name, "calls": calls}
+    if simulated:
+        bench.found["replies"] = "simulated"
+    if calls and unanswered == sum(map(len, gold.values())):
+        raise UsageError("the judge gave no answer that could be read", hint="another model")
+    return replace(made, qrels={**made.qrels, "gold": grades}).of_queries(kept)
