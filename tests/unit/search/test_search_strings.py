@@ -147,6 +147,7 @@ STRINGS = [
     ),
     ("'heart failure' OR (hip AND 'hip pain')", w("heart failure") | (w("hip") & w("hip pain"))),
     ("(wildfire OR fires)AND(smoke)", (w("wildfire") | w("fires")) & w("smoke")),
+    ('"#9th" OR smoke', w("#9th") | w("smoke")),
     # PubMed
     ("smoke[tiab] AND asthma[ti]", w("smoke") & w("asthma", "t")),
     ("smoke[ti] OR glucose[ab]", w("smoke", "t") | w("glucose", "a")),

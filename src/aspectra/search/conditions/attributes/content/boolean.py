@@ -54,7 +54,7 @@ _LETTER = r"[^\W_]"
 _WILD = {"*": _LETTER + "{0,99}", "?": _LETTER + "?", "#": _LETTER}
 _PIECE = re.compile(rf"(?:{_LETTER}|[*?#]|\$\d?)+")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]")
-_BARE = re.compile(r"(?!(?:and|or|not|near|same|exp|s\d+|adj\d*)$)(?=[\d*?#$]*[^\W\d])[\w*?#$]+")
+_BARE = re.compile(r"(?!(?:and|or|not|near|same|exp|s\d+|adj\d*)$|#)(?=[\d*?#$]*[^\W\d])[\w*?#$]+")
 _SUFFIX = r"(?:\.[a-z]{2}|:(?:ti|ab|kw|de|au))(?:,\s?[a-z]{2})*(?:\.(?!\w)|(?=[\s)]|$))"
 _HEADING = r"(?:(?!(?i:and|or|not|adj\d*)\b)[\w'’-]+(?:,?\ |(?=/))){1,9}"
 _NAMES = r"(?:TITLE|ABS|KEY|ALL|AUTH\w*|AFFIL\w*|SRCTITLE|DOCTYPE|LANGUAGE|SUBJAREA|ISSN|DOI)"
