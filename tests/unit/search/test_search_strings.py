@@ -186,7 +186,8 @@ STRINGS = [
     ("wom#n.ab. and (home or insulin).ti,ab.", w("wom#n", "a") & (w("home") | w("insulin"))),
     ("colo?r$1.tw.", w("colo?r?")),
     ("bee$1.tw.", w("bee?")),
-    ("honey.ti. or smoke.ti. and asthma.ti.", (w("honey", "t") | w("smoke", "t")) & w("asthma", "t")),
+    ("honey.ti. or smoke.ti. and asthma.ti.", w("honey", "t") | (w("smoke", "t") & w("asthma", "t"))),
+    ("honey.ti. not bee.ti. and bees.ti.", w("honey", "t") - (w("bee", "t") & w("bees", "t"))),
     ("heart attack.mp. or heart failure.kw.", w("heart attack", "tak") | w("heart failure", "k")),
     (
         '"quality of life".kw. not (stroke/ or lung.ti.)',
@@ -205,6 +206,8 @@ STRINGS = [
     ),
     # Web of Science, Embase and Cochrane
     ("'quality of life'/exp AND 'lung function':ti,ab", w("quality of life", "k") & w("lung function")),
+    ("('pain' NEAR/3 'hip'):ab OR 'sugar'/de", near("pain", "hip", 2, "a") | w("sugar", "k")),
+    ("'heart' NEXT/1 'attack':ab OR 'attack' NEXT/1 'heart':ab", near("heart", "attack", 0, "ta", True)),
     ("asthma:ti OR (hip NEAR/3 pain):ti,ab,kw", w("asthma", "t") | near("hip", "pain", 3, "tak")),
     ("TS=bee? OR TI=smoke", w("bee#", "tak") | w("smoke", "t")),
     ("TS=(wildfire* AND smoke)", w("wildfire*", "tak") & w("smoke", "tak")),

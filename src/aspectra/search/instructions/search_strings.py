@@ -26,9 +26,10 @@ _FORMS = {
     r"|[*$)\"]\.[a-z]{2}(?:,[a-z]{2})*(?=[\s)]|$)|\bexp\s+\*?[\"A-Z][^()/\n]{1,80}/(?=[a-z\s)]|$)"
     r"|[\w*?$)\"]\s+adj\d{1,2}\s+[\w*(\"]",
     "scopus": r"\bTITLE-ABS(?:-KEY)?\s*\(|\b(?:TITLE|ABS|KEY)\(.{1,200}\s(?:AND|OR)\s|\b(?:W|PRE)/\d+\s",
-    # Embase and Cochrane have the operators of Web of Science.
+    "embase": r"'/(?:exp|de|mj)(?=[\s)]|$)|':(?:ti|ab|kw)\b|\bNEXT/\d+\s",
+    # Cochrane has the operators of Web of Science.
     "wos": r"^[\s(]*(?:TS|TI|AB|AK|KP|ALL)\s*=\s*[\w(\"*]|\bNEAR/\d+\s"
-    r"|[\w*'\")]:(?:ti|ab|kw)(?:,[a-z]{2})*(?=[\s)]|$)|'/(?:exp|de|mj)(?=[\s)]|$)",
+    r"|[\w*\")]:(?:ti|ab|kw)(?:,[a-z]{2})*(?=[\s)]|$)",
 }
 _FORM = {database: re.compile(form) for database, form in _FORMS.items()}
 _LINES = re.compile(r"[#S]?\d{1,2}(?:\s+(?i:and|or|not)\s+[#S]?\d{1,2})+|(?i:and|or)/\d[\d,-]+")

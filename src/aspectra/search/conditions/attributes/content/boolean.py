@@ -41,11 +41,13 @@ _CODES = {
     **dict.fromkeys("mp af ts all all-fields title-abs-key".split(), _FIELDS),
 }
 # Database -> its wildcards in our spelling; how tightly its operators bind, from left to right if alike.
-_WILDCARDS = {"pubmed": ("?#$", "   "), "wos": ("?#$", "# ?"), "scopus": ("?#$", "#  ")}
+_WILDCARDS = {"pubmed": ("?#$", "   "), "scopus": ("?#$", "#  ")}
+_WILDCARDS |= dict.fromkeys(("wos", "embase"), ("?#$", "# ?"))
 _LEVEL, _NEAR = {"OR": 1, "AND": 2, "NOT": 3}, 4
 _LEVELS = {
-    **dict.fromkeys(("pubmed", "ovid"), dict.fromkeys(_LEVEL, 1)),
-    "scopus": {"OR": 3, "AND": 2, "NOT": 1},
+    "pubmed": dict.fromkeys(_LEVEL, 1),
+    "ovid": {"OR": 1, "NOT": 2, "AND": 3},
+    "scopus": {"NOT": 1, "AND": 2, "OR": 3},
 }
 _NARROWER = "looked for in keywords as it stands, without narrower headings and subheadings"
 _NO_FIELD = "this is not searched: give a condition instead, such as -c 'require year=>=2020'"
@@ -67,7 +69,7 @@ _TOKEN = re.compile(
     |(?P<lines>(?i:and|or)/\d[\d,-]*|\#\d{{1,3}}(?![\w*])|\bS?\d{{1,2}}(?=\s+(?i:and|or|not)\b|\s*\)|\s*$))
     |(?P<other>PUBYEAR\s*(?:[<>=]+|AFT|BEF|IS)\s*\d+|(?:LIMIT-TO|EXCLUDE)\s*\([^()]*\))
     |(?P<prefix>[A-Z]{{2,3}}\s*=\s*|{_NAMES}(?:-(?:ABS|KEY|AUTH))*\s*(?=\())
-    |(?P<op>(?:(?i:and\s+not|and|or|not|o?near/\d+|pre/\d+|w/\d+|adj\d*)|NEAR|SAME)(?=[\s("“{{]|$))
+    |(?P<op>(?:(?i:and\s+not|and|or|not|(?:o?near|next|pre|w)/\d+|adj\d*)|NEAR|NEXT|SAME)(?=[\s("“{{]|$))
     |(?P<word>(?:(?!{_SUFFIX})[^\s()\[\]{{}}"“”,;])+)|(?P<stray>.)|(?P<end>\Z)""",
     re.VERBOSE,
 )
@@ -166,9 +168,9 @@ def parse(text: str, database: str = "") -> tuple[Node, dict[str, str]]:
     """Read a string into what papers must have; and its parts that are not applied as there, with the reason.
 
     >>> parse("exp Asthma/ or asthma$.ti. and (child* adj3 care)", "ovid")[0].spelling
-    '(asthma[kw] OR asthma*[ti]) AND (child* NEAR/2 care)'
+    'asthma[kw] OR (asthma*[ti] AND (child* NEAR/2 care))'
 
-    The database is ``pubmed``, ``ovid``, ``wos``, ``scopus``, or "" for our own spelling.
+    The database is ``pubmed``, ``ovid``, ``wos``, ``scopus``, ``embase``, or "" for our own spelling.
 
     Raises:
         UsageError: a bracket or quote is not closed, an operator lacks a side ... with the place.
@@ -223,15 +225,16 @@ class _Reader:
         said = self.tokens[self.at][0].upper()
         if said[:2] in ("AN", "OR", "NO"):
             return "NOT" if said.endswith("NOT") else said
-        digits = re.sub(r"\D", "", said)
-        gap = int(digits[:6] or 15)  # a bare NEAR
-        if said.startswith("ADJ"):
-            said, gap = ("NEAR", max(gap, 1) - 1) if digits else ("PRE", 0)
+        if said in ("ADJ", "NEXT"):
+            return "PRE/0"
+        gap = int(re.sub(r"\D", "", said)[:6] or 15)  # a bare NEAR
+        if said.startswith("ADJ") or self.database == "embase":
+            gap = max(gap, 1) - 1
         if said == "SAME" or gap > _WIDEST:
             raise self.error(
                 f"{said} at {{}} is not known here, NEAR/{_WIDEST} is the widest", self.token.start()
             )
-        return f"{'NEAR' if said[0] in 'NW' else 'PRE'}/{gap}"
+        return f"{'PRE' if said.startswith(('PRE', 'ONEAR', 'NEXT')) else 'NEAR'}/{gap}"
 
     def join(self, sign: str, left: Node | None, right: Node | None, start: int) -> Node | None:
         near = "/" in sign
