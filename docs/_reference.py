@@ -123,6 +123,24 @@ def members() -> Iterator[str]:
         for member in registry:
             yield f"| `{member}` | {_cell(_about(registry.get(member)))} |"
         yield ""
+    yield from _steps()
+
+
+def _steps() -> Iterator[str]:
+    """The steps of construction, with the options that recipes and ``--option`` name."""
+    from aspectra.lab.construction.protocol import STEPS
+
+    yield "## Steps of construction\n\nSee [building a benchmark](../building.md).\n"
+    for name in STEPS:
+        step = STEPS.get(name)
+        known = step.options()
+        yield f"### `{name}`\n\n{_cell(_markdown(step.about))}\n"
+        yield "| option | default | what it is |\n|---|---|---|"
+        listed = (inspect.getdoc(step.options) or "").partition("Attributes:")[2]
+        for names, text in re.findall(r"^ {4}(\w[\w, ]*): (.+(?:\n {5,}.+)*)", listed, re.MULTILINE):
+            defaults = ", ".join(f"`{getattr(known, one)!r}`" for one in names.split(", "))
+            yield f"| `{names}` | {defaults} | {_cell(_markdown(text))} |"
+        yield ""
 
 
 def _about(member: Any) -> str:

@@ -53,8 +53,11 @@ def test_an_interrupt_is_said_and_loses_nothing(home, tmp_path):
 
 
 def test_readers_and_a_writer_for_a_few_seconds():
-    summary = soak.prove(15 if LONG else 5, seed=3, readers=2)
-    assert summary.faults == []
+    for seconds in (15 if LONG else 5, 60, 300):  # a busy machine gets more
+        summary = soak.prove(seconds, seed=3, readers=2)
+        assert summary.faults == []
+        if summary.counts["readers"]["equal"] > 5:
+            break
     assert summary.counts["readers"]["equal"] > 5
 
 

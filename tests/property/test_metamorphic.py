@@ -35,6 +35,7 @@ VALUES = {
     "artifacts": ["code"],
     "audience": ["expert"],
     "author": ["Ada Li"],
+    "boolean": ["owl* AND NOT maze", "owl NEAR/9 maze OR night[ti]"],
     "citations": [">=1", "high"],
     "cites": ["p03"],
     "decided": ["include", "none"],

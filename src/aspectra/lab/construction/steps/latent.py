@@ -82,7 +82,9 @@ def annotate(made: Made, bench: Workbench, options: AnnotateOptions) -> Made:
     if not said:
         raise BadInput(f"the lens {lens.name} has no values", hint=f"aspectra lens run {lens.name}")
     names = sorted(said)
-    joined = grouped(_vectors([spelled[one] for one in names], options.encoder), options.distance)
+    joined = [[n] for n in range(len(names))]
+    if options.distance > 0:
+        joined = grouped(_vectors([spelled[one] for one in names], options.encoder), options.distance)
     members = [
         (sorted(p for n in group for p in said[names[n]]), [spelled[names[n]] for n in group])
         for group in joined
