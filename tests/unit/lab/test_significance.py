@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import BadInput, UsageError
+from aspectra.lab.statistics.agreement import cohen_kappa, krippendorff_alpha
 from aspectra.lab.statistics.corrections import bonferroni, holm
 from aspectra.lab.statistics.distributions import beta_regularised, student_isf, student_sf
 from aspectra.lab.statistics.significance import (
@@ -266,3 +267,42 @@ def test_win_tie_loss() -> None:
     assert win_tie_loss(keyed([1, 0.1 + 0.2, 0]), keyed([0, 0.3, 1])) == (1, 1, 1)
     with pytest.raises(BadInput):
         win_tie_loss({"a": 1.0}, {})
+
+
+NAN = math.nan
+# Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011: sections A (two observers) and C (four).
+TWO = [[0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]]
+FOUR = [
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+    [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+]
+
+
+@pytest.mark.parametrize(
+    ("observers", "ordinal", "alpha"), [(TWO, False, 0.095), (FOUR, False, 0.743), (FOUR, True, 0.815)]
+)
+def test_alpha_is_that_of_the_published_examples(observers, ordinal: bool, alpha: float) -> None:
+    ratings = np.array(observers, float).T
+    found = krippendorff_alpha(ratings, ordinal=ordinal)
+    assert found.value == pytest.approx(alpha, abs=0.0005)
+    assert found.units == ((~np.isnan(ratings)).sum(1) > 1).sum()
+    assert found.interval.low < found.value < found.interval.high <= 1
+    assert str(krippendorff_alpha(ratings[::-1, ::-1], ordinal=ordinal)) == str(found)  # in any order
+
+
+def test_kappa_by_hand() -> None:
+    ratings = np.array([[1, 1]] * 20 + [[1, 0]] * 5 + [[0, 1]] * 10 + [[0, 0]] * 15, float)
+    found = cohen_kappa(np.vstack([ratings, [[1, NAN]]]))
+    assert found.value == pytest.approx(0.4)
+    assert found.units == 50
+    error = math.sqrt(0.7 * 0.3 / (50 * 0.5**2))  # Cohen's large-sample error
+    assert found.interval[:2] == pytest.approx((0.4 - 1.96 * error, 0.4 + 1.96 * error), abs=0.03)
+
+
+@pytest.mark.parametrize("ratings", [[[1, 1], [1, 1]], [[1, NAN], [NAN, 2]], [[NAN, NAN]]])
+def test_agreement_is_not_defined_without_two_grades(ratings) -> None:
+    for found in (cohen_kappa(np.array(ratings, float)), krippendorff_alpha(np.array(ratings, float))):
+        assert math.isnan(found.value)
+        assert found.interval is None
