@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import numpy as np
@@ -563,3 +564,79 @@ def test_no_two_rows_of_a_group_are_farther_apart_than_the_distance(rows, distan
     unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     for group in found:
         assert len(group) == 1 or float((1 - unit[group] @ unit[group].T).max()) <= distance + 1e-6
+
+
+REVIEWED = BuildRecipe(
+    "reviewed", ({"step": "groups", "queries": 1}, {"step": "review", "grades": [0, 1, 2]}), layout="obliq"
+)
+
+
+def _fill(folder, name, grades, mark=",", turned=False):
+    """A copy of the sheet with made-up grades, as a spreadsheet would save it."""
+    with (folder / "quality.csv").open(encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    for row, grade in zip(rows, grades, strict=True):
+        row["grade"] = grade
+    with (folder / f"quality.{name}.csv").open("w", encoding="utf-8", newline="") as stream:
+        table = csv.DictWriter(stream, rows[0], delimiter=mark)
+        table.writeheader()
+        table.writerows(reversed(rows) if turned else rows)
+
+
+def test_people_review_the_queries(passages, tmp_path):
+    made = tmp_path / "made"
+    waiting = build_set(REVIEWED, passages, made)
+    assert (waiting.waiting, waiting.folder) == ("review", None)
+    assert "9 of 9 queries have no grade" in waiting.todo
+    sheet = (made / "review" / "quality.csv").read_text("utf-8-sig")
+    assert sheet.startswith("id,text,relevant 1,relevant 2,relevant 3,grade,note\n")
+    assert "q-" not in sheet  # an id of a query may say where it comes from
+    texts = [line.split('"')[1] for line in sheet.splitlines()[1:]]
+    assert texts != sorted(texts)
+    _fill(made / "review", "ann", [0, 0, 2, 1, 2, 2, 2, "", 0])
+    assert "1 of 9 queries" in build_set(REVIEWED, passages, made).todo
+    _fill(made / "review", "bob", ["0,0", 2, 2, "", 1, "2.0", 0, 1, 1], mark=";", turned=True)
+    built = build_set(REVIEWED, passages, made)
+    kept = {draft.text: "".join(draft.labels["quality"]) for draft in built.made.drafts}
+    # Means 0 and 0.5 are below 1; a mean of 1 is not, and 1.5 is the lower of the grades beside it.
+    assert kept == dict(zip([texts[n] for n in (1, 2, 3, 4, 5, 6, 7)], "1211211", strict=True))
+    card = (built.folder / "README.md").read_text("utf-8")
+    assert "2 queries of a quality below 1" in card
+    assert "- review: quality, annotators: 2" in card
+    assert "- review: quality, Cohen's kappa: 0.10" in card
+    assert "over 7 units" in card
+    assert build_set(REVIEWED, passages, made).steps[1].kept
+    _fill(made / "review", "cy", [1] * 9)
+    assert build_set(REVIEWED, passages, made).steps[1].found["quality, annotators"] == 3
+    alone = build_set(REVIEWED.changed(["review.skip=true"]), passages, made)
+    assert len(alone.benchmark.topics) == 9
+    assert "*not reviewed*" in (alone.folder / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("quality.ann.csv", "{0}\n{1},1\nr0,1\n", "quality.ann.csv, line 3: no query has the id 'r0'"),
+        ("quality.ann.csv", "{0}\n{1},3\n", "quality.ann.csv, line 2: the grade '3' is none of 0, 1, 2"),
+        ("quality.ann.csv", "{0}\n{1},1\n{1},1\n", "quality.ann.csv, line 3: '{1}' has a grade already"),
+        ("quality.ann.csv", "id,mark\n{1},1\n", "quality.ann.csv has no column 'grade'"),
+        ("quality.ann.xlsx", "PK", "quality.ann.xlsx is not a sheet that can be read"),
+        ("quality.csv", "{0}\n{1},1\n", "quality.csv is the empty sheet, and somebody filled it in"),
+    ],
+)
+def test_a_sheet_that_cannot_be_read_is_named(passages, tmp_path, name, text, said):
+    build_set(REVIEWED, passages, tmp_path / "made")
+    folder = tmp_path / "made" / "review"
+    first = (folder / "quality.csv").read_text("utf-8-sig").splitlines()[1].partition(",")[0]
+    (folder / name).write_text(text.format("id,grade", first), "utf-8")
+    with pytest.raises(BadInput) as refused:
+        build_set(REVIEWED, passages, tmp_path / "made")
+    assert said.format("", first) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "setting", [f"review.{one}" for one in ("ask=text", "ask=A/b", "grades=[2, 1]", "ask=group")]
+)
+def test_what_a_review_cannot_ask_is_said(passages, tmp_path, setting):
+    with pytest.raises(UsageError):
+        build_set(REVIEWED.changed([setting]), passages, tmp_path / "made")

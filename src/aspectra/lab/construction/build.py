@@ -37,6 +37,7 @@ class Built:
         made: the set after the last step that was done.
         steps: what they did, in order.
         waiting: the name of the first step that was not done, or "".
+        todo: what people have to do before that step can be done, or "".
         benchmark: what our own loader reads from ``folder``; None before the set is written.
         folder: where the set is.
     """
@@ -44,6 +45,7 @@ class Built:
     made: Made
     steps: tuple[StepReport, ...]
     waiting: str = ""
+    todo: str = ""
     benchmark: Benchmark | None = None
     folder: Path | None = None
 
@@ -62,7 +64,8 @@ def build_set(
     Args:
         recipe: its steps are checked before the first is done.
         store: the library.
-        folder: ``steps/`` holds the steps' outputs, ``set/`` the benchmark, beside its card.
+        folder: ``steps/`` holds the steps' outputs, ``review/`` what people fill in, ``set/`` the benchmark,
+            beside its card.
         until: the last step to be done; "" does all and writes the set.
         estimate: do the steps that ask no language model, and write nothing.
         model: the language model, for steps that ask one.
@@ -85,6 +88,7 @@ def build_set(
         if estimate and step.model:
             return Built(made, tuple(reports), step.name)
         contents = [_content(str(getattr(options, name))) for name in step.files]
+        contents += [_content(str(path)) for path in step.sheets(folder, options)]
         asked = model.name if step.model and model is not None else ""
         key = digest([key, step.name, step.version, options.to_dict(), contents, asked])
         path = folder / "steps" / f"{number:02}-{step.name}-{key[:12]}.jsonl"
@@ -93,8 +97,11 @@ def build_set(
             with path.open("rb") as stream:
                 made = Made.of_lines(stream, str(path))
         else:
-            made = _done(step, options, made, Workbench(store, recipe.seed, model), number)
-            text = "".join(made.lines())
+            bench = Workbench(store, recipe.seed, model, folder=folder, estimate=estimate)
+            done = _done(step, options, made, bench, number)
+            if bench.waiting:
+                return Built(made, tuple(reports), step.name, "" if estimate else bench.waiting)
+            text = "".join(done.lines())
             if not estimate:
                 make_folder(path.parent)
                 write_durably(path, text)
@@ -170,4 +177,4 @@ def _written(recipe: BuildRecipe, made: Made, reports: list[StepReport], store: 
     write_durably(new / "card.json", facts)
     shutil.rmtree(old, ignore_errors=True)
     disk().replace(new, old)
-    return Built(made, tuple(reports), "", BENCHMARKS.get(layout.loader)(old, **layout.whole), old)
+    return Built(made, tuple(reports), "", "", BENCHMARKS.get(layout.loader)(old, **layout.whole), old)

@@ -35,12 +35,7 @@ def card_of(
     licences: Counter[str] = Counter()
     for paper in store.papers("none"):
         licences[str(paper.metadata.get("license") or paper.metadata.get("licence") or _NONE)] += 1
-    positives = [
-        sum(grade > 0 for grade in grades.values())
-        for name, held in sorted(made.qrels.items())
-        for grades in held.values()
-        if name in ("gold", "instructed")
-    ]
+    positives = [len(held) for held in made.relevant().values()]
     facts: dict[str, Any] = {
         "name": recipe.name,
         "recipe": recipe.to_dict(),
@@ -95,6 +90,11 @@ def _page(recipe: BuildRecipe, facts: dict[str, Any]) -> str:
         "|:--|--:|:--|",
         *(f"| {one['step']} | {one['queries']:,} | {_counts(one['dropped'])} |" for one in facts["steps"]),
         "",
+        *(
+            f"- {one['step']}: {what}: {told}"
+            for one in facts["steps"]
+            for what, told in one["found"].items()
+        ),
         *(f"- {problem}" for problem in facts["audit"]),
     ]
     return "\n".join(lines).rstrip() + "\n"

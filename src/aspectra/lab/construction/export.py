@@ -19,7 +19,7 @@ from aspectra.lab.construction.made import Draft, Made, MadeText
 from aspectra.lab.construction.protocol import Workbench
 from aspectra.papers.text.cleaning import clean
 
-__all__ = ["LAYOUTS", "Layout", "documents", "write_set"]
+__all__ = ["LAYOUTS", "Layout", "as_texts", "documents", "write_set"]
 
 Write = Callable[[Made, Workbench, Path], None]
 _MODES = {"original": "og", "instructed": "changed", "reversed": "reversed"}
@@ -129,7 +129,7 @@ def _query(draft: Draft) -> dict[str, Any]:
     return {"_id": draft.id, "text": draft.text, **values}
 
 
-def _told(made: Made, bench: Workbench) -> Iterator[dict[str, Any]]:
+def as_texts(made: Made, bench: Workbench) -> Iterator[dict[str, Any]]:
     """Queries as texts: a seed's is its title and abstract, beside which its full text is in the corpus."""
     seeds = {one.id: one for one in documents(made, bench, sorted({d.seed for d in made.drafts if d.seed}))}
     for draft in made.drafts:
@@ -149,14 +149,14 @@ def _write_beir(made: Made, bench: Workbench, folder: Path) -> None:
                 hint="--option layout=aspect-pairs, or scifullbench",
             )
     _rows(folder / "corpus.jsonl", map(_document, documents(made, bench)))
-    _rows(folder / "queries.jsonl", _told(made, bench))
+    _rows(folder / "queries.jsonl", as_texts(made, bench))
     _qrels(folder / "qrels.tsv", made.qrels.get("gold", {}))
 
 
 def _write_mteb(made: Made, bench: Workbench, folder: Path) -> None:
     everything = frozenset(made.corpus)
     _rows(folder / "writing-corpus.jsonl", map(_document, documents(made, bench)))
-    _rows(folder / "writing-queries.jsonl", _told(made, bench))
+    _rows(folder / "writing-queries.jsonl", as_texts(made, bench))
     grades = made.qrels.get("gold", {})
     pairs = ((q, doc, grade) for q, held in grades.items() for doc, grade in held.items())
     fields = ("query-id", "corpus-id", "score")
@@ -170,7 +170,7 @@ def _write_mteb(made: Made, bench: Workbench, folder: Path) -> None:
 
 def _write_obliq(made: Made, bench: Workbench, folder: Path) -> None:
     _rows(folder / "corpus.jsonl", map(_document, documents(made, bench)))
-    _rows(folder / "queries.jsonl", _told(made, bench))
+    _rows(folder / "queries.jsonl", as_texts(made, bench))
     _qrels(folder / "qrels.tsv", made.qrels.get("gold", {}))
     if "pooled" in made.qrels:
         _qrels(folder / "qrels_pool.tsv", made.qrels["pooled"])

@@ -131,6 +131,14 @@ class Made:
                 ) from error
         return cls(corpus, tuple(drafts), qrels, excluded, texts, facts)
 
+    def relevant(self) -> dict[str, list[str]]:
+        """Query -> documents that are relevant to it, under its instruction where it has one."""
+        return {
+            query: [document for document, grade in grades.items() if grade > 0]
+            for name in ("gold", "instructed")
+            for query, grades in self.qrels.get(name, {}).items()
+        }
+
     def of_queries(self, kept: Iterable[Draft]) -> Made:
         """With these queries alone, and what is judged, excluded and changed for them."""
         drafts = tuple(kept)

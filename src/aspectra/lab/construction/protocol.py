@@ -9,8 +9,9 @@ drops, so that a build repeats to the byte.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from aspectra.base.errors import UsageError
@@ -38,6 +39,9 @@ class Workbench:
         model: the language model, or None.
         dropped: reason -> how often, of the step under way.
         found: other numbers of the step under way, for the card.
+        folder: of the build; what people fill in is in its folder ``review``.
+        estimate: nothing is written.
+        waiting: set by the step under way: what people have to do before it can be done.
     """
 
     store: Store
@@ -45,6 +49,9 @@ class Workbench:
     model: ChatModel | None = None
     dropped: Counter[str] = field(default_factory=Counter)
     found: dict[str, Any] = field(default_factory=dict)
+    folder: Path = field(default_factory=Path)
+    estimate: bool = False
+    waiting: str = ""
 
     def require_model(self) -> ChatModel:
         """The language model.
@@ -104,6 +111,7 @@ class Step:
         helps: what the corpus can be given where the step makes too little, one sentence.
         version: raised when the same input gives something else.
         files: options that name files; their content counts, not their name.
+        sheets: files that people filled in, from the build's folder and the options; their content counts.
         model: whether it asks a language model.
         queries: whether there must be queries after it.
     """
@@ -115,6 +123,7 @@ class Step:
     helps: str = ""
     version: int = 1
     files: tuple[str, ...] = ()
+    sheets: Callable[[Path, Any], Sequence[Path]] = lambda folder, options: ()
     model: bool = False
     queries: bool = True
 

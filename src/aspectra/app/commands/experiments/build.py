@@ -71,7 +71,7 @@ def build(
             held = (
                 f"The step {built.waiting} asks a language model {len(built.made.drafts):,} times, or more."
             )
-        session.screen.note(f"{held} {'Nothing was written.' if estimate else ''}".strip())
+        session.screen.note(built.todo or f"{held} {'Nothing was written.' if estimate else ''}".strip())
         return
     session.screen.note(f"The set is in {built.folder}, its card is {built.folder / 'README.md'}.")
     loader = LAYOUTS[chosen.layout].loader
