@@ -19,6 +19,7 @@ from aspectra.lab.construction.made import Draft, Made, MadeText
 from aspectra.lab.construction.protocol import STEPS, Workbench
 from aspectra.lab.construction.recipe import BuildRecipe, recipe_names
 from aspectra.lab.construction.steps import latent
+from aspectra.lab.construction.verdict import verdict_of
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.failures import ModelError, QuotaSpent
 from aspectra.llm.scripted import Scripted
@@ -640,3 +641,44 @@ def test_a_sheet_that_cannot_be_read_is_named(passages, tmp_path, name, text, sa
 def test_what_a_review_cannot_ask_is_said(passages, tmp_path, setting):
     with pytest.raises(UsageError):
         build_set(REVIEWED.changed([setting]), passages, tmp_path / "made")
+
+
+def test_the_verdict_says_what_a_set_can_show(passages, tmp_path):
+    names = ["It was Zorba who sang.", "They saw Cordelia and Anna there.", "The owls sang to Anna."]
+    texts = {f"d{n}": MadeText(f"d{n}", text=text) for n, text in enumerate([*names, "He met anna twice."])}
+    words = "one two three four five six seven eight nine ten"
+    asked = [
+        "Who met Zorba at sea?",
+        "Who met Anna?",
+        "Where is Cordelia now?",
+        words,
+        f"{words[:-3]} eleven",
+    ]
+    drafts = tuple(Draft(f"q{n}", text) for n, text in enumerate(asked))
+    gold = {f"q{n}": {f"d{n % 2}": 1} for n in range(5)}  # Cordelia is in another document than q2's
+    made = Made(tuple(texts), drafts, {"gold": gold}, texts=texts)
+    power, few, leaks, near = verdict_of(made, Workbench(passages, 1))
+    assert "a difference of 18.8 points" in power  # 2.8 * 15 / sqrt(5)
+    assert "assumed to be 15 points, not measured" in power
+    assert few == "power: fewer than 30 queries, which show large differences only"
+    assert "1 of 5 queries share a name" in leaks  # anna is in small letters too
+    assert near.startswith("near duplicates: 2 of 5 queries share 80%")
+    told = tuple(Draft(f"q{n}", "owls", instructions={"instructed": f"Of {n}."}) for n in range(40))
+    power, leaks, near = verdict_of(Made(drafts=told), Workbench(passages, 1))
+    assert near.startswith("near duplicates: 0 of 1 queries")
+    built = build_set(BuildRecipe.named("authorship"), passages, tmp_path / "made")
+    assert built.verdict[0] in (built.folder / "README.md").read_text("utf-8")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(st.lists(st.sampled_from("abcdefghij"), max_size=12), min_size=1, max_size=8))
+def test_near_duplicates_are_those_of_comparing_all_pairs(passages, texts):
+    sets = [set(one) for one in texts]
+    near = {
+        n
+        for n, one in enumerate(sets)
+        for m, other in enumerate(sets)
+        if n != m and one and 5 * len(one & other) >= 4 * len(one | other)
+    }
+    made = Made(drafts=tuple(Draft(f"q{n}", " ".join(one)) for n, one in enumerate(texts)))
+    assert f": {len(near)} of {len(texts)} " in verdict_of(made, Workbench(passages, 1))[-1]

@@ -23,6 +23,7 @@ from aspectra.lab.construction.export import write_set
 from aspectra.lab.construction.made import Made
 from aspectra.lab.construction.protocol import STEPS, Step, StepReport, Workbench
 from aspectra.lab.construction.recipe import BuildRecipe
+from aspectra.lab.construction.verdict import verdict_of
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 
@@ -40,6 +41,7 @@ class Built:
         todo: what people have to do before that step can be done, or "".
         benchmark: what our own loader reads from ``folder``; None before the set is written.
         folder: where the set is.
+        verdict: sentences on what the set can show, and what gives its answers away.
     """
 
     made: Made
@@ -48,6 +50,7 @@ class Built:
     todo: str = ""
     benchmark: Benchmark | None = None
     folder: Path | None = None
+    verdict: tuple[str, ...] = ()
 
 
 def build_set(
@@ -165,16 +168,19 @@ def _written(recipe: BuildRecipe, made: Made, reports: list[StepReport], store: 
             why="the last steps of the recipe left them out",
             hint="put the step corpus behind those that judge",
         )
-    layout = write_set(made, Workbench(store, recipe.seed), new, recipe.layout)
+    bench = Workbench(store, recipe.seed)
+    layout = write_set(made, bench, new, recipe.layout)
     read = BENCHMARKS.get(layout.loader)(new, **layout.whole)
     if len(read.topics) != len(made.drafts):
         raise BadInput(
             f"of {len(made.drafts)} queries {len(read.topics)} can be read back as {recipe.layout}",
             why="; ".join(read.audit.problems),
         )
-    card, facts = card_of(recipe, made, reports, read, store)
+    verdict = verdict_of(made, bench)
+    card, facts = card_of(recipe, made, reports, read, store, verdict)
     write_durably(new / "README.md", card)
     write_durably(new / "card.json", facts)
     shutil.rmtree(old, ignore_errors=True)
     disk().replace(new, old)
-    return Built(made, tuple(reports), "", "", BENCHMARKS.get(layout.loader)(old, **layout.whole), old)
+    read = BENCHMARKS.get(layout.loader)(old, **layout.whole)
+    return Built(made, tuple(reports), "", "", read, old, verdict)

@@ -21,7 +21,12 @@ _NONE = "not stated"
 
 
 def card_of(
-    recipe: BuildRecipe, made: Made, steps: Sequence[StepReport], read: Benchmark, store: Store
+    recipe: BuildRecipe,
+    made: Made,
+    steps: Sequence[StepReport],
+    read: Benchmark,
+    store: Store,
+    verdict: Sequence[str],
 ) -> tuple[str, str]:
     """The card as Markdown, and as JSON.
 
@@ -31,6 +36,7 @@ def card_of(
         steps: what the steps did.
         read: the set as our own loader reads it.
         store: the library, for the licences of its papers.
+        verdict: sentences on what the set can show.
     """
     licences: Counter[str] = Counter()
     for paper in store.papers("none"):
@@ -56,6 +62,7 @@ def card_of(
             {"step": one.name, "queries": one.queries, "dropped": one.dropped, "found": one.found}
             for one in steps
         ],
+        "verdict": list(verdict),
         "audit": list(read.audit.problems),
     }
     return _page(recipe, facts), json.dumps(facts, ensure_ascii=False, indent=2) + "\n"
@@ -95,7 +102,7 @@ def _page(recipe: BuildRecipe, facts: dict[str, Any]) -> str:
             for one in facts["steps"]
             for what, told in one["found"].items()
         ),
-        *(f"- {problem}" for problem in facts["audit"]),
+        *(f"- {problem}" for problem in (*facts["verdict"], *facts["audit"])),
     ]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -67,7 +67,7 @@ def build(
     write_tables(session, [_table(chosen.name, built)], format)
     if built.folder is None:
         held = f"The step {built.waiting} comes next." if built.waiting else "Every step can be done."
-        if estimate and built.waiting:
+        if estimate and built.waiting and STEPS.get(built.waiting).model:
             held = (
                 f"The step {built.waiting} asks a language model {len(built.made.drafts):,} times, or more."
             )
@@ -98,4 +98,4 @@ def _table(name: str, built: Built) -> Table:
     kept = [f"{one.name} was there already" for one in built.steps if one.kept]
     problems = built.benchmark.audit.problems if built.benchmark else ()
     columns = ("step", "queries", "documents", "judged", "left out")
-    return Table(f"Building {name}", columns, tuple(rows), (*found, *kept, *problems))
+    return Table(f"Building {name}", columns, tuple(rows), (*found, *kept, *built.verdict, *problems))
