@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 
 from aspectra.app.library import create_library
+from aspectra.app.main import main
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.construction.build import build_set
 from aspectra.lab.construction.recipe import BuildRecipe
@@ -102,3 +106,28 @@ def test_conditions_on_the_language_are_those_of_the_metadata(shared, tmp_path):
         for document in made.qrels["instructed"][topic.id]
     ]
     assert sum(pairs) >= 0.99 * len(pairs)
+
+
+def test_the_tutorial_runs_as_it_is_printed(shared, tmp_path, monkeypatch, capsys, home):
+    packed = shared / "data" / "unarxive-sample" / "papers.jsonl.zst"
+    if not packed.is_file():
+        pytest.skip("unarxive-sample is not here")
+    page = (Path(__file__).parents[2] / "docs" / "building.md").read_text("utf-8")
+    commands = [
+        line for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) for line in block.splitlines()
+    ]
+    shown = re.search(r"```text\n(.*?)```", page, re.DOTALL)[1].splitlines()
+    monkeypatch.chdir(tmp_path)
+    rows = (json.dumps(row) + "\n" for _, row in read_rows(packed))
+    (tmp_path / "papers.jsonl").write_text("".join(rows), "utf-8")
+    said = []
+    for line in commands:
+        program, *words = shlex.split(line)
+        assert program == "aspectra"
+        assert main(words) == (1 if "--estimate" in words else 0), line
+        said += capsys.readouterr().out.splitlines()
+    assert len(commands) == 5
+    printed = [line for line in shown if line.startswith(("| graph", "| unlink", "| sample", "| corpus"))]
+    assert [line for line in printed if line not in said] == []
+    (measured,) = (line.split(" | ") for line in said if line.startswith("| bm25"))
+    assert " | ".join([measured[0], measured[1], measured[4], measured[5]]) + " |" == shown[-1]
