@@ -586,9 +586,12 @@ def _fill(folder, name, grades, mark=",", turned=False):
 
 def test_people_review_the_queries(passages, tmp_path):
     made = tmp_path / "made"
+    assert build_set(REVIEWED, passages, made, estimate=True).waiting == "review"
+    assert not made.exists()
     waiting = build_set(REVIEWED, passages, made)
     assert (waiting.waiting, waiting.folder) == ("review", None)
     assert "9 of 9 queries have no grade" in waiting.todo
+    assert "save it as CSV (UTF-8)" in waiting.todo  # any other is refused
     sheet = (made / "review" / "quality.csv").read_text("utf-8-sig")
     assert sheet.startswith("id,text,relevant 1,relevant 2,relevant 3,grade,note\n")
     assert "q-" not in sheet  # an id of a query may say where it comes from
@@ -621,7 +624,7 @@ def test_people_review_the_queries(passages, tmp_path):
         ("quality.ann.csv", "{0}\n{1},3\n", "quality.ann.csv, line 2: the grade '3' is none of 0, 1, 2"),
         ("quality.ann.csv", "{0}\n{1},1\n{1},1\n", "quality.ann.csv, line 3: '{1}' has a grade already"),
         ("quality.ann.csv", "id,mark\n{1},1\n", "quality.ann.csv has no column 'grade'"),
-        ("quality.ann.xlsx", "PK", "quality.ann.xlsx is not a sheet that can be read"),
+        ("quality.ann.xlsx", "PK", "quality.ann.xlsx is not a sheet in CSV"),
         ("quality.csv", "{0}\n{1},1\n", "quality.csv is the empty sheet, and somebody filled it in"),
     ],
 )
@@ -644,12 +647,16 @@ def test_what_a_review_cannot_ask_is_said(passages, tmp_path, setting):
 
 
 def test_the_verdict_says_what_a_set_can_show(passages, tmp_path):
-    names = ["It was Zorba who sang.", "They saw Cordelia and Anna there.", "The owls sang to Anna."]
+    names = [
+        "It was Zorba of Crete who sang.",
+        "Cordelia and Anna of Crete.",
+        "The owls of Crete sang to Anna.",
+    ]
     texts = {f"d{n}": MadeText(f"d{n}", text=text) for n, text in enumerate([*names, "He met anna twice."])}
     words = "one two three four five six seven eight nine ten"
     asked = [
         "Who met Zorba at sea?",
-        "Who met Anna?",
+        "Who met Anna on Crete?",
         "Where is Cordelia now?",
         words,
         f"{words[:-3]} eleven",

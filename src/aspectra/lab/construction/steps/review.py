@@ -124,7 +124,7 @@ def _rows(made: Made, bench: Workbench, ask: str) -> Rows:
 def _graded(path: Path, known: Collection[str], options: ReviewOptions) -> dict[str, int]:
     """Id -> grade, of the rows that have one."""
     if path.suffix.lower() != ".csv":
-        raise BadInput(f"{path} is not a sheet that can be read", hint="save it as CSV, or take it away")
+        raise BadInput(f"{path} is not a sheet in CSV", hint="save it as CSV (UTF-8), or remove it")
     found: dict[str, int] = {}
     grades = {str(one): one for one in options.grades}
     for number, row in read_rows(path):
@@ -165,6 +165,6 @@ def _asked(bench: Workbench, rows: Rows, options: ReviewOptions) -> str:
         write_durably(path, "\ufeff" + out.getvalue())  # the mark by which spreadsheets know UTF-8
     return (
         f"Copy {path} to {options.ask}.NAME.csv beside it, NAME being yours, fill in the column grade "
-        f"({', '.join(map(str, options.grades))}), save it as CSV, and run the same command again; "
+        f"({', '.join(map(str, options.grades))}), save it as CSV (UTF-8), and run the same command again; "
         "--option review.skip=true goes on without people."
     )
