@@ -11,15 +11,16 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.files import disk, make_folder, write_durably
 from aspectra.base.hashing import digest, digest_texts
-from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
+from aspectra.lab.benchmarks.protocol import Benchmark
 from aspectra.lab.construction.card import card_of
-from aspectra.lab.construction.export import write_set
+from aspectra.lab.construction.export import Layout, write_set
 from aspectra.lab.construction.made import Made
 from aspectra.lab.construction.protocol import STEPS, Step, StepReport, Workbench
 from aspectra.lab.construction.recipe import BuildRecipe
@@ -39,18 +40,25 @@ class Built:
         steps: what they did, in order.
         waiting: the name of the first step that was not done, or "".
         todo: what people have to do before that step can be done, or "".
-        benchmark: what our own loader reads from ``folder``; None before the set is written.
-        folder: where the set is.
+        folder: where the set is; None before it is written.
+        problems: what our own loader finds wrong with it.
         verdict: sentences on what the set can show, and what gives its answers away.
+        layout: that it is written in.
     """
 
     made: Made
     steps: tuple[StepReport, ...]
     waiting: str = ""
     todo: str = ""
-    benchmark: Benchmark | None = None
     folder: Path | None = None
+    problems: tuple[str, ...] = ()
     verdict: tuple[str, ...] = ()
+    layout: Layout | None = None
+
+    @cached_property
+    def benchmark(self) -> Benchmark | None:
+        """The set as our own loader reads it; None before it is written."""
+        return self.layout.read(self.folder) if self.layout and self.folder else None
 
 
 def build_set(
@@ -145,11 +153,7 @@ def _content(name: str) -> str:
 
 
 def _nothing(recipe: BuildRecipe, reports: Sequence[StepReport], step: Step) -> BadInput:
-    lines = [
-        f"{one.name}: {', '.join(f'{times:,} {reason}' for reason, times in one.dropped.items())}"
-        for one in reports
-        if one.dropped
-    ]
+    lines = [f"{one.name}: {one.left_out}" for one in reports if one.dropped]
     return BadInput(
         f"no query is left after the step {step.name} of {recipe.name}",
         why="; ".join(lines) or "the corpus has nothing that it could use",
@@ -161,8 +165,7 @@ def _written(recipe: BuildRecipe, made: Made, reports: list[StepReport], store: 
     """Write the set and its card, and read it back with our own loader."""
     new, old = folder / ".set.new", folder / "set"
     shutil.rmtree(new, ignore_errors=True)
-    judged = {doc for held in made.qrels.values() for grades in held.values() for doc in grades}
-    if lost := sorted(judged.difference(made.corpus)):
+    if lost := sorted(made.judged.difference(made.corpus)):
         raise BadInput(
             f"{len(lost)} judged documents are not in the corpus, {lost[0]} among them",
             why="the last steps of the recipe left them out",
@@ -170,7 +173,7 @@ def _written(recipe: BuildRecipe, made: Made, reports: list[StepReport], store: 
         )
     bench = Workbench(store, recipe.seed)
     layout = write_set(made, bench, new, recipe.layout)
-    read = BENCHMARKS.get(layout.loader)(new, **layout.whole)
+    read = layout.read(new)
     if len(read.topics) != len(made.drafts):
         raise BadInput(
             f"of {len(made.drafts)} queries {len(read.topics)} can be read back as {recipe.layout}",
@@ -182,5 +185,6 @@ def _written(recipe: BuildRecipe, made: Made, reports: list[StepReport], store: 
     write_durably(new / "card.json", facts)
     shutil.rmtree(old, ignore_errors=True)
     disk().replace(new, old)
-    read = BENCHMARKS.get(layout.loader)(old, **layout.whole)
-    return Built(made, tuple(reports), "", "", read, old, verdict)
+    return Built(
+        made, tuple(reports), folder=old, problems=read.audit.problems, verdict=verdict, layout=layout
+    )

@@ -14,12 +14,13 @@ from typing import Any
 
 from aspectra.base.errors import UsageError
 from aspectra.base.files import disk, make_folder
+from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.benchmarks.scifullbench import document_id
 from aspectra.lab.construction.made import Draft, Made, MadeText
 from aspectra.lab.construction.protocol import Workbench
 from aspectra.papers.text.cleaning import clean
 
-__all__ = ["LAYOUTS", "Layout", "as_texts", "documents", "write_set"]
+__all__ = ["LAYOUTS", "Layout", "as_texts", "write_set"]
 
 Write = Callable[[Made, Workbench, Path], None]
 _MODES = {"original": "og", "instructed": "changed", "reversed": "reversed"}
@@ -45,6 +46,18 @@ class Layout:
     modes: bool = False
     whole: Mapping[str, str] = field(default_factory=dict)
 
+    def read(self, folder: Path) -> Benchmark:
+        """What its loader reads from a folder."""
+        return BENCHMARKS.get(self.loader)(folder, **self.whole)
+
+    def lacks(self, draft: Draft) -> str:
+        """What of a query it has no place for, in words; "" where it holds the query."""
+        if draft.seed and not self.seeds:
+            return "a paper as the query"
+        if draft.aspect and not self.aspects:
+            return "an aspect"
+        return "instructions" if draft.instructions and not self.modes else ""
+
 
 def write_set(made: Made, bench: Workbench, folder: Path, layout: str) -> Layout:
     """Write the set; the folder is made.
@@ -57,44 +70,16 @@ def write_set(made: Made, bench: Workbench, folder: Path, layout: str) -> Layout
         raise UsageError(f"there is no layout {layout!r}", why="known: " + ", ".join(LAYOUTS))
     chosen = LAYOUTS[layout]
     for draft in made.drafts:
-        asks = {
-            "a paper as the query": bool(draft.seed) and not chosen.seeds,
-            "an aspect": bool(draft.aspect) and not chosen.aspects,
-            "instructions": bool(draft.instructions) and not chosen.modes,
-        }
-        if lacking := [what for what, asked in asks.items() if asked]:
-            fits = [name for name, one in LAYOUTS.items() if _fits(one, made)]
+        if lacking := chosen.lacks(draft):
+            fits = [name for name, one in LAYOUTS.items() if not any(map(one.lacks, made.drafts))]
             raise UsageError(
-                f"the layout {layout} has no place for {lacking[0]}, as the query {draft.id} needs",
+                f"the layout {layout} has no place for {lacking}, as the query {draft.id} needs",
                 why=f"it holds {chosen.holds}",
                 hint=f"--option layout={fits[0]}" if fits else "",
             )
     make_folder(folder)
     chosen.write(made, bench, folder)
     return chosen
-
-
-def _fits(layout: Layout, made: Made) -> bool:
-    return all(
-        (layout.seeds or not one.seed)
-        and (layout.aspects or not one.aspect)
-        and (layout.modes or not one.instructions)
-        for one in made.drafts
-    )
-
-
-def documents(made: Made, bench: Workbench, ids: Iterable[str] | None = None) -> Iterator[MadeText]:
-    """The documents of the set in its order, streaming; of these ids, where given, in their order."""
-    wanted = list(made.corpus if ids is None else ids)
-    own = [one for one in wanted if one not in made.texts]
-    papers = bench.papers(own, full=False)
-    waiting = next(papers, None)
-    for name in wanted:
-        if name in made.texts:
-            yield made.texts[name]
-        elif waiting is not None and waiting.id == name:
-            yield MadeText(name, waiting.title, waiting.abstract, origin="corpus")
-            waiting = next(papers, None)
 
 
 def _rows(path: Path, rows: Iterable[Any]) -> None:
@@ -131,11 +116,18 @@ def _query(draft: Draft) -> dict[str, Any]:
 
 def as_texts(made: Made, bench: Workbench) -> Iterator[dict[str, Any]]:
     """Queries as texts: a seed's is its title and abstract, beside which its full text is in the corpus."""
-    seeds = {one.id: one for one in documents(made, bench, sorted({d.seed for d in made.drafts if d.seed}))}
+    seeds = {one.id: one for one in bench.documents(made, sorted({d.seed for d in made.drafts if d.seed}))}
     for draft in made.drafts:
         seed = seeds.get(draft.seed)
         text = draft.text or (clean(f"{seed.title}\n{seed.text}") if seed else "")
         yield {**_query(draft), "text": text}
+
+
+def _write_plain(made: Made, bench: Workbench, folder: Path) -> None:
+    """What the layouts of BEIR and OBLIQ-Bench share."""
+    _rows(folder / "corpus.jsonl", map(_document, bench.documents(made)))
+    _rows(folder / "queries.jsonl", as_texts(made, bench))
+    _qrels(folder / "qrels.tsv", made.qrels.get("gold", {}))
 
 
 def _write_beir(made: Made, bench: Workbench, folder: Path) -> None:
@@ -148,14 +140,12 @@ def _write_beir(made: Made, bench: Workbench, folder: Path) -> None:
                 why="in the layout beir a query that is a paper has its id, and is in the corpus",
                 hint="--option layout=aspect-pairs, or scifullbench",
             )
-    _rows(folder / "corpus.jsonl", map(_document, documents(made, bench)))
-    _rows(folder / "queries.jsonl", as_texts(made, bench))
-    _qrels(folder / "qrels.tsv", made.qrels.get("gold", {}))
+    _write_plain(made, bench, folder)
 
 
 def _write_mteb(made: Made, bench: Workbench, folder: Path) -> None:
     everything = frozenset(made.corpus)
-    _rows(folder / "writing-corpus.jsonl", map(_document, documents(made, bench)))
+    _rows(folder / "writing-corpus.jsonl", map(_document, bench.documents(made)))
     _rows(folder / "writing-queries.jsonl", as_texts(made, bench))
     grades = made.qrels.get("gold", {})
     pairs = ((q, doc, grade) for q, held in grades.items() for doc, grade in held.items())
@@ -169,9 +159,7 @@ def _write_mteb(made: Made, bench: Workbench, folder: Path) -> None:
 
 
 def _write_obliq(made: Made, bench: Workbench, folder: Path) -> None:
-    _rows(folder / "corpus.jsonl", map(_document, documents(made, bench)))
-    _rows(folder / "queries.jsonl", as_texts(made, bench))
-    _qrels(folder / "qrels.tsv", made.qrels.get("gold", {}))
+    _write_plain(made, bench, folder)
     if "pooled" in made.qrels:
         _qrels(folder / "qrels_pool.tsv", made.qrels["pooled"])
     if made.excluded:
@@ -180,7 +168,7 @@ def _write_obliq(made: Made, bench: Workbench, folder: Path) -> None:
 
 
 def _write_aspect_pairs(made: Made, bench: Workbench, folder: Path) -> None:
-    _rows(folder / "corpus.jsonl", map(_document, documents(made, bench)))
+    _rows(folder / "corpus.jsonl", map(_document, bench.documents(made)))
     gold = made.qrels.get("gold", {})
     rows = []
     for draft in made.drafts:
@@ -194,7 +182,7 @@ def _write_aspect_pairs(made: Made, bench: Workbench, folder: Path) -> None:
 
 
 def _write_infosearch(made: Made, bench: Workbench, folder: Path) -> None:
-    _rows(folder / "corpus.jsonl", map(_document, documents(made, bench)))
+    _rows(folder / "corpus.jsonl", map(_document, bench.documents(made)))
     rows = []
     for draft in made.drafts:
         told = {f"instruction_{short}": draft.instructions.get(mode, "") for mode, short in _MODES.items()}
@@ -208,7 +196,7 @@ def _write_litsearch(made: Made, bench: Workbench, folder: Path) -> None:
     numbers = {name: number for number, name in enumerate(made.corpus, 1)}  # its ids are whole numbers
     rows = (
         {"corpusid": numbers[one.id], "title": one.title, "abstract": one.text, "full_paper": ""}
-        for one in documents(made, bench)
+        for one in bench.documents(made)
     )
     _rows(folder / "corpus_clean.jsonl", rows)
     gold = made.qrels.get("gold", {})
@@ -228,17 +216,17 @@ def _write_litsearch(made: Made, bench: Workbench, folder: Path) -> None:
 
 def _write_scifullbench(made: Made, bench: Workbench, folder: Path) -> None:
     corpus, ids = [], {}
-    for one in documents(made, bench):
+    for one in bench.documents(made):
         ids[one.id] = document_id(one.title, one.text)
         corpus.append({"title": one.title, "abstract": one.text})
     _rows(folder / "Target_Corpus" / "corpus.json", [corpus])
     gold = made.qrels.get("gold", {})
     for draft in made.drafts:
-        (seed,) = documents(made, bench, [draft.seed])
+        (seed,) = bench.documents(made, [draft.seed])
         direction = next(iter(draft.labels.get("direction", ("references",))))
         task = {"references": "Direct_References", "citations": "Cited_Papers"}[direction]
         venue = folder / "Benchmark" / next(iter(draft.labels.get("venue", ("library",))))
-        relevant = list(documents(made, bench, sorted(gold.get(draft.id, {}))))
+        relevant = list(bench.documents(made, sorted(gold.get(draft.id, {}))))
         row = {
             "id": ids.get(draft.seed) or document_id(seed.title, seed.text),
             "Query": {"title": seed.title, "abstract": seed.text},

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aspectra.base.errors import BadInput
+from aspectra.base.hashing import digest_texts
 from aspectra.base.values import Value
+from aspectra.papers.paper import normalise_title
 
 __all__ = ["Draft", "Made", "MadeText"]
 
@@ -57,6 +59,12 @@ class MadeText(Value, frozen=True):
     sections: tuple[tuple[str, str], ...] = ()
     origin: str = "changed"
     removed: tuple[str, ...] = ()
+
+    @classmethod
+    def of_title(cls, title: str) -> MadeText | None:
+        """A cited work of which only the title is known; None without words."""
+        key = normalise_title(title)
+        return cls(f"title:{digest_texts([key])[:12]}", title, origin="title") if key else None
 
 
 @dataclass(frozen=True)
@@ -130,6 +138,11 @@ class Made:
                     hint="remove that file; the step is made again",
                 ) from error
         return cls(corpus, tuple(drafts), qrels, excluded, texts, facts)
+
+    @property
+    def judged(self) -> set[str]:
+        """The documents that have a grade for any query."""
+        return {doc for held in self.qrels.values() for grades in held.values() for doc in grades}
 
     def relevant(self) -> dict[str, list[str]]:
         """Query -> documents that are relevant to it, under its instruction where it has one."""

@@ -18,7 +18,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.registry import Registry
 from aspectra.base.values import Value
-from aspectra.lab.construction.made import Made
+from aspectra.lab.construction.made import Made, MadeText
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
@@ -76,6 +76,18 @@ class Workbench:
         wanted = list(ids)
         for at in range(0, len(wanted), _READ):
             yield from self.store.get_many(wanted[at : at + _READ], full=full).values()
+
+    def documents(self, made: Made, ids: Iterable[str] | None = None) -> Iterator[MadeText]:
+        """The documents of a set in its order, streaming; of these ids, where given, in their order."""
+        wanted = list(made.corpus if ids is None else ids)
+        papers = self.papers(one for one in wanted if one not in made.texts)
+        waiting = next(papers, None)
+        for name in wanted:
+            if name in made.texts:
+                yield made.texts[name]
+            elif waiting is not None and waiting.id == name:
+                yield MadeText(name, waiting.title, waiting.abstract, origin="corpus")
+                waiting = next(papers, None)
 
     def drawn(self, keys: Iterable[T], of: str = "") -> list[T]:
         """The same keys in an order by chance, which depends on the seed, ``of`` and each key alone."""
@@ -147,6 +159,11 @@ class StepReport:
     judged: int
     dropped: dict[str, int]
     found: dict[str, Any]
+
+    @property
+    def left_out(self) -> str:
+        """What it left out, in words."""
+        return ", ".join(f"{times:,} {reason}" for reason, times in self.dropped.items())
 
 
 STEPS: Registry[Step] = Registry("step of construction", f"{__package__}.steps")

@@ -1,4 +1,4 @@
-"""Files that a step is given: lines of JSON."""
+"""What a step is given: files of lines of JSON, and lists in the metadata of papers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.runs.rows import Row
+from aspectra.papers.paper import Paper
+from aspectra.papers.text.cleaning import folded
 
-__all__ = ["rows_of"]
+__all__ = ["listed", "rows_of"]
 
 
 def rows_of(name: str) -> Iterator[tuple[str, Row]]:
@@ -20,3 +22,10 @@ def rows_of(name: str) -> Iterator[tuple[str, Row]]:
     path = Path(name).expanduser()
     for number, row in enumerate(Folder(path.parent).rows(path), 1):
         yield f"{path}, line {number},", row
+
+
+def listed(paper: Paper, field: str) -> frozenset[str]:
+    """What a metadata field lists, or names between semicolons; as people type it."""
+    given = paper.metadata.get(field)
+    words = given if isinstance(given, list) else str(given or "").split(";")
+    return frozenset(filter(None, (folded(str(one)).strip() for one in words)))

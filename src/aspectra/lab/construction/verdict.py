@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter, defaultdict
 
-from aspectra.lab.construction.export import as_texts, documents
+from aspectra.lab.construction.export import as_texts
 from aspectra.lab.construction.made import Made
 from aspectra.lab.construction.protocol import Workbench
 from aspectra.lab.statistics.significance import SMALL
@@ -44,7 +44,7 @@ def _names(made: Made, bench: Workbench) -> str:
     lower = {word.lower() for word in wanted}
     held: dict[str, set[str]] = defaultdict(set)
     common: set[str] = set()  # words in small letters, which are not names
-    for one in documents(made, bench):
+    for one in bench.documents(made):
         words = set(_WORD.findall(f"{one.title} {one.text}"))
         common |= words & lower
         for word in words & wanted:

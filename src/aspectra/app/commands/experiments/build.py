@@ -88,7 +88,7 @@ def _table(name: str, built: Built) -> Table:
             one.queries,
             one.documents,
             one.judged,
-            ", ".join(f"{times:,} {reason}" for reason, times in one.dropped.items()),
+            one.left_out,
         )
         for one in built.steps
     ]
@@ -96,6 +96,5 @@ def _table(name: str, built: Built) -> Table:
         f"{one.name}: {what}: {value}" for one in built.steps for what, value in sorted(one.found.items())
     ]
     kept = [f"{one.name} was there already" for one in built.steps if one.kept]
-    problems = built.benchmark.audit.problems if built.benchmark else ()
     columns = ("step", "queries", "documents", "judged", "left out")
-    return Table(f"Building {name}", columns, tuple(rows), (*found, *kept, *built.verdict, *problems))
+    return Table(f"Building {name}", columns, tuple(rows), (*found, *kept, *built.verdict, *built.problems))

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Literal
 
 from aspectra.base.errors import UsageError
-from aspectra.base.hashing import digest_texts
 from aspectra.base.values import Value
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.construction.made import Draft, Made, MadeText
@@ -96,13 +95,12 @@ def _titles(made: Made, bench: Workbench) -> tuple[dict[str, set[str]], dict[str
     texts: dict[str, MadeText] = {}
     for paper in bench.papers(made.corpus, full=True):
         for reference in paper.references:
-            key = normalise_title(reference.title)
-            if not key:
+            work = MadeText.of_title(reference.title)
+            if work is None:
                 bench.drop("references without a title")
                 continue
-            name = f"title:{digest_texts([key])[:12]}"
-            texts.setdefault(name, MadeText(name, reference.title, origin="title"))
-            pairs[paper.id].add(name)
+            texts.setdefault(work.id, work)
+            pairs[paper.id].add(work.id)
     return pairs, texts
 
 
@@ -130,9 +128,7 @@ class UnlinkOptions(Value, frozen=True):
 def unlink(made: Made, bench: Workbench, options: UnlinkOptions) -> Made:
     """Take out of the asking papers what names their answers."""
     gold = made.qrels.get("gold", {})
-    titles = {name: text.title for name, text in made.texts.items()}
-    wanted = {document for grades in gold.values() for document in grades} - titles.keys()
-    titles |= {paper.id: paper.title for paper in bench.papers(sorted(wanted))}
+    titles = {one.id: one.title for one in bench.documents(made, sorted(made.judged))}
     texts, kept = dict(made.texts), []
     leaks: Counter[str] = Counter()
     asking = {draft.seed: draft for draft in made.drafts}

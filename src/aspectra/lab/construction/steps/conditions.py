@@ -18,7 +18,7 @@ from aspectra.base.hashing import digest
 from aspectra.base.values import Value
 from aspectra.lab.construction.made import Draft, Made
 from aspectra.lab.construction.protocol import Workbench, step
-from aspectra.lab.construction.tables import rows_of
+from aspectra.lab.construction.tables import listed, rows_of
 from aspectra.papers.languages import language_name
 from aspectra.papers.text.cleaning import folded
 
@@ -142,17 +142,10 @@ def _groups(
             else:
                 bench.drop("documents that are not in the library")
     else:
-        for paper, own in _keywords(bench, made.corpus, options.field):
-            for one in own:
-                held[one].append(paper)
+        for paper in bench.papers(made.corpus):
+            for one in listed(paper, options.field):
+                held[one].append(paper.id)
     return held, values
-
-
-def _keywords(bench: Workbench, ids: Sequence[str], field: str) -> Iterator[tuple[str, frozenset[str]]]:
-    for paper in bench.papers(ids):
-        given = paper.metadata.get(field)
-        listed = given if isinstance(given, list) else str(given or "").split(";")
-        yield paper.id, frozenset(filter(None, (folded(str(one)).strip() for one in listed)))
 
 
 def _measured(
@@ -166,7 +159,8 @@ def _measured(
     if options.dimension == "value":
         return {one: {values[one]: 1.0} for one in ids if values.get(one)}
     if options.dimension == "keyword":
-        return {paper: dict.fromkeys(own, 1.0) for paper, own in _keywords(bench, ids, options.field) if own}
+        keywords = {paper.id: listed(paper, options.field) for paper in bench.papers(ids)}
+        return {paper: dict.fromkeys(own, 1.0) for paper, own in keywords.items() if own}
     found: dict[str, Mapping[str, float]] = {}
     if options.dimension == "language":
         from aspectra.views.lenses.protocol import LENSES

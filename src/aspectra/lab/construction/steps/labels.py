@@ -16,7 +16,7 @@ from aspectra.base.errors import BadInput
 from aspectra.base.values import Value
 from aspectra.lab.construction.made import Draft, Made
 from aspectra.lab.construction.protocol import Workbench, step
-from aspectra.lab.construction.tables import rows_of
+from aspectra.lab.construction.tables import listed, rows_of
 from aspectra.papers.text.cleaning import folded
 
 __all__ = ["LabelsOptions", "labels"]
@@ -126,12 +126,8 @@ def _labels(made: Made, bench: Workbench, options: LabelsOptions) -> dict[str, L
         return found
     for paper in bench.papers(made.corpus):
         for aspect, field in options.fields.items():
-            held = paper.metadata.get(field)
-            listed = held if isinstance(held, list) else str(held or "").split(";")
-            own = {folded(str(one)).strip(): 1.0 for one in listed}
-            own.pop("", None)
-            if own:
-                found.setdefault(aspect, {})[paper.id] = own
+            if words := listed(paper, field):
+                found.setdefault(aspect, {})[paper.id] = dict.fromkeys(words, 1.0)
     return found
 
 

@@ -173,20 +173,15 @@ def rejudge(made: Made, bench: Workbench, options: RejudgeOptions) -> Made:
     """
     model, judge = bench.require_model(), Grade()
     gold = made.qrels.get("gold", {})
-    papers = {
-        paper.id: paper for paper in bench.papers(sorted({doc for held in gold.values() for doc in held}))
-    }
+    held = {one.id: one for one in bench.documents(made, sorted(made.judged))}
     grades: dict[str, dict[str, int]] = {}
     unanswered = calls = 0
     simulated = False
     for draft in made.drafts:
         question = Question(draft.text, criterion=options.criterion)
         asker = Asker(model, ShownTexts(question, salt=str(bench.seed)), concurrency=options.lanes)
-        shown = [
-            Candidate(one, f"{papers[one].title}\n{papers[one].abstract}".strip(), title=papers[one].title)
-            for one in sorted(gold.get(draft.id, {}))
-            if one in papers
-        ]
+        documents = [held[one] for one in sorted(gold.get(draft.id, {})) if one in held]
+        shown = [Candidate(one.id, f"{one.title}\n{one.text}".strip(), title=one.title) for one in documents]
 
         async def score(paper: Candidate, asker: Asker = asker) -> float | None:
             return (await judge.score([paper], asker))[0]

@@ -8,7 +8,7 @@ it asks for is too easy, and is dropped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
@@ -90,10 +90,9 @@ def _works(
         if not reference.key:
             continue
         if options.targets == "titles":
-            if title := normalise_title(reference.title):
-                name = f"title:{digest_texts([title])[:12]}"
-                texts.setdefault(name, MadeText(name, reference.title, origin="title"))
-                yield reference.key, name
+            if work := MadeText.of_title(reference.title):
+                texts.setdefault(work.id, work)
+                yield reference.key, work.id
         elif name := _held(reference, bench, there):
             yield reference.key, name
 
@@ -154,7 +153,10 @@ def overlap(made: Made, bench: Workbench, options: OverlapOptions) -> Made:
     Up to three titles count together, more one by one, of which the largest share counts.
     """
     gold = made.qrels.get("gold", {})
-    titles = _title_words(made, bench)
+    titles = {
+        one.id: frozenset(normalise_title(one.title).split())
+        for one in bench.documents(made, sorted(made.judged))
+    }
     kept, shares = [], []
     for draft in made.drafts:
         asked = set(normalise_title(draft.text).split())
@@ -170,11 +172,3 @@ def overlap(made: Made, bench: Workbench, options: OverlapOptions) -> Made:
         for most in (0.1, 0.3):
             bench.found[f"queries with a share of at most {most}"] = sum(share <= most for share in shares)
     return made.of_queries(kept)
-
-
-def _title_words(made: Made, bench: Workbench) -> Mapping[str, frozenset[str]]:
-    """Judged document -> words of its title."""
-    judged = sorted({doc for grades in made.qrels.get("gold", {}).values() for doc in grades})
-    titles = {name: made.texts[name].title for name in judged if name in made.texts}
-    titles |= {one.id: one.title for one in bench.papers(name for name in judged if name not in titles)}
-    return {name: frozenset(normalise_title(title).split()) for name, title in titles.items()}

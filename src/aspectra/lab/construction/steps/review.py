@@ -21,7 +21,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.files import make_folder, write_durably
 from aspectra.base.hashing import digest
 from aspectra.base.values import Value, replace
-from aspectra.lab.construction.export import as_texts, documents
+from aspectra.lab.construction.export import as_texts
 from aspectra.lab.construction.made import Draft, Made
 from aspectra.lab.construction.protocol import Workbench, step
 from aspectra.lab.runs.rows import read_rows, text_of
@@ -109,7 +109,7 @@ def _rows(made: Made, bench: Workbench, ask: str) -> Rows:
     """The rows of the sheet, in an order by chance."""
     relevant = {query: bench.drawn(held, query)[:3] for query, held in made.relevant().items()}
     shown = sorted({name for held in relevant.values() for name in held})
-    titles = {one.id: one_line(one.title or one.text)[:_LONG] for one in documents(made, bench, shown)}
+    titles = {one.id: one_line(one.title or one.text)[:_LONG] for one in bench.documents(made, shown)}
     texts = {row["_id"]: row["text"] for row in as_texts(made, bench)}
     drafts = {draft.id: draft for draft in made.drafts}
     rows: Rows = {}

@@ -64,7 +64,7 @@ class CorpusOptions(Value, frozen=True):
 @step("corpus", CorpusOptions, "The judged documents, and so many others for each relevant one.")
 def corpus(made: Made, bench: Workbench, options: CorpusOptions) -> Made:
     """Choose the documents."""
-    judged = {doc for held in made.qrels.values() for grades in held.values() for doc in grades}
+    judged = made.judged
     others = [name for name in made.corpus if name not in judged]
     chosen = set(bench.drawn(others, "distractors")[: options.distractors * len(judged)])
     bench.drop("documents that are neither judged nor drawn", len(others) - len(chosen))

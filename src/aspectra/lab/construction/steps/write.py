@@ -72,7 +72,9 @@ def write(made: Made, bench: Workbench, options: WriteOptions) -> Made:
     model = bench.require_model()
     shown = ShownTexts(Question(""), salt=str(bench.seed))
     asker = Asker(model, shown, concurrency=options.lanes)
-    titles, texts = _of_answers(made, bench)
+    answered = {one.id: one for one in bench.documents(made, sorted(made.judged))}
+    titles = {name: one.title for name, one in answered.items()}
+    texts = {name: f"{one.title} {one.text}" for name, one in answered.items()}
     free = _common(made, bench, options.common) if options.forbid != "nothing" else frozenset()
     gold = made.qrels.get("gold", {})
 
@@ -123,16 +125,6 @@ def write(made: Made, bench: Workbench, options: WriteOptions) -> Made:
     return replace(made.of_queries(kept), drafts=tuple(kept))
 
 
-def _of_answers(made: Made, bench: Workbench) -> tuple[dict[str, str], dict[str, str]]:
-    """Titles and whole texts of the judged documents."""
-    judged = sorted({doc for grades in made.qrels.get("gold", {}).values() for doc in grades})
-    titles = {name: made.texts[name].title for name in judged if name in made.texts}
-    texts = {name: f"{one.title} {one.text}" for name, one in made.texts.items()}
-    for paper in bench.papers(name for name in judged if name not in titles):
-        titles[paper.id], texts[paper.id] = paper.title, f"{paper.title} {paper.abstract}"
-    return titles, texts
-
-
 def _words(texts: Sequence[str]) -> frozenset[str]:
     return frozenset(word for text in texts for word in normalise_title(text).split() if len(word) >= _SHORT)
 
@@ -141,9 +133,6 @@ def _common(made: Made, bench: Workbench, share: float) -> frozenset[str]:
     """Words in more than this share of the corpus, or of a sample of it."""
     ids = sorted(bench.drawn(made.corpus, "words")[:_SAMPLE])
     counts: Counter[str] = Counter()
-    for name in ids:
-        if name in made.texts:
-            counts.update(_words([made.texts[name].title, made.texts[name].text]))
-    for paper in bench.papers(name for name in ids if name not in made.texts):
-        counts.update(_words([paper.title, paper.abstract]))
+    for one in bench.documents(made, ids):
+        counts.update(_words([one.title, one.text]))
     return frozenset(word for word, times in counts.items() if times > share * len(ids))
