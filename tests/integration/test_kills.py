@@ -62,6 +62,37 @@ def test_each_command_is_killed_once_and_finished(tmp_path, monkeypatch):
         assert [counts[column] for column in kills.COLUMNS] == [1, 0, 0, 0, 0], name
 
 
+def test_a_build_killed_at_any_write_point_goes_on_to_the_same_bytes(home):
+    import kills
+
+    from aspectra.papers.library.store import Store
+    from aspectra.papers.paper import Paper
+
+    with Store.create(home / "lib") as library, library.writing("add") as writer:
+        writer.add(
+            Paper(f"{who}-{book}-{n}", "", f"Words of {who}, {n}.", (who,), 1900, book)
+            for who in ("ann", "bob", "cy")
+            for book in ("first", "second")
+            for n in range(3)
+        )
+
+    def build(name, stop_at=None):
+        words = ["bench", "build", "authorship", "--output", str(home / name), "--library", str(home / "lib")]
+        return kills.finish(*kills.child(words, stop_at))
+
+    def files(name):
+        found = (path for path in (home / name).rglob("*") if path.is_file())
+        return {str(path.relative_to(home / name)): path.read_bytes() for path in found}
+
+    build("first")  # what a command makes once for the user is there then
+    code, points = build("whole")
+    assert (code, points > 15) == (0, True)
+    for point in range(1, points + 1, 1 if LONG else 12):
+        assert build(f"killed-{point}", point)[0] == -signal.SIGKILL
+        assert build(f"killed-{point}")[0] == 0, point
+        assert files(f"killed-{point}") == files("whole"), point
+
+
 def test_the_harness_sees_a_loss(tmp_path, monkeypatch):
     """A command that drops a paper on its second run is found out."""
     import kills

@@ -185,6 +185,8 @@ def _written(recipe: BuildRecipe, made: Made, reports: list[StepReport], store: 
     write_durably(new / "card.json", facts)
     shutil.rmtree(old, ignore_errors=True)
     disk().replace(new, old)
+    for left in (folder / "steps").glob(".*.new"):  # by builds that were killed
+        left.unlink(missing_ok=True)
     return Built(
         made, tuple(reports), folder=old, problems=read.audit.problems, verdict=verdict, layout=layout
     )
