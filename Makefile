@@ -64,7 +64,8 @@ demo: .venv/.installed
 	@echo; echo "Your own papers: $(BIN)/aspectra init && $(BIN)/aspectra add library.bib papers/ && $(BIN)/aspectra index"
 	@echo "The same in the browser: $(BIN)/aspectra serve --library $(LIBRARY)"
 
-# One worker for each core; the slowest ten and what was skipped are printed at the end.
+# One worker for each core; the slowest ten and what was skipped are printed at the end. The tests that
+# tests/data/dear.txt names take turns, a fifth of them in each commit's run: ASPECTRA_TURN=all runs all.
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 test: .venv/.installed-dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations 10 --durations-min 1
@@ -80,8 +81,9 @@ record: .venv/.installed-dev
 patterns: .venv/.installed-dev
 	PYTHONPATH=tests $(BIN)/python tests/unit/base/test_regex_steps.py
 
-# The tests that otherwise try a part of their cases: the page in every look, each crash, more examples of properties.
-LONG_TESTS = $(shell grep -rl --include='test_*.py' '^from long import' tests) tests/property
+# The tests that otherwise try a part of their cases, or take turns: the page in every look, each crash, more
+# examples of properties.
+LONG_TESTS = $(shell grep -rl --include='test_*.py' '^from long import' tests) tests/property $(shell cut -d' ' -f2 tests/data/dear.txt)
 test-long: .venv/.installed-dev
 	ASPECTRA_LONG=1 $(BIN)/python -m pytest $(LONG_TESTS)
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from long import TURN, TURNS, waits
+
 MEMORY = Path("/dev/shm")  # noqa: S108 (a folder in memory, on Linux)
 ROOM = 3 << 30  # bytes; a whole run fills about half of it
 # One process for each core: none needs threads of its own.
@@ -39,11 +41,26 @@ _PAPERS = """
 # Tests that fork this process hundreds of times: a fork costs by what the process holds, which grows to
 # over a gigabyte once encoders were loaded.
 _FORKING = ("test_proofs", "test_full_disk", "test_kills", "test_segments", "test_simulated_disk")
+_WHOLE_RUN = 5_000  # tests; who asks for fewer gets the dear ones too
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Forks come first, and one after another."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Forks come first, and one after another; dear tests take turns."""
     items.sort(key=lambda item: item.path.stem not in _FORKING)
+    if len(items) < _WHOLE_RUN:  # whoever names tests gets them
+        return
+    if waiting := [item for item in items if waits(item.nodeid)]:
+        config.hook.pytest_deselected(items=waiting)
+        items[:] = [item for item in items if not waits(item.nodeid)]
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say which of the dear tests were run."""
+    if TURN != "all" and sum(map(len, terminalreporter.stats.values())) >= _WHOLE_RUN // 2:
+        terminalreporter.write_line(
+            f"Dear tests: turn {TURN} of {TURNS}, by the commit. All of them: make test ASPECTRA_TURN=all"
+        )
 
 
 def pytest_collection_finish() -> None:

@@ -65,7 +65,7 @@ def by_room(files: list[str]) -> list[str]:
 def run(*arguments: str) -> int:
     """Exit status of pytest; no test chosen is no failure."""
     command = [sys.executable, "-m", "pytest", *arguments]
-    environment = os.environ | {"TESTMON_DATAFILE": str(RECORD)}
+    environment = os.environ | {"TESTMON_DATAFILE": str(RECORD), "ASPECTRA_TURN": "all"}
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode % 5
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 
 import aspectra
+from long import DEAR
 
 SOURCE = Path(aspectra.__file__).parent
 ROOT = SOURCE.parents[1]
@@ -85,3 +87,12 @@ def test_openvino_is_imported_in_one_place():
     texts = [*FILES, *(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
     found = {file.name for file in texts if plain.search(file.read_text("utf-8"))}
     assert found == {"openvino_import.py", "test_no_telemetry.py"}
+
+
+def test_dear_tests_exist_and_no_mutant_needs_one():
+    mutants = tomllib.loads((ROOT / "tests" / "proofs" / "mutants.toml").read_text("utf-8"))["mutant"]
+    named = {test for one in mutants for test in one["tests"]}
+    for test in DEAR:
+        file, name, *_ = test.split("::")
+        assert name in (ROOT / file).read_text("utf-8"), test
+        assert not named & {test, file}, test
