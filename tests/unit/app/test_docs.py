@@ -80,7 +80,7 @@ def test_the_measure_in_contributing_works():
     from aspectra.lab.evaluation.calculate import evaluate
     from aspectra.lab.measures.protocol import MEASURES, parse
 
-    exec(compile(_code("# src/aspectra/lab/measures/rbp.py", "CONTRIBUTING.md"), "rbp", "exec"), {})
+    exec(compile(_code("# src/aspectra/lab/measures/rbp.py", "CONTRIBUTING.md"), "<rbp>", "exec"), {})
     try:
         found = evaluate(["RBP(p=0.5)"], {"q": {"a": 1, "b": 1}}, {"q": {"a": 3.0, "c": 2.0, "b": 1.0}})
         assert found["RBP(p=0.5)"].mean == 0.5 * (1 + 0.25)
@@ -97,7 +97,7 @@ def test_the_benchmark_in_contributing_works(tmp_path, capsys):
     lines(tmp_path / "papers.jsonl", [{"_id": f"p{n}", "title": f"Owl {n}"} for n in range(3)])
     question = {"_id": "q", "question": "owl 1", "answers": ["p1", "p9"], "level": "easy"}
     lines(tmp_path / "questions.jsonl", [question])
-    exec(compile(_code("# src/aspectra/lab/benchmarks/quiz.py", "CONTRIBUTING.md"), "quiz", "exec"), {})
+    exec(compile(_code("# src/aspectra/lab/benchmarks/quiz.py", "CONTRIBUTING.md"), "<quiz>", "exec"), {})
     try:
         loaded = BENCHMARKS.get("quiz")(tmp_path)
         assert loaded.topics[0].labels == {"level": "easy"}
@@ -115,7 +115,7 @@ def test_the_study_in_the_lab_page_works(tmp_path, monkeypatch, capsys):
 
     monkeypatch.chdir(tmp_path)
     beir(tmp_path / "data" / "owls")
-    exec(compile(_code("from pathlib import Path"), "study", "exec"), {})
+    exec(compile(_code("from pathlib import Path"), "<study>", "exec"), {})
     assert "| bm25 \\| top(20) \\| bm25 |" in capsys.readouterr().out
 
 
@@ -124,5 +124,5 @@ def test_the_measures_in_the_lab_page_work(tmp_path, monkeypatch, capsys):
     (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\ta\t2\nq2\tb\t1\n")
     (tmp_path / "base.run").write_text("q1 Q0 b 1 2 x\nq1 Q0 a 2 1 x\nq2 Q0 a 1 1 x\n")
     (tmp_path / "my.run").write_text("q1 Q0 a 1 2 x\nq2 Q0 a 1 2 x\nq2 Q0 b 2 1 x\n")
-    exec(compile(_code("from aspectra.lab import AP"), "measures", "exec"), {})
+    exec(compile(_code("from aspectra.lab import AP"), "<measures>", "exec"), {})
     assert "'R(rel=2)@100': 0.5" in capsys.readouterr().out
