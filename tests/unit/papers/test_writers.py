@@ -15,7 +15,7 @@ from aspectra.papers.sources.detection import detect, read_papers
 
 HARD = Paper(
     id="lovelace1843",
-    title='BERT & {friends}: 5% of $x_1$ -- "why" \\ ~^',
+    title='BERT & {friends}: 5% of $x_1 $ -- "why" \\ ~^',
     abstract="First. @misc{no, title} < a & b.\n\nTY - Second.\n\n@book{x,",
     authors=(
         "Ada Lovelace",

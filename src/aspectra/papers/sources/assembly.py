@@ -24,11 +24,16 @@ _YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")
 _COMPACT_DATE = re.compile(r"\s*(1[4-9]\d\d|20\d\d)(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])\b")
 # What databases and R write where there is no abstract.
 _NO_ABSTRACT = re.compile(
-    r"\W*+(?:n/?a|nan|null|none|no abstract(?: is| was)?(?: available)?"
-    r"|abstract available from the publisher)\W*+",
+    r"\W*+(?:(?:n/?a|nan|null|none|no abstract(?: is| was)?(?: available)?"
+    r"|abstract (?:not available|available from the publisher))\W*+)?",
     re.I,
 )
 _LONGEST_EMPTY = 60
+_HEADING = re.compile(  # which some programs copy with the text; "Abstract algebra" is a text
+    r"[\W_]{0,3}(?i:abstract|a b s t r a c t)(?:[\])*]{0,2}\s{0,3}(?:[:.\u2013\u2014]|\s-|\n)\s{0,3}"
+    r"|[\])*]{1,2}\s{1,3}|\s{1,3}(?=(?:We|The|This|These|In|It|Here|Our|Background|Objectives?|Aims?"
+    r"|Introduction|Purpose|Methods?|Motivation|Context)\b|[A-Z]{5,12}:))"
+)
 # EBSCO ends its abstracts with such a notice; ProQuest and others give one as a paragraph of its own.
 _OWNED = " is the property of "
 _NOTICE = re.compile(rf"\bCopyright of [^\n]{{1,200}}?{_OWNED}")
@@ -191,6 +196,7 @@ def assemble(
     if not sentences:
         undone = undo(text)
         text, notice = without_notice(text if undone == text else clean(undone))
+        text = text[found.end() :] if (found := _HEADING.match(text)) else text
         if len(text) <= _LONGEST_EMPTY and _NO_ABSTRACT.fullmatch(text):
             text = ""
     paper = Paper(

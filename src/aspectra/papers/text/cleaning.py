@@ -47,11 +47,28 @@ _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LETTERS = re.compile(r"\w+")
 _ENTITY = re.compile(r"&(?:amp;){0,3}(#?\w{2,31};)")  # also one that was escaped again
 _TAG = re.compile(
-    r"</?(?:[biup]|em|strong|bold|italic|underline|su[bp]|inf|sc|span|br|title|sec|(?:jats|mml):[a-z-]+)"
-    r"(?:\s[^<>=]+=[^<>]*)?\s?/?>",
+    r"</?(?:[abiup]|em|strong|bold|italic|underline|su[bp]|inf|sc|span|br|title|sec|div|h[1-6]|[ou]l|li|math"
+    r"|(?:inline|disp)-formula|alternatives|tex-math|m(?:[ion]|row|text|s(?:ub|up|ubsup|qrt|pace|tyle)|frac"
+    r"|over|under)|(?:jats|mml):[a-z-]+)(?:\s[^<>=]+=[^<>]*)?\s?/?>|<!\[CDATA\[|\]\]>",
     re.I,
 )
-_END = re.compile(r"</(?:jats:)?(?:p|title|sec)>|<br\s?/?>", re.I)
+_END = re.compile(r" ?(?:</(?:jats:)?(?:p|title|sec|div|li|h[1-6])>|<br\s?/?>)", re.I)
+# Of a formula that is given twice, as TeX and as MathML, the second is read.
+_TWICE = re.compile(r"<(?:jats:)?tex-math[^<>]{0,99}>[^<>]{0,2000}</(?:jats:)?tex-math>(?=\s{0,9}<mml:)")
+_RAISED = re.compile(r"<(?:jats:)?sup>\s?([\d+\u2212-]{1,6})\s?</(?:jats:)?sup>", re.I)
+# Formulas that no sum of money is, commands around a few words, accents.
+_TEX = re.compile(
+    r"\$\$?(?=[^$]{0,400}[\\^_{<>=]|[A-Za-z]\$)[^$\s](?:[^$]{0,398}[^$\s])?\$\$?(?!\d)"
+    r"|\{?\\(?:emph|mbox|(?:text|math)[a-z]{2,11})\s?\{[^{}$\\]{0,200}\}\}?"
+    r"|(?:(?<=[A-Za-z])|\{)\\['`^\"~=.]\{?\\?[A-Za-z]\}{0,2}|\\['`^\"~=.cvuH]\{\\?[A-Za-z]\}"
+)
+# What is not seen: soft and zero-width signs; what is seen as other signs: blanks, ligatures, marks apart.
+_UNPLAIN = re.compile(
+    "[\xa0\xad\u2000-\u200f\u202a-\u202f\u205f-\u206f\u3000\ufb00-\ufb06\ufeff\u0300-\u0345]"
+)
+_BLANKS = re.compile(r"(?<=\S) {2,}")
+_SOFT = re.compile(r"\xad(?:\s(?=[^\W\d_]))?")
+_BLANK = re.compile("[\xa0\u2000-\u200a\u202f\u205f\u3000]")
 _LATIN_MARKS = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 _PLAIN = dict(zip("øłđðħıµ₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹", "olddhiμ01234567890123456789", strict=True))
 _AS_TYPED = _PLAIN | {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"}
@@ -77,18 +94,30 @@ def one_line(text: object) -> str:
 
 
 def unmarked(text: str) -> str:
-    r"""Text without the entities and tags that services and databases leave in it; other signs stay.
+    r"""Text without the entities, tags, TeX, unseen signs and doubled blanks that services leave in it.
 
     >>> unmarked("Gut &amp; Liver"), unmarked("CO<sub>2</sub> in <i>F. gutta</i> (p &lt; 0.05)")
     ('Gut & Liver', 'CO2 in F. gutta (p < 0.05)')
-    >>> unmarked('where a <b and c> d, <p class="x">text')
-    'where a <b and c> d, text'
+    >>> unmarked('where a <b and c> d, <p class="x">text'), unmarked("$^{14}$C for $5 or $10, m<sup>2</sup>")
+    ('where a <b and c> d, text', '¹⁴C for $5 or $10, m²')
     """
     if "&" in text:
         text = _ENTITY.sub(lambda found: html.unescape("&" + found[1]), text).replace("\xa0", " ")
     if "<" in text:
+        text = _RAISED.sub(_plain_tex, _TWICE.sub("", text))
         text = re.sub(r"\n\s*\n\s*", "\n\n", _TAG.sub("", _END.sub("\n\n", text)))
-    return text
+    if "$" in text or "\\" in text:
+        text = _TEX.sub(_plain_tex, text)
+    if not text.isascii() and _UNPLAIN.search(text):
+        shown, _ = strip_invisible(_SOFT.sub("", _BLANK.sub(" ", text)))
+        text = unicodedata.normalize("NFC", shown)
+    return _BLANKS.sub(" ", text) if "  " in text else text
+
+
+def _plain_tex(found: re.Match[str]) -> str:
+    from aspectra.papers.text.latex import latex_to_text, raised
+
+    return raised(found[1]) if found.lastindex else latex_to_text(found[0].replace("$$", "$"))
 
 
 def folded(text: str) -> str:

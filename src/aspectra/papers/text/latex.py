@@ -13,7 +13,7 @@ from functools import lru_cache
 from pylatexenc.latex2text import LatexNodes2Text
 from pylatexenc.latexwalker import LatexWalkerError
 
-__all__ = ["latex_to_text", "text_to_latex"]
+__all__ = ["latex_to_text", "raised", "text_to_latex"]
 
 _SPECIAL = re.compile(r"[\\{}$~]|--|``|''|[?!]`")
 _TOKEN = re.compile(
@@ -60,9 +60,11 @@ _UNKNOWN_SIGN = re.compile(r"\\(" + "|".join([*_SIGNS][5:]) + r")(?:\{\}|(?![A-Z
 _LIGATURES = {"---": "—", "--": "–", "``": "“", "''": "”", "?`": "¿", "!`": "¡"}
 _MATH = re.compile(r"(?<!\\)\$[^$]{1,400}(?<!\\)\$")
 _INDEX = re.compile(r"_(?:\{\s?(\d{1,3})\s?\}|(\d))")  # of a formula: CO$_2$ is written CO2
+_POWER = re.compile(r"\^\s?(?:\{\s?([+-]?\d{1,5})\s?\}|(\d))")
 _DEGREE = re.compile(r"\^\s?(?:\{\s?\\circ\s?\}|\\circ(?![A-Za-z]))")
 # pylatexenc takes these as comment, tabulation and parameter signs; in a bibliography they are text.
 _BARE = re.compile(r"(?<!\\)([%&#])")
+_HIGH = str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 _LONGEST = 20_000
 
 
@@ -71,15 +73,15 @@ def latex_to_text(value: str) -> str:
 
     >>> latex_to_text(r"{\"U}ber {BERT} \& Co -- 50% of $\alpha$")
     'Über BERT & Co – 50% of α'
-    >>> latex_to_text(r"{CO$_2$} at 37~$^{\circ}$C, $x_i$")
-    'CO2 at 37 °C, x_i'
+    >>> latex_to_text(r"{CO$_2$} at 37~$^{\circ}$C, $x_i$, $^{14}$C, $10^{-3}$")
+    'CO2 at 37 °C, x_i, ¹⁴C, 10⁻³'
     >>> latex_to_text(r"{\LaTeX} and \BibTeX{} keys")
     'LaTeX and BibTeX keys'
     """
     if _SPECIAL.search(value) is None:
         return value
     if "$" in value:
-        value = _MATH.sub(lambda found: _DEGREE.sub("°", _INDEX.sub(r"\1\2", found[0])), value)
+        value = _MATH.sub(_plain_figures, value)
     unknown = False
 
     def piece(match: re.Match[str]) -> str:
@@ -108,6 +110,20 @@ def latex_to_text(value: str) -> str:
     if unknown and len(value) <= _LONGEST:
         return _whole(value) or text
     return text
+
+
+def raised(digits: str) -> str:
+    """Digits and signs as small raised ones.
+
+    >>> raised("14"), raised("-3")
+    ('¹⁴', '⁻³')
+    """
+    return digits.translate(_HIGH)
+
+
+def _plain_figures(formula: re.Match[str]) -> str:
+    text = _DEGREE.sub("°", _INDEX.sub(r"\1\2", formula[0]))
+    return _POWER.sub(lambda found: raised(found[1] or found[2]), text)
 
 
 @lru_cache(maxsize=20_000)

@@ -1,0 +1,405 @@
+"""One field, one reading: what a field means is the same in every format that has it, in both directions.
+
+A row is a spelling and what it means. Every source reads it, every writer writes it, and what was written is
+read again as the same. To add a hard value, add a row; to add a format, add its shape to ``FORMS``.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aspectra.papers.export.protocol import WRITERS
+from aspectra.papers.paper import Paper
+from aspectra.papers.sources.detection import read_papers
+
+Value = str | list[str]
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _xml(value: str) -> str:
+    return html.escape(value, quote=False)
+
+
+def _parts(name: str) -> list[str]:
+    """Family, given and suffix of "Family, Given, Suffix"; [] for a name that has no comma."""
+    parts = [part.strip() for part in name.split(",")]
+    return [*parts, ""][:3] if len(parts) > 1 else []
+
+
+def _csl_person(name: str) -> str:
+    parts = zip(("family", "given", "suffix"), _parts(name), strict=False)
+    return _json({key: part for key, part in parts if part} or {"literal": name})
+
+
+def _zotero_person(kind: str) -> Callable[[str], str]:
+    def person(name: str) -> str:
+        family, given, suffix = _parts(name) or ("", "", "")
+        whole = {"lastName": family, "firstName": f"{given}, {suffix}".strip(", ")} if family else {}
+        return _json({"creatorType": kind, **(whole or {"name": name})})
+
+    return person
+
+
+def _xml_person(whole: str, surname: str, given: str, suffix: str) -> Callable[[str], str]:
+    def person(name: str) -> str:
+        pieces = zip((surname, given, suffix), _parts(name), strict=False)
+        parts = "".join(f"<{tag}>{_xml(part)}</{tag}>" for tag, part in pieces if part)
+        if whole == "collab" and parts:
+            return f"<name>{parts}</name>"
+        return parts or f"<{whole}>{_xml(name)}</{whole}>"
+
+    return person
+
+
+_JATS_PERSON = _xml_person("collab", "surname", "given-names", "suffix")
+_PUBMED_PERSON = _xml_person("CollectiveName", "LastName", "ForeName", "Suffix")
+
+
+@dataclass
+class Form:
+    """How records look in a format.
+
+    Attributes:
+        file: name of a file.
+        shape: a record, with ``{title}`` and ``{more}``, and ``{above}`` for fields that stand elsewhere.
+        fields: name of a field -> how it stands in the record, ``~`` for its value; a ``^`` puts it above.
+        spell: how a text is spelt.
+        each: fields of which each name or keyword is spelt -> (what joins them, how).
+    """
+
+    file: str
+    shape: str
+    fields: dict[str, str]
+    spell: Callable[[Any], str] = str
+    each: dict[str, tuple[str, Callable[[str], str]]] = field(default_factory=dict)
+
+    def record(self, name: str, value: Value) -> str:
+        """A record with this field, and with a title where the field is another."""
+        filled = {"title": self.spell("Owls"), "more": "", "above": ""}
+        if name == "title":
+            filled["title"] = self.spell(value)
+        else:
+            joint, spell = self.each.get(name, ("", self.spell))
+            values = value.split("; ") if name == "keywords" and name in self.each else value
+            text = joint.join(map(spell, values)) if isinstance(values, list) else spell(values)
+            shape = self.fields[name]
+            filled["above" if shape.startswith("^") else "more"] = shape.lstrip("^").replace("~", text)
+        out = self.shape
+        for slot, text in filled.items():
+            out = out.replace("{" + slot + "}", text, 1)
+        return out
+
+
+def _tagged(
+    file: str,
+    head: str,
+    tail: str,
+    between: str,
+    tags: str,
+    repeated: tuple[str, ...] = ("authors", "editors"),
+) -> Form:
+    """A format of lines, each with a tag; ``tags`` are ``field=tag``, the title first."""
+    title, *others = (one.partition("=") for one in tags.split())
+    pad = max(len(tag) for _, _, tag in others) if head.startswith("PMID") else 0
+    lines = {name: f"{tag:{pad}}{between}" for name, _, tag in [title, *others]}
+    shape = f"{head}{lines.pop('title')}{{title}}\n{{more}}{tail}"
+    each: dict[str, tuple[str, Callable[[str], str]]] = {
+        name: ("", (lines[name] + "{}\n").format) for name in repeated
+    }
+    return Form(file, shape, {n: "~" if n in each else f"{tag}~\n" for n, tag in lines.items()}, each=each)
+
+
+def _named(pairs: str, shape: str) -> dict[str, str]:
+    """Name of a field -> ``shape`` with its name in the format for ``#``; of one word both are alike."""
+    names = (one.partition("=") for one in pairs.split())
+    return {name: shape.replace("#", there or name) for name, _, there in names}
+
+
+class _Table(Form):
+    def record(self, name: str, value: Value) -> str:
+        out, text = io.StringIO(), "; ".join(value) if isinstance(value, list) else value
+        columns = {"title": "Owls", name: text}
+        csv.writer(out).writerows([[self.fields[column] for column in columns], columns.values()])
+        return out.getvalue()
+
+
+def _index(text: str) -> str:
+    words: dict[str, list[int]] = {}
+    for number, word in enumerate(text.split()):
+        words.setdefault(word, []).append(number)
+    return _json(words)
+
+
+FORMS: dict[str, Form] = {
+    "bibtex": Form(
+        "a.bib",
+        "@article{a, title = {{title}}{more}}",
+        _named(
+            "abstract venue=journal authors=author editors=editor year doi serial=issn isbn keywords pages "
+            "language publisher note url",
+            ", # = {~}",
+        ),
+        each=dict.fromkeys(("authors", "editors"), (" and ", str)),
+    ),
+    "ris": _tagged(
+        *("a.ris", "TY  - JOUR\n", "ER  - \n", "  - "),
+        "title=TI abstract=AB venue=JO authors=AU editors=ED year=PY doi=DO serial=SN isbn=SN keywords=KW "
+        "pages=SP language=LA publisher=PB note=N1 url=UR",
+    ),
+    "enw": _tagged(
+        *("a.enw", "%0 Journal Article\n", "\n", " "),
+        "title=%T abstract=%X venue=%J authors=%A editors=%E year=%D doi=%R serial=%@ isbn=%@ keywords=%K "
+        "pages=%P language=%G publisher=%I note=%Z url=%U",
+    ),
+    "nbib": _tagged(
+        *("a.nbib", "PMID- 1\nOWN - NLM\n", "\n", "- "),
+        "title=TI abstract=AB venue=JT authors=FAU editors=FED year=DP doi=LID serial=IS isbn=ISBN "
+        "keywords=OT pages=PG language=LA publisher=PB",
+        repeated=("authors", "editors", "keywords"),
+    ),
+    "wos": _tagged(
+        *("a.ciw", "FN Clarivate Analytics Web of Science\nVR 1.0\nPT J\n", "ER\n\nEF\n", " "),
+        "title=TI abstract=AB venue=SO authors=AF editors=BE year=PY doi=DI serial=SN isbn=BN keywords=DE "
+        "pages=BP language=LA publisher=PU",
+    ),
+    "endnote-xml": Form(
+        "e.xml",
+        '<xml><records><record><ref-type name="Journal Article">17</ref-type><titles><title>'
+        "<style>{title}</style></title></titles>{more}</record></records></xml>",
+        {
+            "venue": "<titles><secondary-title><style>~</style></secondary-title></titles>",
+            "authors": "<contributors><authors>~</authors></contributors>",
+            "editors": "<contributors><secondary-authors>~</secondary-authors></contributors>",
+            "year": "<dates><year><style>~</style></year></dates>",
+            "keywords": "<keywords>~</keywords>",
+            "url": "<urls><related-urls><url><style>~</style></url></related-urls></urls>",
+            **_named(
+                "abstract doi=electronic-resource-num serial=isbn isbn pages language note=notes publisher",
+                "<#><style>~</style></#>",
+            ),
+        },
+        _xml,
+        each={
+            "keywords": ("", lambda word: f"<keyword><style>{_xml(word)}</style></keyword>"),
+            **dict.fromkeys(
+                ("authors", "editors"), ("", lambda n: f"<author><style>{_xml(n)}</style></author>")
+            ),
+        },
+    ),
+    "jats": Form(
+        "j.xml",
+        "<article article-type='x'><front><journal-meta>{above}</journal-meta><article-meta><title-group>"
+        "<article-title>{title}</article-title></title-group>{more}</article-meta></front></article>",
+        {
+            "abstract": "<abstract><p>~</p></abstract>",
+            "venue": "^<journal-title-group><journal-title>~</journal-title></journal-title-group>",
+            "publisher": "^<publisher><publisher-name>~</publisher-name></publisher>",
+            "serial": "^<issn>~</issn>",
+            "isbn": "<isbn>~</isbn>",
+            "year": "<pub-date><year>~</year></pub-date>",
+            "doi": '<article-id pub-id-type="doi">~</article-id>',
+            "keywords": "<kwd-group>~</kwd-group>",
+            "authors": "<contrib-group>~</contrib-group>",
+            "editors": "<contrib-group>~</contrib-group>",
+        },
+        _xml,
+        each={
+            "keywords": ("", lambda word: f"<kwd>{_xml(word)}</kwd>"),
+            "authors": ("", lambda name: f"<contrib contrib-type='author'>{_JATS_PERSON(name)}</contrib>"),
+            "editors": ("", lambda name: f"<contrib contrib-type='editor'>{_JATS_PERSON(name)}</contrib>"),
+        },
+    ),
+    "pubmed-xml": Form(
+        "p.xml",
+        "<PubmedArticle><MedlineCitation><PMID>1</PMID><Article><Journal>{above}</Journal><ArticleTitle>"
+        "{title}</ArticleTitle>{more}</Article></MedlineCitation></PubmedArticle>",
+        {
+            "abstract": "<Abstract><AbstractText>~</AbstractText></Abstract>",
+            "venue": "^<Title>~</Title>",
+            "serial": "^<ISSN>~</ISSN>",
+            "year": "^<JournalIssue><PubDate><MedlineDate>~</MedlineDate></PubDate></JournalIssue>",
+            "doi": '<ELocationID EIdType="doi">~</ELocationID>',
+            "pages": "<Pagination><MedlinePgn>~</MedlinePgn></Pagination>",
+            "language": "<Language>~</Language>",
+            "keywords": "</Article><KeywordList>~</KeywordList><Article>",
+            "authors": "<AuthorList>~</AuthorList>",
+            "editors": '<AuthorList Type="editors">~</AuthorList>',
+        },
+        _xml,
+        each={
+            "keywords": ("", lambda word: f"<Keyword>{_xml(word)}</Keyword>"),
+            **dict.fromkeys(("authors", "editors"), ("", lambda n: f"<Author>{_PUBMED_PERSON(n)}</Author>")),
+        },
+    ),
+    "csl-json": Form(
+        "c.json",
+        '[{"id": "a", "type": "article-journal", "title": {title}{more}}]',
+        {
+            **_named(
+                "abstract venue=container-title doi=DOI serial=ISSN isbn=ISBN keywords=keyword pages=page "
+                "language note url=URL publisher",
+                ', "#": ~',
+            ),
+            "year": ', "issued": {"raw": ~}',
+            "authors": ', "author": [~]',
+            "editors": ', "editor": [~]',
+        },
+        _json,
+        each=dict.fromkeys(("authors", "editors"), (", ", _csl_person)),
+    ),
+    "better-bibtex": Form(
+        "b.json",
+        '{"config": {"label": "BetterBibTeX JSON"}, "items": [{"itemType": "journalArticle", '
+        '"title": {title}{more}}]}',
+        {
+            **_named(
+                "abstract=abstractNote venue=publicationTitle year=date doi=DOI serial=ISSN isbn=ISBN pages "
+                "language note=extra url publisher",
+                ', "#": ~',
+            ),
+            "keywords": ', "tags": [~]',
+            "authors": ', "creators": [~]',
+            "editors": ', "creators": [~]',
+        },
+        _json,
+        each={
+            "keywords": (", ", lambda word: _json({"tag": word})),
+            "authors": (", ", _zotero_person("author")),
+            "editors": (", ", _zotero_person("editor")),
+        },
+    ),
+    "jsonl": Form(
+        "a.jsonl",
+        '{"paper_id": "a", "title": {title}{more}}\n',
+        _named(
+            "abstract venue year doi serial=issn isbn authors editors keywords pages language publisher note "
+            "url",
+            ', "#": ~',
+        ),
+        _json,
+    ),
+    "csv": _Table(
+        "a.csv",
+        "",
+        _named(
+            "title=Title abstract=Abstract venue=Journal year=Year doi=DOI serial=ISSN isbn=ISBN "
+            "authors=Authors editors=Editors keywords=Keywords pages=Pages language=Language "
+            "publisher=Publisher note=Notes url=URL",
+            "#",
+        ),
+    ),
+    "openalex": Form(
+        "o.jsonl",
+        '{"id": "https://openalex.org/W1", "cited_by_count": 0, "display_name": {title}, '
+        '"referenced_works": []{more}}\n',
+        {
+            "abstract": ', "abstract_inverted_index": ~',
+            "venue": ', "primary_location": {"source": {"display_name": ~}}',
+            "serial": ', "primary_location": {"source": {"issn_l": ~}}',
+            "year": ', "publication_year": ~',
+            "doi": ', "doi": ~',
+            "language": ', "language": ~',
+            "keywords": ', "keywords": [~]',
+        },
+        _json,
+        each={
+            "abstract": ("", _index),
+            "keywords": (", ", lambda word: _json({"display_name": word})),
+        },
+    ),
+    "arxiv": Form(
+        "x.jsonl",
+        '{"id": "2004.07180", "categories": "cs.IR", "versions": [], "abstract": "", "title": {title}'
+        "{more}}\n",
+        {"abstract": ', "abstract": ~', "venue": ', "journal-ref": ~', "doi": ', "doi": ~'}
+        | {"authors": ', "authors_parsed": [~]'},
+        _json,
+        each={"authors": (", ", lambda name: _json([*(_parts(name) or (name, "", ""))]))},
+    ),
+}
+WRITTEN = ("bibtex", "ris", "csl-json", "csv", "jsonl")
+
+# Spelling -> the text that it means.
+TEXTS = {
+    "CO<sub>2</sub> &amp; <i>E. coli</i>": "CO2 & E. coli",
+    "p &amp;lt; 0.05": "p < 0.05",
+    "p < 0.05 and q > 3, AT&T": "p < 0.05 and q > 3, AT&T",
+    "Caf&#233;s &eacute;s": "Cafés és",
+    "a&nbsp;b\xa0 c\u2009d": "a b c d",
+    "<jats:p>Fed <jats:italic>it</jats:italic>.</jats:p>": "Fed it.",
+    "<div><p>Fed</p></div>": "Fed",
+    '<a href="https://example.org/x">Fed</a> <![CDATA[it]]>': "Fed it",
+    "a &lt;i&gt;b&lt;/i&gt; c<sup>2</sup>": "a b c²",
+    "The <mml:math><mml:msub><mml:mi>H</mml:mi><mml:mn>2</mml:mn></mml:msub></mml:math>O": "The H2O",
+    '<math xmlns="http://www.w3.org/1998/Math/MathML"><mi>H</mi></math> bosons': "H bosons",
+    "<inline-formula><tex-math>$x$</tex-math></inline-formula> rays": "x rays",
+    "<jats:tex-math>$$x^2$$</jats:tex-math><mml:math><mml:mi>x</mml:mi></mml:math> rays": "x rays",
+    "Age by $^{14}$C, CO$_2$ at 10$^{-3}$": "Age by ¹⁴C, CO2 at 10⁻³",
+    r"$\beta$-decay at 37 $^\circ$C and $p<0.05$": "β-decay at 37 °C and p<0.05",
+    r"On \textit{E. coli} by Poincar\'e": "On E. coli by Poincaré",
+    "From 5 US$ to 10 US$": "From 5 US$ to 10 US$",
+    "pho\xadto&shy;syn\xad thesis": "photosynthesis",
+    "e\ufb03cient \u200bwo\u200brds\ufeff": "efficient words",
+    "Mu\u0308ller": "Müller",
+}  # fmt: skip
+ABSTRACTS = {
+    "Abstract: We fed.": "We fed.",
+    "ABSTRACT\nWe fed.": "We fed.",
+    "[Abstract] We fed.": "We fed.",
+    "Abstract We fed.": "We fed.",
+    "<jats:title>Abstract</jats:title><jats:p>We fed.</jats:p>": "We fed.",
+    "Abstract algebra is hard.": "Abstract algebra is hard.",
+    **dict.fromkeys(("[No abstract available]", "Abstract not available", "N/A", "-"), ""),
+}  # fmt: skip
+
+
+def _rows() -> Iterator[tuple[str, Value, object]]:
+    for name in ("title", "abstract", "venue"):
+        yield from ((name, spelt, meant) for spelt, meant in TEXTS.items())
+    yield from (("abstract", spelt, meant) for spelt, meant in ABSTRACTS.items())
+
+
+ROWS = list(_rows())
+
+
+def _papers(path: Path, form: str, text: str) -> Paper:
+    path.write_text(text, encoding="utf-8", newline="")
+    (paper,) = (item for item in read_papers(path, form) if isinstance(item, Paper))
+    return paper
+
+
+def _stated(paper: Paper, name: str) -> object:
+    return getattr(paper, name)
+
+
+def _read(folder: Path, forms: Iterable[str], row: tuple[str, Value, object]) -> dict[str, Paper]:
+    name, spelt, _ = row
+    shapes = {form: FORMS[form] for form in forms}
+    able = {f: shape for f, shape in shapes.items() if name == "title" or name in shape.fields}
+    return {f: _papers(folder / shape.file, f, shape.record(name, spelt)) for f, shape in able.items()}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]}: {row[1]}"[:60])
+def test_a_field_means_the_same_in_every_format(tmp_path: Path, row: tuple[str, Value, object]) -> None:
+    name, _, meant = row
+    read = _read(tmp_path, FORMS, row)
+    assert {form: got for form, paper in read.items() if (got := _stated(paper, name)) != meant} == {}
+    wrong = {}
+    for form, paper in read.items():
+        for writer in WRITTEN:
+            again = _papers(tmp_path / "out", writer, WRITERS.get(writer).write([paper]))
+            if (got := _stated(again, name)) != meant:
+                wrong[f"{form} to {writer}"] = got
+    assert wrong == {}
