@@ -24,6 +24,7 @@ __all__ = [
     "keywords_in",
     "keywords_text",
     "names_in",
+    "pages_in",
     "shared_list",
     "shared_text",
 ]
@@ -68,6 +69,8 @@ _RECORD_HOSTS = {
     "search.ebscohost.com": "EBSCO",
 }
 _LONGEST_NAME = 100
+_DASHES = re.compile(" ?[-\u2010-\u2015\u2212]{1,3} ?")
+_PP = re.compile(r"^pp?\.? {0,2}(?=\d)", re.I)
 
 
 class Names(msgspec.Struct, frozen=True):
@@ -146,6 +149,15 @@ def database_of(
         if host in _RECORD_HOSTS:
             return _RECORD_HOSTS[host]
     return ""
+
+
+def pages_in(text: str) -> str:
+    """Pages with a plain hyphen between them and without *pp.* in front.
+
+    >>> pages_in("pp. 12 \u2013 19"), pages_in("12--19"), pages_in("e123")
+    ('12-19', '12-19', 'e123')
+    """
+    return _DASHES.sub("-", _PP.sub("", text.strip()))
 
 
 def keywords_in(text: str) -> list[str]:

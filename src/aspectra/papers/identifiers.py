@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from html import unescape
 from urllib.parse import unquote
 
 __all__ = [
     "ARXIV_DOI",
     "SCHEMES",
     "identifiers_in",
+    "issns_in",
     "named_identifiers",
     "normalise",
     "parse_identifier",
@@ -25,6 +27,11 @@ _DOI = re.compile(
     rf"10\.\d{{4,9}}/{_DOI_SIGN}++(?:<{_DOI_SIGN}{{1,60}}+>\d\.\d\.[a-z]{{2}};\d{_DOI_SIGN}*)?", re.I
 )
 _ISBN = re.compile(r"(?<!\d)(?:97[89][- ]?)?(?:\d[- ]?){9}[\dx](?![\d-])", re.I)
+_ISSN = re.compile(r"(?<![\w-])(\d{4})-?(\d{3}[\dx])(?![\w-])", re.I)
+_UNSEEN = re.compile("[\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+_DASH = re.compile("[\u2010-\u2015\u2212]")
+# What follows a DOI in an address, or in MEDLINE.
+_BEHIND = re.compile(r"(?:\?[\w.-]{1,40}=|#).*|\[doi\]$|/(?:full|abstract|e?pdf|meta|summary)?$", re.I)
 # A short DOI (shortdoi.org): "10/" or a resolver before letters and digits.
 _SHORT_DOI = re.compile(
     r"(?:(?:https?://)?(?:dx\.)?doi\.org/(?:10/)?|(?:doi:?\s{0,3})?10/)([a-z0-9]{2,12})/?", re.I
@@ -89,7 +96,8 @@ def normalise(scheme: str, value: object) -> str:
     >>> normalise("doi", "https://doi.org/fqd6hj"), normalise("doi", "doi:10/FQD6HJ")
     ('10/fqd6hj', '10/fqd6hj')
     """
-    text = unquote(str(value)).strip() if value is not None else ""
+    text = unquote(str(value)) if value is not None else ""
+    text = _DASH.sub("-", _UNSEEN.sub("", unescape(text) if ";" in text else text)).strip()
     if not text:
         return ""
     if scheme == "doi":
@@ -97,7 +105,7 @@ def normalise(scheme: str, value: object) -> str:
         if not found:
             short = _SHORT_DOI.fullmatch(text.rstrip(".,;:"))
             return f"10/{short[1].casefold()}" if short else ""
-        doi = found.group().rstrip(".,;:'")
+        doi = _BEHIND.sub("", found.group().rstrip(".,;:'"))
         if doi.endswith(")") and doi.count(")") > doi.count("("):
             doi = doi[:-1]
         return doi.casefold()
@@ -112,8 +120,18 @@ def normalise(scheme: str, value: object) -> str:
         return value if scheme == "acl" else value.upper()
     if scheme == "isbn":
         first = _ISBN.search(text)  # of several in one field, as print and electronic ones
-        return re.sub(r"[^0-9Xx]", "", first.group() if first else text).upper()
+        return re.sub(r"[^0-9Xx]", "", first.group()).upper() if first else ""
     return text
+
+
+def issns_in(text: str) -> str:
+    """The ISSNs in a text, between commas, or "".
+
+    >>> issns_in("ISSN 1234567x (print); 1234-5679"), issns_in("978-3-16-148410-0")
+    ('1234-567X, 1234-5679', '')
+    """
+    found = _ISSN.findall(_DASH.sub("-", text))
+    return ", ".join(dict.fromkeys(f"{first}-{last.upper()}" for first, last in found))
 
 
 def parse_identifier(text: str) -> tuple[str, str] | None:

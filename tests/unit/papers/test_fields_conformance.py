@@ -330,6 +330,10 @@ FORMS: dict[str, Form] = {
     ),
 }
 WRITTEN = ("bibtex", "ris", "csl-json", "csv", "jsonl")
+# Fields that a format has no room for, in docs/files.md.
+NOT_WRITTEN = {"csv": ("isbn", "issn", "pages")}
+# Single spellings that a format cannot have, or reads as they stand.
+BUT = {("isbn", "1234-5678"): ("jsonl",)}
 
 # Spelling -> the text that it means.
 TEXTS = {
@@ -365,10 +369,54 @@ ABSTRACTS = {
 }  # fmt: skip
 
 
+DOIS = {
+    **dict.fromkeys(
+        (
+            *("10.55555/ABC-12", "doi: 10.55555/abc-12", "DOI:10.55555/abc-12.", "10.55555/abc-12 [doi]"),
+            *("http://dx.doi.org/10.55555/abc-12", "<https://doi.org/10.55555/abc-12>", "10.55555%2Fabc-12"),
+            *("https://doi.org/10.55555/abc-12?utm_source=x&utm_medium=y", "10.55555/abc-12#sec1"),
+            *("\u200e10.55555/ab\xadc\u200b-12\u200e", "10.55555/abc\u201012", "10.55555/abc-12&nbsp;"),
+            *("https://proxy.example.org/login?url=https://doi.org/10.55555/abc-12", "10.55555/abc-12/"),
+            *("10.55555/abc-12/full", "10.55555/abc-12 10.55555/x", "(10.55555/abc-12)"),
+        ),
+        "10.55555/abc-12",
+    ),
+    "10.55555/a_b(c)": "10.55555/a_b(c)",
+    "10.55555/a&amp;b": "10.55555/a&b",
+    "10.1002/(SICI)1(8)19:6&lt;335::AID-B1&gt;3.0.CO;2-2": "10.1002/(sici)1(8)19:6<335::aid-b1>3.0.co;2-2",
+}
+# Spelling -> (ISBN, ISSN), in the field of the one and of the other.
+SERIALS = {
+    **dict.fromkeys(
+        ("1234-567X", "1234567x", "ISSN 1234-567X", "1234-567X (Print)", "1234\u2010567X"), ("", "1234-567X")
+    ),
+    "1234-5679; 8765-4321": ("", "1234-5679, 8765-4321"),
+    "978-3-16-148410-0": ("9783161484100", ""),
+    "978-3-16-148410-0; 1234-5679": ("9783161484100", "1234-5679"),
+}
+ISBNS = {
+    **dict.fromkeys(
+        (
+            *("978-3-16-148410-0 (print)", "ISBN 978-3-16-148410-0", "9783161484100 9783161484117"),
+            *("9783161484100; 978-3-16-148411-7", "978\u20103\u201016\u2010148410\u20100"),
+        ),
+        ("9783161484100", ""),
+    ),
+    "3-16-148410-X": ("316148410X", ""),
+    "1234-5678": ("", "1234-5678"),
+}
+PAGES = {
+    **dict.fromkeys(("12-19", "12--19", "12\u201319", "12 - 19", "pp. 12\u201219"), "12-19"),
+    **{"S12-S19": "S12-S19", "e123": "e123"},
+}  # fmt: skip
+
+
 def _rows() -> Iterator[tuple[str, Value, object]]:
     for name in ("title", "abstract", "venue"):
         yield from ((name, spelt, meant) for spelt, meant in TEXTS.items())
-    yield from (("abstract", spelt, meant) for spelt, meant in ABSTRACTS.items())
+    groups = {"abstract": ABSTRACTS, "doi": DOIS, "serial": SERIALS, "isbn": ISBNS, "pages": PAGES}
+    for name, rows in groups.items():
+        yield from ((name, spelt, meant) for spelt, meant in rows.items())
 
 
 ROWS = list(_rows())
@@ -381,12 +429,15 @@ def _papers(path: Path, form: str, text: str) -> Paper:
 
 
 def _stated(paper: Paper, name: str) -> object:
-    return getattr(paper, name)
+    if name in ("serial", "isbn"):
+        return paper.identifiers.get("isbn", ""), paper.metadata.get("issn", "")
+    return paper.identifiers["doi"] if name == "doi" else getattr(paper, name, paper.metadata.get(name))
 
 
 def _read(folder: Path, forms: Iterable[str], row: tuple[str, Value, object]) -> dict[str, Paper]:
     name, spelt, _ = row
-    shapes = {form: FORMS[form] for form in forms}
+    without = BUT.get((name, str(spelt)), ())
+    shapes = {form: FORMS[form] for form in forms if form not in without}
     able = {f: shape for f, shape in shapes.items() if name == "title" or name in shape.fields}
     return {f: _papers(folder / shape.file, f, shape.record(name, spelt)) for f, shape in able.items()}
 
@@ -399,6 +450,8 @@ def test_a_field_means_the_same_in_every_format(tmp_path: Path, row: tuple[str, 
     wrong = {}
     for form, paper in read.items():
         for writer in WRITTEN:
+            if {"serial": "issn"}.get(name, name) in NOT_WRITTEN.get(writer, ()):
+                continue
             again = _papers(tmp_path / "out", writer, WRITERS.get(writer).write([paper]))
             if (got := _stated(again, name)) != meant:
                 wrong[f"{form} to {writer}"] = got

@@ -78,7 +78,7 @@ def test_front(paper: Paper) -> None:
     assert paper.authors == ("Ada B Example", "The Rain Group")
     assert (paper.year, paper.venue, paper.language) == (2021, "Journal of Rain", "en")
     assert paper.identifiers == {"doi": "10.1234/umbrella", "pmcid": "PMC123"}
-    assert paper.metadata["pages"] == "1–9"
+    assert paper.metadata["pages"] == "1-9"
     assert paper.metadata["keywords"] == ["rain"]
 
 

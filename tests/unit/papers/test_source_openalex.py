@@ -58,7 +58,7 @@ def test_work(tmp_path: Path) -> None:
     assert paper.metadata["topics"] == [{"display_name": "Rain"}]
     assert paper.metadata["cited_by_count"] == 3
     assert paper.metadata["ids"]["mag"] == "7"
-    assert (paper.metadata["type"], paper.metadata["pages"]) == ("article-journal", "1–9")
+    assert (paper.metadata["type"], paper.metadata["pages"]) == ("article-journal", "1-9")
 
 
 def test_answer_of_the_api(tmp_path: Path) -> None:

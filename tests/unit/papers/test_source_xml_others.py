@@ -129,7 +129,7 @@ def test_endnote_xml(tmp_path: Path) -> None:
     assert (paper.year, paper.venue, paper.abstract) == (2019, "Journal of Owls", "Owls listen.")
     assert paper.identifiers == {"doi": "10.1000/owl", "pmid": "12345678"}
     meta = paper.metadata
-    assert (meta["type"], meta["pages"], meta["issn"]) == ("article-journal", "1-9", "1234-5678")
+    assert (meta["type"], meta["pages"], meta["issn"]) == ("article-journal", "1-9", "1234-5678, 8765-4321")
     assert (meta["editors"], meta["keywords"]) == (["Ed Tree"], ["owls", "mice"])
     assert meta["database"] == "EndNote"
     assert ["label", "B7"] in meta["endnote"]

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from aspectra.papers.identifiers import ARXIV_DOI, SCHEMES, normalise
+from aspectra.papers.bibliography import pages_in
+from aspectra.papers.identifiers import ARXIV_DOI, SCHEMES, issns_in, normalise
 from aspectra.papers.ids import choose_id
 from aspectra.papers.languages import language_of
 from aspectra.papers.names import is_others
@@ -187,11 +188,16 @@ def assemble(
         Remarks about this record, then the paper unless it was skipped.
     """
     years = map(year_in, year if isinstance(year, tuple) else (year,))
-    pairs = identifiers.items() if isinstance(identifiers, Mapping) else identifiers
+    pairs = [*(identifiers.items() if isinstance(identifiers, Mapping) else identifiers)]
     undo, more = unmarked if options.markup else str, dict(metadata or {})
-    named = identifiers_of(pairs)
-    if "isbn" in named and len(re.sub(r"\W", "", str(more.get("issn", "")))) in (10, 13):
-        del more["issn"]  # an ISBN, for which some formats have the same field
+    # Some formats have one field for ISBN and ISSN, and programs take either for the other.
+    serial = more.pop("issn", "")
+    named = identifiers_of([*pairs, ("isbn", serial)])
+    numbers = [serial, *(raw for scheme, raw in pairs if scheme == "isbn")]
+    if issn := issns_in("; ".join(map(str, numbers))) or ("" if "isbn" in named else serial):
+        more["issn"] = issn
+    if isinstance(pages := more.get("pages"), str):
+        more["pages"] = pages_in(pages)
     text, notice = clean(abstract), ""
     if not sentences:
         undone = undo(text)

@@ -62,7 +62,7 @@ def _confidence(keys: frozenset[str], head: bytes) -> float:
 def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
     # Several DOIs are in one field, separated by blanks: the first is the paper's.
     dois = one_line(record.get("doi")).split()
-    identifiers = identifiers_of([("arxiv", record.get("id")), ("doi", dois[0] if dois else "")])
+    identifiers = identifiers_of([("arxiv", record.get("id")), *(("doi", one) for one in dois)])
     metadata = rest(record, _USED)
     if len(dois) > 1:
         metadata["doi"] = " ".join(dois)

@@ -77,7 +77,6 @@ def _shared(item: Mapping[str, Any]) -> dict[str, Any]:
     words = item.get("keyword") or item.get("subject") or ""
     pieces = keywords_in(words) if isinstance(words, str) else words
     found = {"type": _text(item.get("type")), **NAMES.shared_texts(lambda name: _text(item.get(name)))}
-    found["pages"] = found["pages"].replace("–", "-")
     found["note"] = clean(item["note"]) if isinstance(item.get("note"), str) else ""
     found["keywords"] = [w for w in map(_text, pieces) if w] if isinstance(pieces, list) else []
     found["editors"] = _names(item.get("editor"))

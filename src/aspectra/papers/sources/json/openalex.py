@@ -103,7 +103,9 @@ def _shared(record: Mapping[str, Any], location: Mapping[str, Any]) -> dict[str,
     biblio = as_dict(record.get("biblio"))
     pages = [page for name in ("first_page", "last_page") if (page := one_line(biblio.get(name)))]
     out |= {"volume": one_line(biblio.get("volume")), "issue": one_line(biblio.get("issue"))}
-    out["pages"] = "–".join(dict.fromkeys(pages))
+    out["pages"] = "-".join(dict.fromkeys(pages))
+    source = as_dict(location.get("source"))
+    out["issn"] = "; ".join(map(one_line, as_list(source.get("issn")) or [source.get("issn_l")]))
     return {name: value for name, value in out.items() if value}
 
 

@@ -211,7 +211,7 @@ class _Table:
                 text = cells.text(number)
                 if text and scheme in ("pmid", "corpusid"):
                     text = text.removesuffix(".0")  # spreadsheets turn numbers into fractions
-                yield scheme, text.split(";")[0] if scheme == "isbn" else text
+                yield scheme, text
         yield from named_identifiers(cells.named())
         if (ut := cells.first(self._attributes["id"][:1])).upper().startswith("MEDLINE:"):
             yield "pmid", ut[8:]

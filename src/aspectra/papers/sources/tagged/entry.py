@@ -33,6 +33,7 @@ _EXTENDED = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\{[^{}]*\}|\"[^\"
 _BRACED_COMMA = re.compile(r"\{[^{},]*,")
 _PUBLISHED = re.compile(r"(?:\\(?:url|href)\s?\{)?https?://\S+$")
 _TAGGED_REST = re.compile(r"\s[A-Z][A-Z0-9]  - .*", re.DOTALL)  # Rayyan appends the fields it does not know
+_NEXT_DOI = re.compile(r"\s(?=10\.\d{4}|\[|https?:|doi\b)", re.I)
 _ARXIV_VENUE = re.compile(r"arxiv[:\s]", re.I)
 
 
@@ -100,7 +101,8 @@ def _address(raw: str | None) -> str:
 
 
 def _identifiers(fields: Mapping[str, str]) -> Iterator[tuple[str, object]]:
-    yield "doi", _address(_TAGGED_REST.sub("", fields.get("doi") or ""))
+    stated = _TAGGED_REST.sub("", fields.get("doi") or "")
+    yield from (("doi", _address(one)) for one in _NEXT_DOI.split(stated))
     eprint = _address(fields.get("eprint"))
     kind = (fields.get("eprinttype") or fields.get("archiveprefix") or "").strip("{} ").casefold()
     if kind == "arxiv":
@@ -109,7 +111,8 @@ def _identifiers(fields: Mapping[str, str]) -> Iterator[tuple[str, object]]:
         yield found  # publishers put the address of their PDF there
     elif kind in ("pubmed", "pmid"):
         yield "pmid", eprint
-    yield from ((scheme, _address(str(value))) for scheme, value in named_identifiers(fields))
+    for scheme, value in named_identifiers(fields):
+        yield scheme, _text(str(value)) if scheme == "isbn" else _address(str(value))  # of several the first
     for name in ("url", "link", "howpublished", "ee"):
         if (address := _address(fields.get(name))) and (found := parse_identifier(address)):
             yield found
@@ -131,7 +134,6 @@ def _shared(kind: str, fields: Mapping[str, str]) -> dict[str, Any]:
     """Metadata under the names that all bibliographic formats share."""
     texts = NAMES.shared_texts(lambda name: _text(fields.get(name)))
     found = {"type": NAMES.types.get(kind, "document"), **texts}
-    found["pages"] = found["pages"].replace("–", "-")
     found["keywords"] = keywords_in(found["keywords"])
     found["editors"] = names_of(fields.get("editor", ""))
     stated = _text(fields.get("database")), _text(fields.get("unique-id")), _address(fields.get("url"))

@@ -54,8 +54,6 @@ def _identifiers(record: TaggedRecord, urls: list[str], database: str) -> Iterat
     if number.isdigit() and database in ("PubMed", "MEDLINE"):
         yield "pmid", number
     yield "pmcid", record.first("2") if record.first("2").upper().startswith("PMC") else ""
-    serial = re.sub(r"[^0-9Xx]", "", record.first("@"))
-    yield "isbn", serial if len(serial) in (10, 13) else ""
 
 
 def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
@@ -64,12 +62,11 @@ def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[P
     shared: dict[str, Any] = {
         "type": _TYPES.get(one_line(record.first("0")), "document"),
         **_NAMES.shared_texts(lambda tag: one_line(record.first(tag))),
-        "issn": one_line(record.first("@")),
+        "issn": "; ".join(map(one_line, record.all("@"))),
         "keywords": [word for word in words if word],
         "editors": _people(record, "E"),
         "database": database_of([record.first("~"), record.first("W")], [record.first("M")], urls),
     }
-    shared["pages"] = shared["pages"].replace("--", "-").replace("–", "-")
     metadata = {name: value for name, value in shared.items() if value}
     metadata["enw"] = storable([[tag, value] for tag, value in record.tags if value and tag != "X"])
     yield from assemble(

@@ -34,7 +34,6 @@ _TAGS = re.compile(
 )
 _OURS = frozenset(("PMC", "PMCR", "OWN", "STAT", "DCOM", "FAU", "BTI", "JT", "AID", "LID", "MH"))
 _NOT_OURS = re.compile(r"^(?:TY|ER)  - ?", re.M)
-_DOI = re.compile(r"^(?:doi:\s{0,3})?(10\.\S+)(?:\s*+\[doi\])?$", re.I)
 _NAMES = names_in("nbib")
 
 
@@ -51,10 +50,8 @@ def _identifiers(record: TaggedRecord) -> Iterator[tuple[str, object]]:
     yield "pmid", record.first("PMID")
     yield "pmcid", record.first("PMC").lstrip("-")
     yield "pmcid", record.first("PMCR")
-    for value in (*record.all("LID"), *record.all("AID")):
-        if found := _DOI.match(value):
-            yield "doi", found[1]
-    yield "isbn", record.first("ISBN").partition(" ")[0]
+    yield from (("doi", value) for value in (*record.all("LID"), *record.all("AID")))
+    yield "isbn", record.first("ISBN")
 
 
 def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
@@ -67,7 +64,7 @@ def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[P
     shared = {
         "type": "book" if record.first("BTI") and not record.first("TI") else kind,
         **_NAMES.shared_texts(record.first),
-        "issn": record.first("IS").split(" ")[0],
+        "issn": "; ".join(record.all("IS")),
         "keywords": list(dict.fromkeys(w.lstrip("*") for w in (*record.all("OT"), *record.all("MH")))),
         "database": "PubMed",
         "editors": [given_first(name) for name in record.all("FED", "ED")],

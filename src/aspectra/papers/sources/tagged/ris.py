@@ -103,6 +103,7 @@ def _shared(kind: str, record: TaggedRecord, urls: list[str]) -> dict[str, Any]:
         "type": NAMES.types.get(kind, "document"),
         **NAMES.shared_texts(lambda tag: one_line(record.first(tag))),
         "pages": f"{start}-{end}" if start and end and end not in start else start or end,
+        "issn": "; ".join(_squeezed(record, "SN")),
         "note": "\n".join(_squeezed(record, "N1")),
         "keywords": [word for word in map(one_line, words) if word],
         "editors": list(dict.fromkeys((*_names(record, "A2"), *_names(record, "ED")))),
@@ -130,9 +131,6 @@ def _identifiers(record: TaggedRecord, urls: list[str]) -> Iterator[tuple[str, o
         yield "pmid", accession
     if record.first("C2").upper().startswith("PMC"):
         yield "pmcid", record.first("C2")
-    serial = re.sub(r"[^0-9Xx]", "", record.first("SN"))
-    if len(serial) in (10, 13):
-        yield "isbn", serial
 
 
 SOURCES.register("ris")(

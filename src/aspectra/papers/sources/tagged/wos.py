@@ -63,7 +63,7 @@ def _identifiers(record: TaggedRecord) -> Iterator[tuple[str, object]]:
     number = record.first("UT")
     if number.upper().startswith("MEDLINE:"):
         yield "pmid", number.partition(":")[2]
-    yield "isbn", record.first("BN").split(";")[0]
+    yield "isbn", record.first("BN")
 
 
 def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:

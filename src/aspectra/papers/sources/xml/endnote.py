@@ -22,7 +22,6 @@ __all__: list[str] = []
 _TYPES = names_in("endnote").types
 _VENUES = ("periodical/full-title", "titles/secondary-title", "secondary-title", "periodical/abbr-1")
 _URLS = ("urls/related-urls/url", "urls/web-urls/url", "urls/url")
-_NUMBERS = re.compile(r"[\s,;]+")
 _PUBMED = re.compile(r"\d{6,9}")
 
 
@@ -49,28 +48,20 @@ def _identifiers(record: Element, urls: list[str], database: str) -> Iterator[tu
     yield "pmid", number if _PUBMED.fullmatch(number) else ""
     custom = _first(record, "custom2")
     yield "pmcid", custom if custom.upper().startswith("PMC") else ""
-    for serial in _serials(record):
-        yield "isbn", serial if len(serial) in (10, 13) else ""
-
-
-def _serials(record: Element) -> list[str]:
-    plain = (re.sub(r"[^0-9Xx]", "", part) for part in _NUMBERS.split(_first(record, "isbn")))
-    return [serial for serial in plain if serial]
 
 
 def _paper(record: Element, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
     kind = first(record, "ref-type")
     urls = [text for path in _URLS for url in found(record, path) if (text := text_of(url))]
-    issns = [part for part in _NUMBERS.split(_first(record, "isbn")) if len(part) == 9 and part[4] == "-"]
     names = ("remote-database-name", "remote-database-provider", "source-app")
     editors = _people(record, "secondary-authors")
     shared: dict[str, Any] = {
         "type": _TYPES.get(attribute(kind, "name") or text_of(kind), "document"),
         "volume": _first(record, "volume"),
         "issue": _first(record, "number", "issue"),
-        "pages": _first(record, "pages").replace("--", "-").replace("–", "-"),
+        "pages": _first(record, "pages"),
         "publisher": _first(record, "publisher"),
-        "issn": issns[0] if issns else "",
+        "issn": _first(record, "isbn"),
         "date": _first(record, "dates/pub-dates/date"),
         "note": _first(record, "notes"),
         "keywords": [word for keyword in found(record, "keywords/keyword") if (word := text_of(keyword))],

@@ -56,8 +56,9 @@ def _paper(article: Element, place: str, options: ReadOptions) -> Iterator[Paper
         "subjects": [text for s in found(meta, "article-categories//subject") if (text := text_of(s))],
         "volume": text_of(first(meta, "volume")),
         "issue": text_of(first(meta, "issue")),
-        "pages": "–".join(p for n in ("fpage", "lpage") if (p := text_of(first(meta, n)))),
+        "pages": "-".join(p for n in ("fpage", "lpage") if (p := text_of(first(meta, n)))),
         "publisher": text_of(first(article, "front/journal-meta/publisher/publisher-name")),
+        "issn": "; ".join(map(text_of, [*found(article, "front/journal-meta/issn"), *found(meta, "isbn")])),
         "license": text_of(first(meta, "permissions/license")),
         "other_abstracts": [
             text

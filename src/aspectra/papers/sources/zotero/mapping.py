@@ -91,19 +91,13 @@ def _people(item: Mapping[str, Any]) -> tuple[list[str], list[str]]:
 
 
 def _identifiers(item: Mapping[str, Any], extra: Mapping[str, str]) -> Iterator[tuple[str, object]]:
-    for name in ("DOI", "ISBN", "PMID", "PMCID"):
-        value = item.get(name)
-        # Zotero keeps several ISBNs in one field, a blank between them.
-        yield (
-            name.casefold(),
-            value.split()[0] if name == "ISBN" and isinstance(value, str) and value.strip() else value,
-        )
+    yield from ((name.casefold(), item.get(name)) for name in ("DOI", "ISBN", "PMID", "PMCID"))
     for name, value in extra.items():
         if scheme := scheme_of(name):
             yield scheme, value
     for name in ("archiveID", "url", "number"):
-        value = item.get(name)
-        if isinstance(value, str) and (found := parse_identifier(value)):
+        stated = item.get(name)
+        if isinstance(stated, str) and (found := parse_identifier(stated)):
             yield found
 
 
@@ -140,7 +134,6 @@ def item_paper(
         "editors": editors,
         "is_retracted": item.get("is_retracted", ""),
     }
-    metadata["pages"] = metadata["pages"].replace("–", "-")
     fields = {
         k: v for k, v in item.items() if k not in _KEPT_ELSEWHERE and v not in (None, "", [], {}, False)
     }
