@@ -88,23 +88,20 @@ def _cut(text: str, start: int, end: int) -> str:
 
 
 def _topic(text: str, reads: Sequence[Read]) -> str:
-    """The subjects, joined where nothing else stands between them."""
+    """The subjects without the requests inside them, joined where nothing else stands between them."""
     spans: list[tuple[int, int]] = []
     last = -2
     for number, read in enumerate(reads):
         if read.subject is None:
             continue
         start, end = read.subject
-        whole = start == read.piece.start
-        if (
-            spans
-            and last == number - 1
-            and whole
-            and reads[last].subject == (spans[-1][0], reads[last].piece.end)
-        ) or (spans and last == number - 1 and whole and spans[-1][1] == reads[last].piece.end):
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((start, end))
+        inner = {(r.start, r.end) for r in read.requests if start < r.start and r.end < end}
+        edges = [start, *(edge for span in sorted(inner) for edge in span), end]
+        parts = list(zip(edges[::2], edges[1::2], strict=True))
+        joined = spans and last == number - 1 and start == read.piece.start
+        if joined and spans[-1][1] == reads[last].piece.end:
+            parts[0] = (spans.pop()[0], parts[0][1])
+        spans += parts
         last = number
     closed = [
         (a, b + (b < len(text) and text[b] in ")]" and text.count("(", a, b) > text.count(")", a, b)))

@@ -15,6 +15,7 @@ __all__ = ["Subject", "subject_of"]
 
 _WORDS = word_sets("subjects")
 _OF, _THAT, _IN, _FOR, _WITH = _WORDS["of"], _WORDS["that"], _WORDS["in"], _WORDS["for"], _WORDS["with"]
+_ONWARD = (_WORDS["prepositions"] | _THAT | _IN | _FOR | _WITH) - {"of"}
 _HEADS = frozenset("kind status source format length artifacts".split())
 _ADJECTIVES = frozenset("recency citations access status venue_rank".split())
 # Years before these are history more often than limits: with "since", and with "after" or "before".
@@ -113,7 +114,7 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
                 return pending, at + 1, True
             if asked and mark.cat == "lead" and not pending and at + 1 < len(marks):
                 return pending, at + 1, True  # "我想找关于 ..."
-            if mark.low == "on" and pending and all(_in_time(marks[n], False) for n in pending):
+            if mark.low not in _FOR and pending and all(_in_time(marks[n], False) for n in pending):
                 return pending, at + 1, True  # "since 2020 on ..."
             break
         if (
@@ -161,7 +162,9 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
 
 def _leads(marks: Sequence[Mark], at: int, head: int, pending: Sequence[int]) -> bool:
     """Whether *of* or *in* leads from a word for documents to the subject."""
-    before = marks[at - 1]
+    before = next(
+        (m for m in marks[at - 1 :: -1] if m.cat != "bound"), marks[at]
+    )  # "trials since 2015 of ..."
     if marks[at].cat == "cue" and marks[at].sub == "topic":
         return head >= 0 and (head == at - 1 or before.low in _WORDS["and"] | _THAT)
     if marks[at].low == "to" and pending and before.low in _WORDS["ways"]:
@@ -278,19 +281,33 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
     return picked, end
 
 
-def _inner(piece: Piece, first: int, asked: bool) -> list[int]:
-    """Numbers of marks from the first bound inside a subject on: *X between 2005 and 2022 in English*."""
+def _inner(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
+    """Numbers of marks from the first bound inside a subject on, and where the subject ends.
+
+    *X between 2005 and 2022 in English* ends before the bound, *X since 2020 with Y* goes on behind it.
+    """
     marks = piece.marks
     framed = asked or any(_is_head(m) and m.cat != "value" for m in marks)
-    for at in range(first + 1, len(marks)):
-        mark = marks[at]
-        counted = mark.cat == "bound" and mark.attribute in ("citations", "year") and _in_time(mark, framed)
-        if counted and not (mark.attribute == "year" and not framed):
-            behind = [m for m in marks[at + 1 :] if not m.carries]
-            if any(m.free for m in behind) and not any(m.low in _THAT for m in behind[:1]):
-                return []  # the subject goes on behind it
-            return [n for n in range(at, len(marks)) if marks[n].carries]
-    return []
+    changes = any(m.cat == "change" for m in marks)
+    for at in range(first + 1, len(marks) - 1):
+        mark, after = marks[at], marks[at + 1]
+        if mark.attribute not in ("citations", "year", "sample") or not _limits(marks, at, framed, changes):
+            continue
+        behind = [m for m in marks[at + 1 :] if not m.carries or _of_subject(m)]
+        on = after.cat in ("lead", "cue") or after.low.split()[0] in _ONWARD
+        goes_on = any(m.free or m.carries for m in behind)
+        if goes_on and on and any(m.free for m in marks[first:at]):
+            return [at], len(marks)
+        if goes_on and not any(m.low in _THAT for m in behind[:1]):
+            return [], 0
+        if framed or mark.attribute != "year":
+            return [n for n in range(at, len(marks)) if marks[n].carries], at
+    return [], 0
+
+
+def _of_subject(mark: Mark) -> bool:
+    """Whether people or a doubtful name belong to a subject that goes on: *X since 2020 in Brazil*."""
+    return mark.attribute in ("population", "audience") or (mark.cat == "name" and not mark.sure)
 
 
 def _joined(before: Mark, mark: Mark) -> bool:
@@ -331,8 +348,8 @@ def subject_of(piece: Piece) -> Subject:
     more, last = _tail(piece, first, asked)
     if last <= first:
         more, last = [], len(piece.marks)
-    if not more and (inner := _inner(piece, first, asked)):
-        more, last = inner, inner[0]
+    if not more:
+        more, last = _inner(piece, first, asked)
     requests = _requests(piece, [*picked, *more])
     cut = bool(requests) or any(m.cat in ("taste", "demand", "lead") for m in piece.marks[:first])
     start = piece.marks[first].start if cut and first < len(piece.marks) else piece.start
