@@ -72,7 +72,10 @@ def _unsigned_question(text: str, piece: Piece, number: int, *, alone: bool, com
         last = -1 if marks[-1].cat == "doc" and marks[-1].low > "\u3400" and marks[2:] else len(marks)
         return Read(piece, "subject", subject=(marks[1].start, marks[1:last][-1].end))  # "关于 ... 的论文"
     company = company or any(
-        m.cat in ("doc", "open") or m.low in _WORDS["frames"] or (m.attribute == "known" and m.sure)
+        m.attribute in ("author", "publisher")
+        or m.cat in ("doc", "open")
+        or m.low in _WORDS["frames"]
+        or (m.attribute == "known" and m.sure)
         for m in marks
     )
     if number and (why := _no_request(piece)):

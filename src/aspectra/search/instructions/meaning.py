@@ -274,6 +274,7 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
             continue
         number = mark.cat == "bound" and "vague" not in mark.flags and mark.attribute != "population"
         doubtful = mark.attribute == "publisher" and not is_publisher(mark.values[0])  # perhaps an author
+        attribute = "author" if doubtful else mark.attribute
         hard = (mark.attribute in FACTS and not doubtful) or number
         relation = sign.relation(hard=hard)
         values = mark.values
@@ -288,9 +289,7 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
             relation = "prefer" if relation == "avoid" else "require"
             if "vague" in mark.flags:
                 relation = "prefer"
-        out += [
-            Request(mark.attribute, v, relation, mark.start, mark.end, hard, mark.opposite) for v in values
-        ]
+        out += [Request(attribute, v, relation, mark.start, mark.end, hard, mark.opposite) for v in values]
     held = next((m.start for m in piece.marks if m.low in _WITH), -1)
     heads = [r for r in out if r.attribute == "format" and r.end <= held]
     if heads:  # "a manual with a list of options"

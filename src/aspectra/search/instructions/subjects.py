@@ -225,7 +225,8 @@ def _limits(marks: Sequence[Mark], at: int, framed: bool, changes: bool) -> bool
     """Whether one mark at the end of a subject is a request."""
     mark, before = marks[at], marks[at - 1]
     if mark.cat == "bound" and not mark.low.isdigit():
-        return not changes and mark.attribute != "population" and _in_time(mark, framed)
+        of_papers = before.cat == "doc" and mark.attribute == "year" and _lately(mark)
+        return not changes and mark.attribute != "population" and (_in_time(mark, framed) or of_papers)
     if mark.attribute == "year":
         return at == len(marks) - 1 and _trails(mark, before, framed)
     if mark.cat == "name" and mark.sure and mark.attribute in _NAMED:
@@ -318,7 +319,12 @@ def _joined(before: Mark, mark: Mark) -> bool:
 def _trails(mark: Mark, before: Mark, framed: bool) -> bool:
     """Whether a bare year at the end is a limit: *hypertension guidelines 2023*, not *ImageNet 2012*."""
     bare = mark.low.isdigit() and (framed or before.carries or before.cat == "doc" or "of" in before.flags)
-    return bare and int(mark.values[0]) >= _LATELY
+    return bare and _lately(mark)
+
+
+def _lately(mark: Mark) -> bool:
+    """Whether plain years are late enough to limit papers."""
+    return all(year.isdigit() and int(year) >= _LATELY for year in mark.values)
 
 
 def _languages(marks: Sequence[Mark], at: int, first: int) -> list[int]:

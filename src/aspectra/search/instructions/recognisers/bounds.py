@@ -24,7 +24,7 @@ class Bound:
 
     Attributes:
         attribute: ``length``, ``year``, ``citations``, ``sample`` or ``population`` (an age).
-        values: all of them must hold.
+        values: all of them must hold; of years, one.
         opposite: what is left when it is denied, or "" where denying it denies the value (a span of years).
         vague: a measure that no text is counted in (minutes), so a plain wish.
         needs: ``company`` where the words also stand in subjects (*in 2017*).
@@ -90,6 +90,9 @@ _ABOUT = Expression(
 )
 
 _YEAR = r"(?:1[5-9]\d\d|20\d\d)(?!\d)"
+_LISTED = (
+    r"(?:\s*+[,/&、或和]\s*+(?:(?:and|or)\s++)?+|\s++(?:and|or|und|oder|et|ou|y|o)\s++)"  # 2021, 2022 or 2023
+)
 _DONE = _PATTERNS["done"]  # published, erschienen ...
 _SPAN = Expression(
     rf"(?:(?:the\s+)?(?:years?|period|jahre[n]?|年份)\s+)?+(?:{_DONE})?+"
@@ -109,7 +112,7 @@ _ONE = Expression(
     rf"|(?P<dlead>{_PATTERNS['in_lead']}|of\s+|the\s+)?+(?:the\s+)?+(?:years?\s+)?+(?P<decade>(?:1[5-9]\d|20\d)0|(?<=the\s)[2-9]0)'?s(?!\w)"
     rf"|{_PATTERNS['vague']}(?P<yv>{_YEAR})"
     rf"|(?P<from>from\s+|von\s+|de\s+)(?P<yf>{_YEAR})(?=\s*+(?:$|[,.;:!?)]|only\b|please\b))"
-    rf"|(?P<lead>{_PATTERNS['in_lead']}|year(?:\s*+:)?\s++)?+(?P<year>{_YEAR})年?+)",
+    rf"|(?P<lead>{_PATTERNS['in_lead']}|year(?:\s*+:)?\s++)?+(?P<year>{_YEAR})年?+(?P<more>(?:{_LISTED}{_YEAR}年?+)++)?+)",
     part=_ANY_DIGIT,
 )
 _AGO = Expression(
@@ -313,7 +316,7 @@ def _one(match: re.Match[str], low: str) -> Bound:
         decade = int(got["decade"])
         decade += 1900 if decade < _EARLIEST else 0
         return Bound("year", (f"{decade}..{decade + 9}",), needs=needs)
-    return Bound("year", (got["year"],), needs=needs)
+    return Bound("year", (got["year"], *re.findall(_YEAR, got["more"] or "")), needs=needs)
 
 
 def _ago(match: re.Match[str]) -> Bound | None:
