@@ -97,7 +97,8 @@ def _of_bound(bound: Bound, start: int, end: int, low: str) -> Mark:
 
 def _of_name(name: Name, start: int, end: int, low: str) -> Mark:
     values = tuple(f"name:{v}" for v in name.values) if name.attribute == "source" else name.values
-    return Mark("name", start, end, low, "", frozenset(), name.attribute, values, sure=name.sure)
+    flags = frozenset(["alone"] if name.alone else [])
+    return Mark("name", start, end, low, "", flags, name.attribute, values, sure=name.sure)
 
 
 def _asked(marks: list[Mark]) -> str:
@@ -206,9 +207,14 @@ def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
     """
     low = fold(text)
     main, context = _vocabulary(_languages(low))
+    tokens = tokenise(text, main.cut_han)
     tokens = [
-        t._replace(low=corrected(t.low)) if t.kind == "word" and not main.knows(t.low, context) else t
-        for t in tokenise(text, main.cut_han)
+        t._replace(low=corrected(t.low))
+        if t.kind == "word"
+        and not main.knows(t.low, context)
+        and not (before.low == "by" and text[t.start].isupper())  # "by Gelman"
+        else t
+        for before, t in zip([*tokens[:1], *tokens], tokens, strict=False)
     ]
     out: list[Mark] = []
     at, earlier = 0, False

@@ -88,14 +88,15 @@ def _cut(text: str, start: int, end: int) -> str:
 
 
 def _topic(text: str, reads: Sequence[Read]) -> str:
-    """The subjects without the requests inside them, joined where nothing else stands between them."""
+    """The subjects without what is required inside them, joined where nothing else stands between them."""
     spans: list[tuple[int, int]] = []
     last = -2
     for number, read in enumerate(reads):
         if read.subject is None:
             continue
         start, end = read.subject
-        inner = {(r.start, r.end) for r in read.requests if start < r.start and r.end < end}
+        inside = [r for r in read.requests if start < r.start and r.end <= end and r.relation == "require"]
+        inner = {(r.start, r.end) for r in inside}
         edges = [start, *(edge for span in sorted(inner) for edge in span), end]
         parts = list(zip(edges[::2], edges[1::2], strict=True))
         joined = spans and last == number - 1 and start == read.piece.start

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aspectra.search.instructions.meaning import Request, Sign, requests_of
+from aspectra.search.instructions.meaning import Request, Sign, requests_of, soften
 from aspectra.search.instructions.pieces import Piece
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.recognisers.names import is_venue
@@ -35,6 +35,7 @@ _PUBLISHED = (
 _NAMED = frozenset("venue affiliation author publisher".split())
 _HAN = frozenset("kind language recency status citations access venue_rank".split())  # behind it in Chinese
 _BEHIND = frozenset("citations access venue_rank status known author recency".split())
+_NOUNS = ("doc", "open", "change", "value")  # categories of marks that a name with "by" may follow
 _REACH = 5  # words between an adjective and the word for documents that it describes
 
 
@@ -225,7 +226,8 @@ def _limits(marks: Sequence[Mark], at: int, framed: bool, changes: bool) -> bool
     """Whether one mark at the end of a subject is a request."""
     mark, before = marks[at], marks[at - 1]
     if mark.cat == "bound" and not mark.low.isdigit():
-        of_papers = before.cat == "doc" and mark.attribute == "year" and _lately(mark)
+        named = before.cat == "doc" or (before.cat == "name" and before.sure and before.attribute in _NAMED)
+        of_papers = named and mark.attribute == "year" and _lately(mark)
         return not changes and mark.attribute != "population" and (_in_time(mark, framed) or of_papers)
     if mark.attribute == "year":
         return at == len(marks) - 1 and _trails(mark, before, framed)
@@ -306,6 +308,16 @@ def _inner(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
     return [], 0
 
 
+def _perhaps_author(marks: Sequence[Mark], first: int, end: int) -> range:
+    """Numbers of a name at the end of a subject, and of years behind it: *X by Ong in 2020*.
+
+    It may be no person's, *X by Salmonella*: the words are searched for as well, and filter nothing.
+    """
+    at = end - 1 - (marks[end - 1].attribute == "year")
+    named = at > first and "alone" in marks[at].flags and (marks[at - 1].free or marks[at - 1].cat in _NOUNS)
+    return range(at, end) if named else range(0)
+
+
 def _of_subject(mark: Mark) -> bool:
     """Whether people or a doubtful name belong to a subject that goes on: *X since 2020 in Brazil*."""
     return mark.attribute in ("population", "audience") or (mark.cat == "name" and not mark.sure)
@@ -356,7 +368,8 @@ def subject_of(piece: Piece) -> Subject:
         more, last = [], len(piece.marks)
     if not more:
         more, last = _inner(piece, first, asked)
-    requests = _requests(piece, [*picked, *more])
+    doubtful = map(soften, _requests(piece, _perhaps_author(piece.marks, first, last or len(piece.marks))))
+    requests = sorted([*_requests(piece, [*picked, *more]), *doubtful], key=lambda r: r.start)
     cut = bool(requests) or any(m.cat in ("taste", "demand", "lead") for m in piece.marks[:first])
     start = piece.marks[first].start if cut and first < len(piece.marks) else piece.start
     return Subject(tuple(requests), start, piece.marks[last - 1].end if more else piece.end, asked)

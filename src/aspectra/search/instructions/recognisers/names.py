@@ -24,11 +24,13 @@ class Name:
             or ``source``.
         values: alternatives.
         sure: the words around it say what it is; otherwise it needs company that does.
+        alone: it is written as a person is, behind *by* and words in lower case: *reading by Ong*.
     """
 
     attribute: str
     values: tuple[str, ...]
     sure: bool = True
+    alone: bool = False
 
 
 def _listed(names: str) -> list[str]:
@@ -60,6 +62,9 @@ _JOIN = rf"(?:\s*+/\s*+|\s*+,\s*+(?:{_ANDS}\s+)?+|\s*+&\s*+|\s+{_ANDS}\s+|\s*+(?
 _PEOPLE = rf"(?P<people>{_PERSON}(?:{_JOIN}(?!(?:{_PATTERNS['no_name']})){_PERSON}){{0,6}})"
 _SPLIT = Expression(rf"[,/&、和与]|或者?|(?<=\s){_ANDS}(?=\s)")
 _ET_AL = Expression(r"(?<!\s)\s++et\s++al\.?")
+_CERTAIN = Expression(rf"\bet\s+al\b|(?:^|\s){_INITIALS}|\b{_PARTICLE}\s+[A-Z]")  # "V. Moss", "van Dam"
+_PERSONAL = Expression(r"(?:(?:[A-Z][a-z]{0,2})?[A-Z][a-zß-ÿ]+(?:[ '’-]|$)){1,3}")
+_RUNNING = Expression(r"(?:^|\s)(?:[A-Z]+|[a-zß-ÿ]\w*)\s+$")  # no word of a title before it
 _FIRST = r"(?:(?:first|last|senior|lead|co-?)[ -]?)"
 _AUTHOR = Expression(
     rf"(?:(?P<said>(?:co-?)?(?:written|authored|penned)\s+by|from\s+the\s+pen\s+of|{_FIRST}?author[:s]?:?\s+is"
@@ -187,7 +192,7 @@ _FROM = Expression(rf"(?:from|aus)\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]
 _QUOTED = Expression(r"[‘'“\"`「]([^’'”\"`」]+)[’'”\"`」]")
 _PROPER = Expression(r"(?:^|\s)(?:[A-Z][\w’'-]*|[a-z]+-[a-z]+|[^\W\d]*+\d\w*+)(?=\s|$)")
 _NO_NAME = Expression(_PATTERNS["no_name"])
-_NO_AUTHOR = Expression(rf"{_NO_NAME.pattern}|(?:[a-z]\w*|\w+(?=ing\s))ing")
+_NO_AUTHOR = Expression(rf"{_NO_NAME.pattern}|\w(?!\w)(?!\.\s*[A-Z])|[\w-]*\d|(?:[a-z]\w*|\w+(?=ing\s))ing")
 _OUR_WORDS = Expression(_PATTERNS["our_words"], re.IGNORECASE)
 _ALTOGETHER = Expression(r"\s+(?:together|jointly|again)\b")
 
@@ -349,7 +354,12 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
     of = _OF.match(text, at) and not _WRITTEN.search(text[max(0, at - _BEFORE) : at])
     if (match := _AUTHOR.match(text, at)) and not of and not _NO_AUTHOR.match(match["people"]):
         end = together.end() if (together := _ALTOGETHER.match(text, match.end())) else match.end()
-        return end, Name("author", _several(match["people"]), bool(match["said"]))
+        who = match["people"]
+        sure = bool(match["said"] or _CERTAIN.search(who))
+        names = _several(who)
+        running = text.startswith("by ", at) and _RUNNING.search(text[max(0, at - _BEFORE) : at])
+        alone = bool(running) and all(_PERSONAL.fullmatch(n) and not is_place(n) for n in names)
+        return end, Name("author", names, sure, alone)
     for pattern in (_WROTE, _OWNER, _AUTHOR_AS):
         if (match := pattern.match(text, at)) and not _NO_NAME.match(match["people"]):
             return match.end(), Name("author", _several(match["people"]))
