@@ -557,6 +557,10 @@ def test_beside_a_seed_a_denial_is_no_subject(text, conditions, left):
         ("owls, published by Owl Press", {("publisher", "Owl Press", "require")}, "owls"),
         ("owls, not language", {("topic", "language", "avoid")}, "owls"),
         ("owls, not about cars or language", {("topic", o, "avoid") for o in ("cars", "language")}, "owls"),
+        ("owls, not text and cars", {("topic", o, "avoid") for o in ("text", "cars")}, "owls"),
+        ("owls, not on cars/language", {("topic", o, "avoid") for o in ("cars", "language")}, "owls"),
+        ("owls, no cars, language, or natural language",
+         {("topic", o, "exclude") for o in ("cars", "language", "natural language")}, "owls"),
     ],
 )  # fmt: skip
 def test_what_is_read_loses_no_word_and_filters_only_what_is_sure(text, found, topic):

@@ -47,7 +47,7 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
         return None
     if not before.requests or before.subject is not None or "perm" in before.sign.cats:
         return None
-    if all(m.cat == "bound" for m in read.piece.marks if m.carries or m.free):
+    if {m.cat for m in read.piece.marks if m.carries or m.free} == {"bound"}:
         return None  # "not from a blog, and no more than a page"
     if before.sign.rules[0].start > before.requests[-1].start:
         return None  # "peer-reviewed only, English or German"

@@ -310,10 +310,7 @@ def phrases(piece: Piece, used: Sequence[Request]) -> list[tuple[int, int]]:
     out: list[tuple[int, int]] = []
     start = last = -1
     for at, mark in enumerate(piece.marks):
-        before = piece.marks[at - 1] if at else mark
-        last_thing = mark.low in _WORDS["things"] and at == len(piece.marks) - 1  # "not language" denies it
-        denied = last_thing and (before.cat in ("neg", "lead") or before.low in _OR)
-        part = mark.free or (mark.carries and mark.start not in taken) or denied
+        part = mark.free or (mark.carries and mark.start not in taken) or _is_thing(piece, at)
         if (mark.carries and mark.start in taken) or is_rule(mark) or mark.low in _OR:
             if start >= 0:
                 out.append((start, last + 1))
@@ -328,6 +325,18 @@ def phrases(piece: Piece, used: Sequence[Request]) -> list[tuple[int, int]]:
         if b < len(piece.marks) and piece.marks[b].low in _WORDS["nouns"] and piece.marks[b - 1].free:
             out[n] = (a, b + 1)
     return [(a, b) for a, b in out if any(m.free or m.carries or b - a == 1 for m in piece.marks[a:b])]
+
+
+def _is_thing(piece: Piece, at: int) -> bool:
+    """Whether a word that also stands around requests is what one is about: *not language or text*."""
+    mark, *behind = piece.marks[at : at + 2]
+    before = piece.marks[at - 1] if at else None
+    begins = (
+        before.free or before.cat in ("neg", "lead", "cue") or before.low in _OR | _AND
+        if before
+        else (piece.joint == "comma")
+    )
+    return mark.low in _WORDS["things"] and begins and all(m.low in _OR | _AND for m in behind)
 
 
 def _attribute(piece: Piece, first: int, sign: Sign) -> str:
