@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from aspectra.papers.text.cleaning import one_line, unmarked
+
 __all__ = [
     "SHARED",
     "Names",
@@ -69,6 +71,7 @@ _RECORD_HOSTS = {
     "search.ebscohost.com": "EBSCO",
 }
 _LONGEST_NAME = 100
+_PARTED = re.compile("[;\uff1b\n]")
 _DASHES = re.compile(" ?[-\u2010-\u2015\u2212]{1,3} ?")
 _PP = re.compile(r"^pp?\.? {0,2}(?=\d)", re.I)
 
@@ -107,11 +110,11 @@ def shared_text(metadata: Mapping[str, Any], name: str) -> str:
 
 
 def shared_list(metadata: Mapping[str, Any], name: str) -> list[str]:
-    """The texts under a shared metadata name, whether it holds a list or one text."""
+    """The texts under a shared metadata name, whether it holds a list, one text, or objects with names."""
     value = metadata.get(name)
-    if isinstance(value, str):
-        return [value]
-    return [v for v in value if isinstance(v, str) and v] if isinstance(value, list) else []
+    listed = value if isinstance(value, list) else [value]
+    named = (one.get("display_name") or one.get("name") if isinstance(one, dict) else one for one in listed)
+    return [text for text in named if isinstance(text, str) and text]
 
 
 def database_of(
@@ -160,22 +163,45 @@ def pages_in(text: str) -> str:
     return _DASHES.sub("-", _PP.sub("", text.strip()))
 
 
-def keywords_in(text: str) -> list[str]:
-    """The keywords of a field that separates them by semicolons, or by commas where it has none.
+def keywords_in(stated: str | list[str]) -> list[str]:
+    """Keywords out of a field, or out of the fields of a record that has one for each; none is there twice.
 
-    >>> keywords_in("bogs; Models, Animal"), keywords_in("bogs, peat")
-    (['bogs', 'Models, Animal'], ['bogs', 'peat'])
+    The sign between them is the semicolon or the line end, else the bar, else, in a single field, the comma
+    outside of brackets. A star marks the main ones in MEDLINE.
+
+    >>> keywords_in("bogs; Models, Animal"), keywords_in("bogs, peat (cut, dried)")
+    (['bogs', 'Models, Animal'], ['bogs', 'peat (cut, dried)'])
+    >>> keywords_in(["*Models, Animal", "R&amp;D; bogs"])
+    ['Models, Animal', 'R&D', 'bogs']
     """
-    return [word for word in map(str.strip, text.split(";" if ";" in text else ",")) if word]
+    fields = [unmarked(one) for one in ([stated] if isinstance(stated, str) else stated)]
+    pieces = [piece for one in fields for piece in _PARTED.split(one)]
+    if len(pieces) == 1 and isinstance(stated, str):
+        pieces = pieces[0].split("|") if "|" in pieces[0] else _outside_brackets(pieces[0])
+    return list(dict.fromkeys(word for piece in pieces if (word := one_line(piece).lstrip("* "))))
 
 
-def keywords_text(words: Iterable[str]) -> str:
+def _outside_brackets(text: str) -> list[str]:
+    """The text cut at commas that are not inside round brackets."""
+    parts, depth, start = list[str](), 0, 0
+    for number, sign in enumerate(text):
+        if sign == "(":
+            depth += 1
+        elif sign == ")":
+            depth = max(0, depth - 1)
+        elif sign == "," and not depth:
+            parts.append(text[start:number])
+            start = number + 1
+    return [*parts, text[start:]]
+
+
+def keywords_text(words: Iterable[str], joint: str = ", ") -> str:
     """Keywords as one field that :func:`keywords_in` reads back.
 
     >>> keywords_text(["bogs", "peat"]), keywords_text(["Models, Animal"])
     ('bogs, peat', 'Models, Animal;')
     """
-    plain = [word.replace(";", " ") for word in words]
-    if not any("," in word for word in plain):
-        return ", ".join(plain)
-    return "; ".join(plain) + ";" * (len(plain) == 1)
+    plain = [_PARTED.sub(" ", word) for word in words]
+    if any("," in word or "|" in word for word in plain):
+        joint = "; "
+    return joint.join(plain) + ";" * (joint == "; " and len(plain) == 1)

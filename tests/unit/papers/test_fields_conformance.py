@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from aspectra.papers.bibliography import shared_list
 from aspectra.papers.export.protocol import WRITERS
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
@@ -92,8 +93,9 @@ class Form:
             filled["title"] = self.spell(value)
         else:
             joint, spell = self.each.get(name, ("", self.spell))
-            values = value.split("; ") if name == "keywords" and name in self.each else value
-            text = joint.join(map(spell, values)) if isinstance(values, list) else spell(values)
+            if isinstance(value, list) and name == "keywords" and name not in self.each:
+                value = "; ".join(value)
+            text = joint.join(map(spell, value)) if isinstance(value, list) else spell(value)
             shape = self.fields[name]
             filled["above" if shape.startswith("^") else "more"] = shape.lstrip("^").replace("~", text)
         out = self.shape
@@ -287,8 +289,10 @@ FORMS: dict[str, Form] = {
             "abstract venue year doi serial=issn isbn authors editors keywords pages language publisher note "
             "url",
             ', "#": ~',
-        ),
+        )
+        | {"authors": ', "authors": [~]', "editors": ', "editors": [~]'},
         _json,
+        each=dict.fromkeys(("authors", "editors"), (", ", _json)),
     ),
     "csv": _Table(
         "a.csv",
@@ -311,13 +315,9 @@ FORMS: dict[str, Form] = {
             "year": ', "publication_year": ~',
             "doi": ', "doi": ~',
             "language": ', "language": ~',
-            "keywords": ', "keywords": [~]',
         },
         _json,
-        each={
-            "abstract": ("", _index),
-            "keywords": (", ", lambda word: _json({"display_name": word})),
-        },
+        each={"abstract": ("", _index)},
     ),
     "arxiv": Form(
         "x.jsonl",
@@ -331,7 +331,7 @@ FORMS: dict[str, Form] = {
 }
 WRITTEN = ("bibtex", "ris", "csl-json", "csv", "jsonl")
 # Fields that a format has no room for, in docs/files.md.
-NOT_WRITTEN = {"csv": ("isbn", "issn", "pages")}
+NOT_WRITTEN = {"csv": ("editors", "isbn", "issn", "pages", "publisher")}
 # Single spellings that a format cannot have, or reads as they stand.
 BUT = {("isbn", "1234-5678"): ("jsonl",)}
 
@@ -409,11 +409,24 @@ PAGES = {
     **dict.fromkeys(("12-19", "12--19", "12\u201319", "12 - 19", "pp. 12\u201219"), "12-19"),
     **{"S12-S19": "S12-S19", "e123": "e123"},
 }  # fmt: skip
+# Keywords as a list are one a field where a format has one for each, else parted by semicolons.
+KEYWORDS: list[tuple[Value, list[str]]] = [
+    (["bogs", "Models, Animal"], ["bogs", "Models, Animal"]),
+    (["*Bogs;", "", "peat", "*Bogs"], ["Bogs", "peat"]),
+    (["bogs\uff1bpeat (cut, dried)"], ["bogs", "peat (cut, dried)"]),
+    (["R&amp;D", "Caf&#233;"], ["R&D", "Café"]),
+]
+PEOPLE: list[tuple[Value, list[str]]] = [(["Roe, Anna", "Li, Bo", "et al."], ["Anna Roe", "Bo Li"])]
 
 
 def _rows() -> Iterator[tuple[str, Value, object]]:
     for name in ("title", "abstract", "venue"):
         yield from ((name, spelt, meant) for spelt, meant in TEXTS.items())
+    for name in ("publisher", "keywords"):
+        for spelt, meant in TEXTS.items():
+            yield (name, [spelt, "owls"], [meant, "owls"]) if name == "keywords" else (name, spelt, meant)
+    yield from (("keywords", spelt, meant) for spelt, meant in KEYWORDS)
+    yield from ((name, spelt, meant) for name in ("authors", "editors") for spelt, meant in PEOPLE)
     groups = {"abstract": ABSTRACTS, "doi": DOIS, "serial": SERIALS, "isbn": ISBNS, "pages": PAGES}
     for name, rows in groups.items():
         yield from ((name, spelt, meant) for spelt, meant in rows.items())
@@ -431,6 +444,10 @@ def _papers(path: Path, form: str, text: str) -> Paper:
 def _stated(paper: Paper, name: str) -> object:
     if name in ("serial", "isbn"):
         return paper.identifiers.get("isbn", ""), paper.metadata.get("issn", "")
+    if name in ("keywords", "editors"):
+        return shared_list(paper.metadata, name)
+    if name == "authors":
+        return list(paper.authors)
     return paper.identifiers["doi"] if name == "doi" else getattr(paper, name, paper.metadata.get(name))
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from aspectra.papers.bibliography import shared_list
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.protocol import SOURCES, Remark
@@ -34,6 +35,7 @@ WORK: dict[str, Any] = {
     "referenced_works": ["https://openalex.org/W7", "https://openalex.org/W8"],
     "abstract_inverted_index": {"get": [1], "Umbrellas": [0], "lost,": [2], "lost.": [4], "really": [3]},
     "topics": [{"display_name": "Rain"}],
+    "keywords": [{"id": "https://openalex.org/keywords/rain", "display_name": "Wet weather"}],
 }
 
 
@@ -56,6 +58,7 @@ def test_work(tmp_path: Path) -> None:
     }
     assert [r.identifiers for r in paper.references] == [{"openalex": "W7"}, {"openalex": "W8"}]
     assert paper.metadata["topics"] == [{"display_name": "Rain"}]
+    assert shared_list(paper.metadata, "keywords") == ["Wet weather"]
     assert paper.metadata["cited_by_count"] == 3
     assert paper.metadata["ids"]["mag"] == "7"
     assert (paper.metadata["type"], paper.metadata["pages"]) == ("article-journal", "1-9")

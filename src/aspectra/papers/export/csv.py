@@ -10,7 +10,7 @@ import csv
 import io
 from collections.abc import Iterable
 
-from aspectra.papers.bibliography import shared_list
+from aspectra.papers.bibliography import keywords_text, shared_list
 from aspectra.papers.export.protocol import WRITERS, tidy
 from aspectra.papers.paper import Paper
 
@@ -48,7 +48,7 @@ class CsvWriter:
                 ids.get("pmid", ""),
                 paper.url,
                 paper.language,
-                "; ".join(shared_list(paper.metadata, "keywords")),
+                keywords_text(shared_list(paper.metadata, "keywords"), "; "),
                 paper.abstract,
                 *_marks(paper),
             )

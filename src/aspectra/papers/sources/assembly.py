@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from aspectra.papers.bibliography import pages_in
+from aspectra.papers.bibliography import keywords_in, pages_in
 from aspectra.papers.identifiers import ARXIV_DOI, SCHEMES, issns_in, normalise
 from aspectra.papers.ids import choose_id
 from aspectra.papers.languages import language_of
@@ -196,8 +196,14 @@ def assemble(
     numbers = [serial, *(raw for scheme, raw in pairs if scheme == "isbn")]
     if issn := issns_in("; ".join(map(str, numbers))) or ("" if "isbn" in named else serial):
         more["issn"] = issn
-    if isinstance(pages := more.get("pages"), str):
-        more["pages"] = pages_in(pages)
+    for field, read in (("pages", pages_in), ("publisher", lambda name: one_line(undo(name)))):
+        if isinstance(more.get(field), str):
+            more[field] = read(more[field])
+    words = more.get("keywords")
+    if isinstance(words, str) or (isinstance(words, list) and all(isinstance(word, str) for word in words)):
+        more["keywords"] = keywords_in(words)
+    if isinstance(editors := more.get("editors"), list):
+        more["editors"] = _people(editors, undo)
     text, notice = clean(abstract), ""
     if not sentences:
         undone = undo(text)
@@ -209,9 +215,7 @@ def assemble(
         id=clean(own_id),
         title=one_line(undo(clean(title))),
         abstract=text,
-        authors=tuple(
-            n for a in authors if (n := one_line(undo(a))) and any(map(str.isalnum, n)) and not is_others(n)
-        ),
+        authors=tuple(_people(authors, undo)),
         year=next((y for y in years if y is not None), None),
         venue=one_line(undo(clean(venue))),
         identifiers=named,
@@ -223,6 +227,11 @@ def assemble(
         metadata={**more, "copyright": notice} if notice else more,
     )
     yield from within_limits(paper, place, options, own_id)
+
+
+def _people(names: Iterable[Any], undo: Callable[[str], str]) -> list[str]:
+    shown = (one_line(undo(name)) for name in names if isinstance(name, str))
+    return [name for name in shown if any(map(str.isalnum, name)) and not is_others(name)]
 
 
 def within_limits(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from aspectra.papers.bibliography import database_of, keywords_in, names_in
+from aspectra.papers.bibliography import database_of, names_in
 from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.names import given_first, person
 from aspectra.papers.paper import Paper
@@ -74,11 +74,9 @@ def _identifiers(item: Mapping[str, Any], notes: Mapping[str, str]) -> Iterator[
 
 
 def _shared(item: Mapping[str, Any]) -> dict[str, Any]:
-    words = item.get("keyword") or item.get("subject") or ""
-    pieces = keywords_in(words) if isinstance(words, str) else words
     found = {"type": _text(item.get("type")), **NAMES.shared_texts(lambda name: _text(item.get(name)))}
     found["note"] = clean(item["note"]) if isinstance(item.get("note"), str) else ""
-    found["keywords"] = [w for w in map(_text, pieces) if w] if isinstance(pieces, list) else []
+    found["keywords"] = item.get("keyword") or item.get("subject")
     found["editors"] = _names(item.get("editor"))
     found["database"] = database_of([found["database"]], [], [_text(item.get("URL"))])
     return {name: value for name, value in found.items() if value}

@@ -105,7 +105,8 @@ def papers_in_record(record: Mapping[str, Any], place: str, options: ReadOptions
         sections=sections,
         references=_references(data),
         sentences=sentences,
-        metadata=data.rest(),
+        metadata=data.rest()
+        | ({"editors": editors} if (editors := _people(data.data.get("editors"))) else {}),
     )
 
 
@@ -227,14 +228,16 @@ _NAME_PARTS = frozenset(["name", "first", "middle", "last", "suffix", "given", "
 
 def _authors(data: _Record) -> list[str]:
     value = data.first(_FIELDS["authors"], (str, list))
-    if value is None:
-        return []
+    if any(isinstance(a, Mapping) and not _NAME_PARTS.issuperset(a) for a in as_list(value)):
+        data.taken.difference_update(_FIELDS["authors"])  # affiliations, ids: unchanged in the metadata
+    return _people(value)
+
+
+def _people(value: object) -> list[str]:
+    """The names in a text, or in a list of texts and objects."""
     if isinstance(value, str):
         return split_names(value)
-    names = [name for name in map(person, value) if name]
-    if any(isinstance(a, Mapping) and not _NAME_PARTS.issuperset(a) for a in value):
-        data.taken.difference_update(_FIELDS["authors"])  # affiliations, ids: unchanged in the metadata
-    return names
+    return [name for name in map(person, as_list(value)) if name]
 
 
 def _identifiers(data: _Record, meta: Mapping[str, Any]) -> dict[str, str]:

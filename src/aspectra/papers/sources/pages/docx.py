@@ -99,8 +99,7 @@ class Docx:
             "front_matter": result.front,
             "docx": facts,
         }
-        if words := facts.get("keywords"):
-            metadata["keywords"] = [w for w in map(one_line, re.split(r"[;,]", words)) if w]
+        metadata["keywords"] = facts.get("keywords", "")
         metadata["subtitle"] = " ".join(named.get("subtitle", ()))
         metadata["date"] = " ".join(named.get("date", ()))
         yield from assemble(

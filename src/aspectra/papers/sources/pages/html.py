@@ -120,7 +120,8 @@ class Html:
         metadata: dict[str, Any] = {name: _first(meta, names) for name, names in _SHARED.items()}
         start, end = _first(meta, ("citation_firstpage",)), _first(meta, ("citation_lastpage",))
         metadata["pages"] = f"{start}-{end}" if start and end else start
-        metadata["keywords"] = [w for text in meta.get("citation_keywords", ()) for w in _words(text)]
+        words = list(meta.get("citation_keywords", ()))
+        metadata["keywords"] = words[0] if len(words) == 1 else words
         metadata["date"] = _first(meta, _DATES) or one_line(linked.get("datePublished"))
         metadata["meta"] = {name: values if len(values) > 1 else values[0] for name, values in meta.items()}
         metadata["file"] = clean(file.path.name)
@@ -304,10 +305,6 @@ def _prose(node: Element) -> int:
 def _is_full_text(blocks: list[Block], abstract: str) -> bool:
     long = [block.text for block in blocks if not block.level and len(block.text) >= _LONG]
     return sum(text[:100] not in abstract for text in long) >= _FULL
-
-
-def _words(text: str) -> list[str]:
-    return [word for word in map(str.strip, re.split(r"[;,]", text)) if word]
 
 
 SOURCES.register("html")(Html())

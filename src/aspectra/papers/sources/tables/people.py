@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from aspectra.papers.bibliography import keywords_in
 from aspectra.papers.names import (
     given_first,
     initials_last,
@@ -25,20 +26,14 @@ _LONGEST_LIST = 200_000  # characters of a list literal; longer ones are taken a
 
 
 def list_in(cell: str) -> list[str]:
-    """The entries of a cell: a list as Python or JSON writes it, or texts between signs.
+    """The entries of a cell: a list as Python or JSON writes it, or keywords between signs.
 
-    The sign is ``;``, else ``|``, else the line end, else the comma. Commas inside brackets part nothing. An
-    entry is on one line, none is empty.
-
-    >>> list_in("['a, b', 'c']"), list_in("a; b (c; d)"), list_in("tumour (diagnosis, surgery), human")
-    (['a, b', 'c'], ['a', 'b (c', 'd)'], ['tumour (diagnosis, surgery)', 'human'])
+    >>> list_in("['a, b', 'c']"), list_in("tumour (diagnosis, surgery), human")
+    (['a, b', 'c'], ['tumour (diagnosis, surgery)', 'human'])
     """
     if (literal := _literal(cell)) is not None:
         return literal
-    for sign in (";", "|", "\n"):
-        if sign in cell:
-            return [part for part in map(one_line, cell.split(sign)) if part]
-    return [part for part in map(one_line, _outside_brackets(cell)) if part]
+    return keywords_in(cell)
 
 
 def _literal(cell: str) -> list[str] | None:
@@ -52,20 +47,6 @@ def _literal(cell: str) -> list[str] | None:
     if not isinstance(found, list) or not all(isinstance(one, str | int | float) for one in found):
         return None
     return [part for part in map(one_line, found) if part]
-
-
-def _outside_brackets(cell: str) -> list[str]:
-    """The cell cut at commas that are not inside round brackets."""
-    parts, depth, start = list[str](), 0, 0
-    for number, sign in enumerate(cell):
-        if sign == "(":
-            depth += 1
-        elif sign == ")":
-            depth = max(0, depth - 1)
-        elif sign == "," and not depth:
-            parts.append(cell[start:number])
-            start = number + 1
-    return [*parts, cell[start:]]
 
 
 def people_in(cell: str) -> list[str]:

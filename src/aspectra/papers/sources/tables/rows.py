@@ -251,7 +251,7 @@ class _Table:
         found: dict[str, Any] = {
             **shared,
             "date": date,
-            "keywords": list(dict.fromkeys(lists["keywords"])),
+            "keywords": lists["keywords"],
             "editors": list(dict.fromkeys(editors)),
             **kept,
             "screening": screening_of(

@@ -47,7 +47,7 @@ def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[P
     shared: dict[str, Any] = {
         "type": "book",
         **_NAMES.shared_texts(lambda tag: one_line(" ".join(record.all(tag)))),
-        "keywords": [w.strip() for value in record.all("KW") for w in value.split(";") if w.strip()],
+        "keywords": record.all("KW"),
         "editors": _people(record, "ED"),
         "database": "Copac",
     }

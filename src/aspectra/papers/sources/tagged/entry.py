@@ -13,7 +13,7 @@ from typing import Any
 
 from bibtexparser.middlewares.names import parse_single_name_into_parts, split_multiple_persons_names
 
-from aspectra.papers.bibliography import database_of, keywords_in, names_in
+from aspectra.papers.bibliography import database_of, names_in
 from aspectra.papers.identifiers import named_identifiers, parse_identifier
 from aspectra.papers.languages import language_of
 from aspectra.papers.names import given_first, is_others, names_in_commas
@@ -134,7 +134,6 @@ def _shared(kind: str, fields: Mapping[str, str]) -> dict[str, Any]:
     """Metadata under the names that all bibliographic formats share."""
     texts = NAMES.shared_texts(lambda name: _text(fields.get(name)))
     found = {"type": NAMES.types.get(kind, "document"), **texts}
-    found["keywords"] = keywords_in(found["keywords"])
     found["editors"] = names_of(fields.get("editor", ""))
     stated = _text(fields.get("database")), _text(fields.get("unique-id")), _address(fields.get("url"))
     # A field "source" may hold anything: only the name of a database counts.

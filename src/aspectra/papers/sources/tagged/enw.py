@@ -58,12 +58,11 @@ def _identifiers(record: TaggedRecord, urls: list[str], database: str) -> Iterat
 
 def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
     urls = [one_line(url) for url in record.all("U")]
-    words = [w.strip() for value in record.all("K") for w in re.split(r"[\n;]", value)]
     shared: dict[str, Any] = {
         "type": _TYPES.get(one_line(record.first("0")), "document"),
         **_NAMES.shared_texts(lambda tag: one_line(record.first(tag))),
         "issn": "; ".join(map(one_line, record.all("@"))),
-        "keywords": [word for word in words if word],
+        "keywords": record.all("K"),
         "editors": _people(record, "E"),
         "database": database_of([record.first("~"), record.first("W")], [record.first("M")], urls),
     }

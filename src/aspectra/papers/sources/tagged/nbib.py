@@ -65,7 +65,7 @@ def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[P
         "type": "book" if record.first("BTI") and not record.first("TI") else kind,
         **_NAMES.shared_texts(record.first),
         "issn": "; ".join(record.all("IS")),
-        "keywords": list(dict.fromkeys(w.lstrip("*") for w in (*record.all("OT"), *record.all("MH")))),
+        "keywords": [*record.all("OT"), *record.all("MH")],
         "database": "PubMed",
         "editors": [given_first(name) for name in record.all("FED", "ED")],
     }

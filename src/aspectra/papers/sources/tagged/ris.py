@@ -98,14 +98,13 @@ def _names(record: TaggedRecord, *tags: str) -> list[str]:
 
 def _shared(kind: str, record: TaggedRecord, urls: list[str]) -> dict[str, Any]:
     start, end = one_line(record.first("SP")), one_line(record.first("EP"))
-    words = (part for value in record.all("KW") for part in re.split(r"[;\n]", value))
     found = {
         "type": NAMES.types.get(kind, "document"),
         **NAMES.shared_texts(lambda tag: one_line(record.first(tag))),
         "pages": f"{start}-{end}" if start and end and end not in start else start or end,
         "issn": "; ".join(_squeezed(record, "SN")),
         "note": "\n".join(_squeezed(record, "N1")),
-        "keywords": [word for word in map(one_line, words) if word],
+        "keywords": record.all("KW"),
         "editors": list(dict.fromkeys((*_names(record, "A2"), *_names(record, "ED")))),
         "database": _database(record, urls),
     }

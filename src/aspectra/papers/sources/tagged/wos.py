@@ -69,13 +69,12 @@ def _identifiers(record: TaggedRecord) -> Iterator[tuple[str, object]]:
 def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
     kinds = [part.strip() for part in record.first("DT").split(";")]
     kind = next((t for name in kinds if (t := _NAMES.types.get(name))), "")
-    words = [w for tag in ("DE", "ID") for w in one_line(record.first(tag)).split(";")]
     references = [line for value in record.all("CR") for line in value.split("\n")]
     shared: dict[str, Any] = {
         "type": kind or ("book" if record.first("PT").startswith("B") else "article-journal"),
         **_NAMES.shared_texts(lambda tag: one_line(record.first(tag))),
         "pages": _pages(record),
-        "keywords": list(dict.fromkeys(word.strip() for word in words if word.strip())),
+        "keywords": [one_line(words) for tag in ("DE", "ID") if (words := record.first(tag))],
         "editors": _people(record, "BE", "ED"),
         # The platform has other databases too; their numbers name them.
         "database": database_of([], [record.first("UT")]) or "Web of Science",

@@ -64,7 +64,7 @@ def _paper(record: Element, place: str, options: ReadOptions) -> Iterator[Paper 
         "issn": _first(record, "isbn"),
         "date": _first(record, "dates/pub-dates/date"),
         "note": _first(record, "notes"),
-        "keywords": [word for keyword in found(record, "keywords/keyword") if (word := text_of(keyword))],
+        "keywords": [*map(text_of, found(record, "keywords/keyword"))],
         "editors": editors,
     }
     number = _first(record, "accession-num")

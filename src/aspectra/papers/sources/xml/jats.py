@@ -49,7 +49,8 @@ def _paper(article: Element, place: str, options: ReadOptions) -> Iterator[Paper
     sections = [s for part in ("body", "back") for s in _sections(first(article, part))]
     metadata: dict[str, Any] = {
         "article_type": attribute(article, "article-type"),
-        "keywords": [word for k in found(meta, "kwd-group/kwd") if (word := text_of(k))],
+        "keywords": [*map(text_of, found(meta, "kwd-group/kwd"))],
+        "editors": [n for c in found(meta, ".//contrib") if _kind(c) == "editor" and (n := _person(c))],
         "affiliations": [
             text for a in found(meta, ".//aff") if (text := text_of(a, ("label", "sup", "email")))
         ],
@@ -71,7 +72,7 @@ def _paper(article: Element, place: str, options: ReadOptions) -> Iterator[Paper
         options,
         title=title,
         abstract=_abstract(_main_abstract(meta)),
-        authors=[n for c in found(meta, ".//contrib") if _is_author(c) and (n := _person(c))],
+        authors=[n for c in found(meta, ".//contrib") if _kind(c) in ("", "author") and (n := _person(c))],
         year=min(years, default=None),
         venue=text_of(first(article, "front/journal-meta//journal-title")),
         identifiers=_identifiers(meta, "article-id"),
@@ -90,8 +91,8 @@ def _identifiers(element: Element | None, path: str) -> dict[str, str]:
     )
 
 
-def _is_author(contributor: Element) -> bool:
-    return attribute(contributor, "contrib-type") in ("", "author")
+def _kind(contributor: Element) -> str:
+    return attribute(contributor, "contrib-type")
 
 
 def _person(contributor: Element) -> str:

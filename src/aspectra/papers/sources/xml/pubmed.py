@@ -112,7 +112,7 @@ def _paper(record: Element, place: str, options: ReadOptions) -> Iterator[Paper 
         "pages": text_of(first(article, "Pagination/MedlinePgn")),
         "publisher": text_of(first(core, "Book/Publisher/PublisherName")),
         "issn": text_of(first(journal, "ISSN")),
-        "keywords": list(dict.fromkeys(word for w in words if (word := text_of(w)))),
+        "keywords": [*map(text_of, words)],
         "editors": [name for kind, author in people if kind == "editors" and (name := _person(author))],
         "database": "PubMed",
         "affiliations": list(dict.fromkeys(filter(None, affiliations))),
