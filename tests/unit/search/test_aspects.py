@@ -65,6 +65,7 @@ def test_words_become_roles_or_stay_free():
     assert Aspect.parse("Methods").roles == ("method",)
     assert Aspect.parse("research question").roles == ("background", "objective")
     assert Aspect.parse("findings").name == "result"
+    assert [Aspect.parse(said).name for said in ("way", "manner", "issue")] == ["method"] * 2 + ["background"]
     assert Aspect.parse("evaluation  protocol") == Aspect("evaluation protocol", (), "evaluation protocol")
     assert other_roles((Aspect.parse("method"),)) == ("background", "objective", "result")
     assert other_roles((Aspect.parse("evaluation protocol"),)) == ()

@@ -32,8 +32,8 @@ REST = "the rest"
 
 _WORDS = {
     "background": "context goal motivation objective problem question task topic aim setting "
-    "research-question hypothesis",
-    "method": "approach technique algorithm model procedure methodology architecture design how",
+    "research-question hypothesis issue",
+    "method": "approach technique algorithm model procedure methodology architecture design how way manner",
     "result": "finding outcome conclusion performance evaluation-result evidence",
 }
 _NAMES = {word.replace("-", " "): name for name, words in _WORDS.items() for word in [name, *words.split()]}
