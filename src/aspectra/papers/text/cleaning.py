@@ -60,7 +60,8 @@ _RAISED = re.compile(r"<(?:jats:)?sup>\s?([\d+\u2212-]{1,6})\s?</(?:jats:)?sup>"
 _TEX = re.compile(
     r"\$\$?(?=[^$]{0,400}[\\^_{<>=]|[A-Za-z]\$)[^$\s](?:[^$]{0,398}[^$\s])?\$\$?(?!\d)"
     r"|\{?\\(?:emph|mbox|(?:text|math)[a-z]{2,11})\s?\{[^{}$\\]{0,200}\}\}?"
-    r"|(?:(?<=[A-Za-z])|\{)\\['`^\"~=.]\{?\\?[A-Za-z]\}{0,2}|\\['`^\"~=.cvuH]\{\\?[A-Za-z]\}"
+    r"|(?:(?<=[A-Za-z])|\{)\\['`^\"~=.](?!(?:s|t|d|m|re|ll|ve)\b)\{?\\?[A-Za-z]\}{0,2}"
+    r"|\\['`^\"~=.cvuH]\{\\?[A-Za-z]\}"
 )
 # What is not seen: soft and zero-width signs; what is seen as other signs: blanks, ligatures, marks apart.
 _UNPLAIN = re.compile(
@@ -100,6 +101,8 @@ def unmarked(text: str) -> str:
     ('Gut & Liver', 'CO2 in F. gutta (p < 0.05)')
     >>> unmarked('where a <b and c> d, <p class="x">text'), unmarked("$^{14}$C for $5 or $10, m<sup>2</sup>")
     ('where a <b and c> d, text', '¹⁴C for $5 or $10, m²')
+    >>> unmarked(r"Caf\'e, but don\'t")  # which some exports escape
+    "Café, but don\\'t"
     """
     if "&" in text:
         text = _ENTITY.sub(lambda found: html.unescape("&" + found[1]), text).replace("\xa0", " ")
