@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from aspectra.papers.text.cleaning import one_line
+from aspectra.papers.text.cleaning import one_line, unmarked
 
 __all__ = [
     "NameParts",
@@ -14,21 +14,27 @@ __all__ = [
     "initials_last",
     "is_initials",
     "is_others",
+    "is_suffix",
     "name_parts",
     "names_in_commas",
     "names_in_lines",
+    "only_name",
+    "people",
     "person",
+    "spelt_out",
     "split_names",
     "stated_names",
     "with_suffixes",
 ]
 
-_SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|v|ph\.?d|m\.?d|esq)\.?", re.I)
+_SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|v|ph\.? ?d|m\.? ?d|esq)\.?", re.I)
+_BEHIND = re.compile(r"(?:[JS]r|II|III|IV|[Pp][Hh]\.? ?D|Esq)\.?")  # a whole name
 _COMPANY = re.compile(r"(?:inc|ltd|llc|corp|co|gmbh|plc|jr|sr)\.?", re.I)
 _OF_COMPANY = re.compile(r".*\s(?:(?:and|&)\s.*|inc|ltd|llc|corp|gmbh|plc)\.?", re.I | re.S)  # behind a comma
-_LAST_SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv)\.?", re.I)
+_LAST_SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|ph\.?d|m\.?d|esq)\.?", re.I)
 _GENERATION = r"(?:jr|sr|2nd|3rd|4th|ii|iii|iv)"
 _NUMBERED = re.compile(rf"{_GENERATION}\.?", re.I)
+_NO_INITIALS = re.compile(rf"(?:{_GENERATION}|ph\.?d|m\.d)\.?", re.I)
 _BEHIND_INITIALS = re.compile(rf"(?<=\.),\s{{0,3}}({_GENERATION}\b\.?)", re.I)
 _LAST_STOP = re.compile(r"(?<=[^\W\d_]{2})\.$")
 _OTHERS = re.compile(r"(?:(?:and|&) )?(?:et\.? al(?:ii|\.)?|others|\.\.\.|…|\d+ more)", re.I)
@@ -37,6 +43,14 @@ _INSTITUTION = re.compile(
     r"|ministry|council|foundation|centre|center|laborator\w*|collaboration|network|initiative|inc|ltd)\b",
     re.I,
 )
+# Signs of footnotes, numbers of people, roles and titles: they are in lists of names, and no part of one.
+_NO_NAME = re.compile(
+    r"[*\u2020\u2021\u00a7\u00b6\u2217]+| ?[(\[](?:(?:orcid:? ?)?(?:https?://orcid\.org/)?(?:\d{4}-){3}\d{3}[\dX]"
+    r"|\d{5,20}|eds?\.?|editors?|hrsg\.?)[)\]]|^(?:(?:dr|prof)\.? )+(?=\S+ )",
+    re.I,
+)
+_FULL_WIDTH = str.maketrans("\uff1b\uff0c\u3001", ";,;")
+_SEVERAL = re.compile(r"[^,]+,[^,]+ (?:and|&) [^,]+,")  # "Family, Given and Family, Given"
 # Keys of a name's parts in JSON records, in the order in which the parts are printed.
 _PARTS = (
     ("given", "first", "firstName", "first_name", "forename"),
@@ -71,15 +85,34 @@ def given_first(name: object) -> str:
     if len(parts) == 2:
         if _NUMBERED.fullmatch(parts[1]) and (turned := initials_last(parts[0])):
             return f"{turned} {parts[1]}"
+        if " " in parts[0] and _BEHIND.fullmatch(parts[1]) and parts[0][0].isupper():
+            return " ".join(parts)
         company = _COMPANY.fullmatch(parts[1]) or _OF_COMPANY.fullmatch(parts[1])
         if not company or (parts[1] in ("JR", "SR") and not text.isupper()):
             return f"{parts[1]} {parts[0]}"
-    if len(parts) == 3:
-        if _SUFFIX.fullmatch(parts[1]):
-            return f"{parts[2]} {parts[0]} {parts[1]}"
-        if _SUFFIX.fullmatch(parts[2]):
-            return f"{parts[1]} {parts[0]} {parts[2]}"
+    given = [part for part in parts[1:] if not is_suffix(part)]
+    if len(parts) > 2 and len(given) == 1:
+        return " ".join([given[0], parts[0], *filter(is_suffix, parts[1:])])
     return text.rstrip(", ") if len(parts) == 1 else text
+
+
+def is_suffix(text: str) -> bool:
+    """Whether this is what follows a name: a generation or a degree."""
+    return _SUFFIX.fullmatch(text.strip()) is not None
+
+
+def only_name(text: str) -> str:
+    """A name without signs of footnotes, numbers of people, roles and titles.
+
+    >>> only_name("Anna Roe*"), only_name("Anna Roe (0000-0002-1825-0097)"), only_name("Bo Li (Eds.)")
+    ('Anna Roe', 'Anna Roe', 'Bo Li')
+    """
+    return one_line(_NO_NAME.sub("", text))
+
+
+def spelt_out(text: str) -> str:
+    """A list of names whose entities are undone before it is cut, with plain signs between the names."""
+    return unmarked(text) if text.isascii() else unmarked(text).translate(_FULL_WIDTH)
 
 
 def split_names(text: object) -> list[str]:
@@ -90,8 +123,8 @@ def split_names(text: object) -> list[str]:
     >>> split_names("van Gogh, Vincent Willem")
     ['Vincent Willem van Gogh']
     """
-    line = one_line(text)
-    if ";" in line:
+    line = spelt_out(one_line(text))
+    if ";" in line or (" and " in line and "," not in line and _INSTITUTION.search(line)):
         pieces = line.split(";")
     elif " and " in line or " & " in line:
         pieces = re.split(r",? (?:and|&) ", line)
@@ -108,7 +141,7 @@ def split_names(text: object) -> list[str]:
 
 def is_others(name: str) -> bool:
     """Whether a name stands for the authors that a list leaves out, as ``et al.`` and ``others``."""
-    return _OTHERS.fullmatch(name.strip(" ,;")) is not None
+    return _OTHERS.fullmatch(name.strip(" ,;[]()")) is not None
 
 
 def is_initials(word: str) -> bool:
@@ -121,7 +154,7 @@ def initials_last(name: str) -> str:
     """Return "AB Family" for "Family AB", a suffix behind; "" for a name of another shape."""
     # The end of a list ("Jones KL.") has a full stop of its own.
     words = _LAST_STOP.sub("", name).split()
-    suffix = f" {words.pop()}" if len(words) > 2 and _NUMBERED.fullmatch(words[-1]) else ""
+    suffix = f" {words.pop()}" if len(words) > 2 and _NO_INITIALS.fullmatch(words[-1]) else ""
     if len(words) < 2 or "," in name or not is_initials(words[-1]) or is_initials(words[0]):
         return ""
     return f"{words[-1]} {' '.join(words[:-1])}{suffix}"
@@ -144,13 +177,27 @@ def names_in_lines(lines: Iterable[str]) -> list[str]:
     >>> names_in_lines(["Roe AB", "Osk V"]), names_in_lines(["Google AI"]), names_in_lines(["Li, Bo; Ro, Al"])
     (['AB Roe', 'V Osk'], ['Google AI'], ['Bo Li', 'Al Ro'])
     """
-    names = [line for line in map(one_line, lines) if not is_others(line)]
-    plain = all("," in name for name in names) or any(map(_INSTITUTION.search, names))
-    turned = [] if plain else [initials_last(name) for name in names]
-    if turned and all(turned) and (len(turned) > 1 or len(turned[0].split(" ")[0].partition(".")[0]) == 1):
+    names = [spelt_out(line) for line in map(one_line, lines) if not is_others(line)]
+    if turned := _turned(names, several=True):
         return turned
-    found = (split_names(name) if ";" in name else [given_first(name)] for name in names)
-    return [name for several in found for name in several if name]
+    return [name for line in names for name in _in_line(line) if name]
+
+
+def _in_line(line: str) -> list[str]:
+    several = ";" in line or (_SEVERAL.match(line) and not _INSTITUTION.search(line))
+    return split_names(line) if several else [given_first(line)]
+
+
+def _turned(names: list[str], *, several: bool = False) -> list[str]:
+    """The names with their initials first where all have them last, and surely; else none.
+
+    Sure is a list with a single letter or a stop in it, and with ``several`` every list of two or more.
+    """
+    if all("," in name for name in names) or any(map(_INSTITUTION.search, names)):
+        return []
+    turned = [initials_last(name) for name in names]
+    sure = any(len(name.split(" ")[0].partition(".")[0]) == 1 for name in turned if name)
+    return turned if all(turned) and (sure or (several and len(turned) > 1)) else []
 
 
 def names_in_commas(text: str) -> list[str]:
@@ -167,6 +214,19 @@ def names_in_commas(text: str) -> list[str]:
         return []
     turned = [initials_last(piece) for piece in pieces]
     return turned if all(turned) else pieces if all(" " in piece for piece in pieces) else []
+
+
+def people(values: Iterable[Any], *, turn: bool = True) -> list[str]:
+    """The names of the authors of a JSON record, each as :func:`person` has it; initials go first.
+
+    >>> people(["Roe A.", "Osk V."]), people([{"family": "Li", "given": "Bo"}, {"literal": "Roe A."}])
+    (['A. Roe', 'V. Osk'], ['Bo Li', 'Roe A.'])
+    """
+    listed = list(values)
+    found = (_in_line(spelt_out(one)) if isinstance(one, str) else [person(one, turn=turn)] for one in listed)
+    names = [name for several in found for name in several if name]
+    whole = not any(isinstance(one, Mapping) and not one.keys() & {*_WHOLE} for one in listed)
+    return (_turned(names) if whole else []) or names
 
 
 def person(value: Any, *, turn: bool = True) -> str:
@@ -193,7 +253,12 @@ def person(value: Any, *, turn: bool = True) -> str:
     for keys in _PARTS:
         part = next((value[key] for key in keys if value.get(key)), "")
         parts.extend(map(str, part) if isinstance(part, list) else [str(part)])
-    return one_line(" ".join(parts))
+    # Some programs keep the suffix in another part, behind a comma.
+    pieces = [piece.rpartition(",") for piece in parts]
+    held = [tail for _, comma, tail in pieces if comma and is_suffix(tail)]
+    if held:
+        parts = [head if comma and is_suffix(tail) else head + comma + tail for head, comma, tail in pieces]
+    return one_line(" ".join([*parts, *held]))
 
 
 def stated_names(record: Any) -> set[str]:

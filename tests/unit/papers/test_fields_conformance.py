@@ -39,6 +39,10 @@ def _parts(name: str) -> list[str]:
     return [*parts, ""][:3] if len(parts) > 1 else []
 
 
+def _bibtex_person(name: str) -> str:
+    return name if "," in name or " and " not in name else "{" + name + "}"
+
+
 def _csl_person(name: str) -> str:
     parts = zip(("family", "given", "suffix"), _parts(name), strict=False)
     return _json({key: part for key, part in parts if part} or {"literal": name})
@@ -153,7 +157,7 @@ FORMS: dict[str, Form] = {
             "language publisher note url",
             ", # = {~}",
         ),
-        each=dict.fromkeys(("authors", "editors"), (" and ", str)),
+        each=dict.fromkeys(("authors", "editors"), (" and ", _bibtex_person)),
     ),
     "ris": _tagged(
         *("a.ris", "TY  - JOUR\n", "ER  - \n", "  - "),
@@ -333,7 +337,7 @@ WRITTEN = ("bibtex", "ris", "csl-json", "csv", "jsonl")
 # Fields that a format has no room for, in docs/files.md.
 NOT_WRITTEN = {"csv": ("editors", "isbn", "issn", "pages", "publisher")}
 # Single spellings that a format cannot have, or reads as they stand.
-BUT = {("isbn", "1234-5678"): ("jsonl",)}
+BUT: dict[tuple[str, str], tuple[str, ...]] = {("isbn", "1234-5678"): ("jsonl",)}
 
 # Spelling -> the text that it means.
 TEXTS = {
@@ -416,7 +420,37 @@ KEYWORDS: list[tuple[Value, list[str]]] = [
     (["bogs\uff1bpeat (cut, dried)"], ["bogs", "peat (cut, dried)"]),
     (["R&amp;D", "Caf&#233;"], ["R&D", "Café"]),
 ]
-PEOPLE: list[tuple[Value, list[str]]] = [(["Roe, Anna", "Li, Bo", "et al."], ["Anna Roe", "Bo Li"])]
+PEOPLE: list[tuple[list[str], list[str]]] = [
+    (["Roe, Anna", "Li, Bo", "et al."], ["Anna Roe", "Bo Li"]),
+    *(
+        (["Roe, Anna", others], ["Anna Roe"])
+        for others in ("others", "[et al.]", "and others", "...", "* \u2020")
+    ),
+    (["van der Berg, Anna"], ["Anna van der Berg"]),
+    (["de la Cueva Ribas, Juan Jos\u00e9", "Li, Wei"], ["Juan Jos\u00e9 de la Cueva Ribas", "Wei Li"]),
+    (["Garc\u00eda M\u00e1rquez, Gabriel", "Plato"], ["Gabriel Garc\u00eda M\u00e1rquez", "Plato"]),
+    (["King, Martin Luther, Jr."], ["Martin Luther King Jr."]),
+    (["Roe, Anna, PhD", "Li, Bo, M.D."], ["Anna Roe PhD", "Bo Li M.D."]),
+    (["World Health Organization"], ["World Health Organization"]),
+    (["Institute for Tides and Dunes"], ["Institute for Tides and Dunes"]),
+    (["Institute for Tides and Dunes", "Roe, Anna"], ["Institute for Tides and Dunes", "Anna Roe"]),
+    (["O&apos;Brien, Se&aacute;n", "Mu\u0308l\xadler, A."], ["Se\u00e1n O'Brien", "A. M\u00fcller"]),
+    (["Roe, Anna*", "Li, Bo (0000-0002-1825-009X)"], ["Anna Roe", "Bo Li"]),
+    (["Roe, Anna (Ed.)", "Li, Bo \u2020"], ["Anna Roe", "Bo Li"]),
+    (["\u738b\u4f1f", "\u674e\u5a1c"], ["\u738b\u4f1f", "\u674e\u5a1c"]),
+]
+# Names as a whole, which formats with parts of names do not have.
+WHOLE: list[tuple[list[str], list[str]]] = [
+    (["Roe AB", "Osk V"], ["AB Roe", "V Osk"]),
+    (["Mizdrell A."], ["A. Mizdrell"]),
+    (["Anna Roe, PhD", "Bo Li, Jr."], ["Anna Roe PhD", "Bo Li Jr."]),
+    (["Roe, Anna; Li, Bo"], ["Anna Roe", "Bo Li"]),
+    (["Roe, Anna and Li, Bo"], ["Anna Roe", "Bo Li"]),
+    (["\u738b\u4f1f\uff1b\u674e\u5a1c"], ["\u738b\u4f1f", "\u674e\u5a1c"]),
+    (["ACME, Inc."], ["ACME, Inc."]),
+]
+_IN_PARTS = ("jats", "pubmed-xml", "csl-json", "better-bibtex", "arxiv")
+BUT |= {(name, str(spelt)): _IN_PARTS for name in ("authors", "editors") for spelt, _ in WHOLE}
 
 
 def _rows() -> Iterator[tuple[str, Value, object]]:
@@ -426,7 +460,7 @@ def _rows() -> Iterator[tuple[str, Value, object]]:
         for spelt, meant in TEXTS.items():
             yield (name, [spelt, "owls"], [meant, "owls"]) if name == "keywords" else (name, spelt, meant)
     yield from (("keywords", spelt, meant) for spelt, meant in KEYWORDS)
-    yield from ((name, spelt, meant) for name in ("authors", "editors") for spelt, meant in PEOPLE)
+    yield from ((name, spelt, meant) for name in ("authors", "editors") for spelt, meant in PEOPLE + WHOLE)
     groups = {"abstract": ABSTRACTS, "doi": DOIS, "serial": SERIALS, "isbn": ISBNS, "pages": PAGES}
     for name, rows in groups.items():
         yield from ((name, spelt, meant) for spelt, meant in rows.items())

@@ -12,7 +12,7 @@ from aspectra.papers.bibliography import keywords_in, pages_in
 from aspectra.papers.identifiers import ARXIV_DOI, SCHEMES, issns_in, normalise
 from aspectra.papers.ids import choose_id
 from aspectra.papers.languages import language_of
-from aspectra.papers.names import is_others
+from aspectra.papers.names import is_others, only_name
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, unmarked
@@ -230,7 +230,7 @@ def assemble(
 
 
 def _people(names: Iterable[Any], undo: Callable[[str], str]) -> list[str]:
-    shown = (one_line(undo(name)) for name in names if isinstance(name, str))
+    shown = (only_name(undo(name)) for name in names if isinstance(name, str))
     return [name for name in shown if any(map(str.isalnum, name)) and not is_others(name)]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from aspectra.papers.bibliography import database_of, names_in
 from aspectra.papers.identifiers import parse_identifier
-from aspectra.papers.names import given_first, person
+from aspectra.papers.names import people
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble, year_in
 from aspectra.papers.sources.json.records import JsonFormat, as_list
@@ -46,8 +46,7 @@ def _text(value: Any) -> str:
 
 def _names(value: Any) -> list[str]:
     # Literal names are not turned round: "Department of X, University of Y".
-    found = (given_first(v) if isinstance(v, str) else person(v, turn=False) for v in as_list(value))
-    return [name for name in found if name]
+    return people(as_list(value), turn=False)
 
 
 def _year(value: Any) -> int | None:

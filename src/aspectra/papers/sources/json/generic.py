@@ -9,7 +9,7 @@ from typing import Any
 from aspectra.papers.bibliography import names_in
 from aspectra.papers.identifiers import named_identifiers
 from aspectra.papers.languages import language_of
-from aspectra.papers.names import person, split_names
+from aspectra.papers.names import people, person, split_names
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.assembly import assemble, identifiers_of, role_of, within_limits, year_in
 from aspectra.papers.sources.json.records import as_dict, as_list
@@ -237,7 +237,7 @@ def _people(value: object) -> list[str]:
     """The names in a text, or in a list of texts and objects."""
     if isinstance(value, str):
         return split_names(value)
-    return [name for name in map(person, as_list(value)) if name]
+    return people(as_list(value))
 
 
 def _identifiers(data: _Record, meta: Mapping[str, Any]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from aspectra.papers.names import (
     initials_last,
     is_initials,
     is_others,
+    spelt_out,
     split_names,
     with_suffixes,
 )
@@ -63,6 +64,7 @@ def people_in(cell: str) -> list[str]:
     """
     if (literal := _literal(cell)) is not None:
         return [name for one in literal if (name := given_first(one))]
+    cell = spelt_out(cell)
     parted = _PARTING.search(cell) is not None
     pieces = (_PARTING if parted else _COMMA_AND).split(with_suffixes(cell))
     pieces = [_NUMBER.sub("", one_line(piece)) for piece in pieces]

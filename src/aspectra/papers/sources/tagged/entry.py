@@ -16,7 +16,7 @@ from bibtexparser.middlewares.names import parse_single_name_into_parts, split_m
 from aspectra.papers.bibliography import database_of, names_in
 from aspectra.papers.identifiers import named_identifiers, parse_identifier
 from aspectra.papers.languages import language_of
-from aspectra.papers.names import given_first, is_others, names_in_commas
+from aspectra.papers.names import given_first, is_others, is_suffix, names_in_commas, people, spelt_out
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import ReadOptions, Remark
@@ -44,13 +44,16 @@ def names_of(raw: str) -> list[str]:
     ['Donald E. Knuth', 'Kurt Gödel', 'ACME, Inc.']
     """
     line = " ".join(raw.split())
+    if "&" in line:
+        line = spelt_out(line.replace("\\&", "&")).replace("&", "\\&")
     if not line:
         return []
     if ";" in line and " and " not in line and "\\" not in line:
         pieces = [piece.strip() for piece in line.split(";")]
     else:
         pieces = split_multiple_persons_names(line)
-    return [name for piece in pieces for name in _names(piece) if name and not is_others(name)]
+    names = [name for piece in pieces for name in _names(piece) if name and not is_others(name)]
+    return names if "," in line or "{" in line else people(names)
 
 
 def _names(raw: str) -> list[str]:
@@ -67,6 +70,9 @@ def _name(raw: str) -> str:
     if extended := {k.casefold(): v.strip('{}" ') for k, v in _EXTENDED.findall(raw)}:
         parts = [extended.get(part, "") for part in ("given", "prefix", "family", "suffix")]
         return one_line(latex_to_text(" ".join(part for part in parts if part)))
+    # BibTeX would take the suffix, or the "Inc." of a company, for a given name.
+    if is_suffix(raw.rpartition(",")[2]) or (raw.count(",") == 1 and given_first(raw) == one_line(raw)):
+        return one_line(latex_to_text(given_first(raw)))
     try:
         name = parse_single_name_into_parts(raw, strict=False)
         words = [*name.first, *name.von, *name.last, *name.jr]

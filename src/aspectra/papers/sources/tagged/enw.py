@@ -44,7 +44,7 @@ def _confidence(text: str) -> float:
 
 
 def _people(record: TaggedRecord, tag: str) -> list[str]:
-    return names_in_lines(line for value in record.all(tag) for line in re.split(r"[\n;]", value))
+    return names_in_lines(line for value in record.all(tag) for line in value.split("\n"))
 
 
 def _identifiers(record: TaggedRecord, urls: list[str], database: str) -> Iterator[tuple[str, object]]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from aspectra.papers.bibliography import names_in
-from aspectra.papers.names import given_first, names_in_lines
+from aspectra.papers.names import names_in_lines
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
@@ -67,7 +67,7 @@ def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[P
         "issn": "; ".join(record.all("IS")),
         "keywords": [*record.all("OT"), *record.all("MH")],
         "database": "PubMed",
-        "editors": [given_first(name) for name in record.all("FED", "ED")],
+        "editors": names_in_lines(record.all("FED", "ED")),
     }
     metadata = {name: value for name, value in shared.items() if value}
     kept = abstract.split("\n\n")

@@ -11,7 +11,7 @@ from typing import Any
 
 from aspectra.papers.bibliography import database_of, names_in
 from aspectra.papers.identifiers import parse_identifier
-from aspectra.papers.names import given_first
+from aspectra.papers.names import names_in_lines
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
@@ -32,8 +32,7 @@ def _confidence(root: str, attributes: str, head: bytes) -> float:
 
 
 def _people(record: Element, group: str) -> list[str]:
-    names = (text_of(author) for author in found(record, f"contributors/{group}/author"))
-    return [given_first(name) for name in names if name]
+    return names_in_lines(map(text_of, found(record, f"contributors/{group}/author")))
 
 
 def _first(record: Element, *paths: str) -> str:
