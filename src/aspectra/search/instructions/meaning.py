@@ -39,7 +39,7 @@ _OR, _AND, _IN = _WORDS["or"], _WORDS["and"], _WORDS["in"]
 _ARTICLES = _WORDS["articles"]
 _STOPS, _ABOUT, _WITH = _WORDS["stops"], _WORDS["about"], _WORDS["with"]
 # Attributes whose values are as often subjects.
-_SUBJECTS = frozenset("language kind format source artifacts access citations audience".split())
+_SUBJECTS = frozenset("language kind status format source artifacts access citations".split())
 _METHOD = _WORDS["method"]
 _NEAR = 12  # marks before a word that may say what it is about
 _FEW = 3  # words on either side of an "and" that joins two denials
@@ -223,9 +223,7 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
             and mark.start - before.end <= 1
         ):
             return False
-        if before.cat == "lead" and before.low in _ABOUT and mark.attribute in _SUBJECTS:
-            return False
-        if mark.attribute == "audience" and before.low in _BY:
+        if _of_subject(piece.marks, at) or (mark.attribute == "audience" and before.low in _BY | _ABOUT):
             return False
         if mark.attribute in ("kind", "status") and before.low in _WORDS["mine"]:
             return False  # "my thesis is about"
@@ -253,6 +251,19 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
     if not mark.sure:
         return signed or company
     return True
+
+
+def _of_subject(marks: Sequence[Mark], at: int) -> bool:
+    """Whether a value is what something is about: *not for code or data*, *nothing to do with data*."""
+    led = at - 1
+    while led > 1 and marks[led].low in _OR | _AND:
+        led -= 2
+    mark, lead = marks[at], marks[led]
+    if lead.sub == "method":
+        return mark.attribute == "artifacts" and not mark.sure  # "trained on code"
+    leads = lead.cat == "lead" and not (led and marks[led - 1].cat == "bound")  # "from 2023 on preprints"
+    about = leads or lead.sub == "topic" or lead.low.endswith(("to do with", "except for"))
+    return about and mark.attribute in _SUBJECTS
 
 
 def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Request]:
@@ -330,12 +341,9 @@ def phrases(piece: Piece, used: Sequence[Request]) -> list[tuple[int, int]]:
 def _is_thing(piece: Piece, at: int) -> bool:
     """Whether a word that also stands around requests is what one is about: *not language or text*."""
     mark, *behind = piece.marks[at : at + 2]
-    before = piece.marks[at - 1] if at else None
-    begins = (
-        before.free or before.cat in ("neg", "lead", "cue") or before.low in _OR | _AND
-        if before
-        else (piece.joint == "comma")
-    )
+    before = piece.marks[at - 1] if at else mark
+    begins = before.free or before.cat in ("neg", "lead", "cue") or before.low in _OR | _AND
+    begins = begins if at else piece.joint == "comma"
     return mark.low in _WORDS["things"] and begins and all(m.low in _OR | _AND for m in behind)
 
 
