@@ -72,6 +72,7 @@ _RECORD_HOSTS = {
 }
 _LONGEST_NAME = 100
 _PARTED = re.compile("[;\uff1b\n]")
+_BETWEEN_COMMAS = re.compile(r"(?:\([^()]{0,80}\)|[^,])+")
 _DASHES = re.compile(" ?[-\u2010-\u2015\u2212]{1,3} ?")
 _PP = re.compile(r"^pp?\.? {0,2}(?=\d)", re.I)
 
@@ -177,22 +178,8 @@ def keywords_in(stated: str | list[str]) -> list[str]:
     fields = [unmarked(one) for one in ([stated] if isinstance(stated, str) else stated)]
     pieces = [piece for one in fields for piece in _PARTED.split(one)]
     if len(pieces) == 1 and isinstance(stated, str):
-        pieces = pieces[0].split("|") if "|" in pieces[0] else _outside_brackets(pieces[0])
+        pieces = pieces[0].split("|") if "|" in pieces[0] else _BETWEEN_COMMAS.findall(pieces[0])
     return list(dict.fromkeys(word for piece in pieces if (word := one_line(piece).lstrip("* "))))
-
-
-def _outside_brackets(text: str) -> list[str]:
-    """The text cut at commas that are not inside round brackets."""
-    parts, depth, start = list[str](), 0, 0
-    for number, sign in enumerate(text):
-        if sign == "(":
-            depth += 1
-        elif sign == ")":
-            depth = max(0, depth - 1)
-        elif sign == "," and not depth:
-            parts.append(text[start:number])
-            start = number + 1
-    return [*parts, text[start:]]
 
 
 def keywords_text(words: Iterable[str], joint: str = ", ") -> str:

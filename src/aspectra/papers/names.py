@@ -102,11 +102,7 @@ def is_suffix(text: str) -> bool:
 
 
 def only_name(text: str) -> str:
-    """A name without signs of footnotes, numbers of people, roles and titles.
-
-    >>> only_name("Anna Roe*"), only_name("Anna Roe (0000-0002-1825-0097)"), only_name("Bo Li (Eds.)")
-    ('Anna Roe', 'Anna Roe', 'Bo Li')
-    """
+    """A name without signs of footnotes, numbers of people, roles and titles."""
     return one_line(_NO_NAME.sub("", text))
 
 

@@ -19,6 +19,7 @@ import pytest
 
 from aspectra.papers.bibliography import shared_list
 from aspectra.papers.export.protocol import WRITERS
+from aspectra.papers.library.marks.carrying import stated_decision
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
 
@@ -335,7 +336,7 @@ FORMS: dict[str, Form] = {
 }
 WRITTEN = ("bibtex", "ris", "csl-json", "csv", "jsonl")
 # Fields that a format has no room for, in docs/files.md.
-NOT_WRITTEN = {"csv": ("editors", "isbn", "issn", "pages", "publisher")}
+NOT_WRITTEN = {"csv": ("editors", "isbn", "issn", "note", "pages", "publisher")}
 # Single spellings that a format cannot have, or reads as they stand.
 BUT: dict[tuple[str, str], tuple[str, ...]] = {("isbn", "1234-5678"): ("jsonl",)}
 
@@ -413,6 +414,27 @@ PAGES = {
     **dict.fromkeys(("12-19", "12--19", "12\u201319", "12 - 19", "pp. 12\u201219"), "12-19"),
     **{"S12-S19": "S12-S19", "e123": "e123"},
 }  # fmt: skip
+YEARS = {
+    **dict.fromkeys(
+        (
+            *("2018", "2018/03/02/", "2018 Mar-Apr", "Spring 2018", "2018a", "[2018]", "c2018", "\u00a92018"),
+            *("2018-2019", "in press, 2018", "2018.0", "02/03/2018", "2018-03-02T00:00:00Z", "20180302"),
+            *("201803", "2018\u5e743\u6708", "\uff12\uff10\uff11\uff18"),
+        ),
+        2018,
+    ),
+    **dict.fromkeys(("in press", "n.d.", "0", "9999", "Mar-07"), None),
+}
+LANGUAGES = {
+    **dict.fromkeys(("eng", "English", "en-US", "EN", "en_GB", "eng; fre"), "en"),
+    **{"ger": "de", "und": ""},
+}
+# Notes of programs for screening -> (decision, reason).
+NOTES = {
+    "ASReview_relevant": ("include", ""),
+    'RAYYAN-INCLUSION: {"Ada"=>"Excluded"} | RAYYAN-EXCLUSION-REASONS: no owls': ("exclude", "no owls"),
+    'RAYYAN-INCLUSION: {"Ada"=>"Included", "Bo"=>"Excluded"}': ("maybe", ""),
+}
 # Keywords as a list are one a field where a format has one for each, else parted by semicolons.
 KEYWORDS: list[tuple[Value, list[str]]] = [
     (["bogs", "Models, Animal"], ["bogs", "Models, Animal"]),
@@ -462,6 +484,7 @@ def _rows() -> Iterator[tuple[str, Value, object]]:
     yield from (("keywords", spelt, meant) for spelt, meant in KEYWORDS)
     yield from ((name, spelt, meant) for name in ("authors", "editors") for spelt, meant in PEOPLE + WHOLE)
     groups = {"abstract": ABSTRACTS, "doi": DOIS, "serial": SERIALS, "isbn": ISBNS, "pages": PAGES}
+    groups |= {"year": YEARS, "language": LANGUAGES, "note": NOTES}
     for name, rows in groups.items():
         yield from ((name, spelt, meant) for spelt, meant in rows.items())
 
@@ -480,6 +503,9 @@ def _stated(paper: Paper, name: str) -> object:
         return paper.identifiers.get("isbn", ""), paper.metadata.get("issn", "")
     if name in ("keywords", "editors"):
         return shared_list(paper.metadata, name)
+    if name == "note":
+        decision = stated_decision(paper, "a file")
+        return (decision.decision, decision.reason) if decision else paper.metadata.get("note")
     if name == "authors":
         return list(paper.authors)
     return paper.identifiers["doi"] if name == "doi" else getattr(paper, name, paper.metadata.get(name))

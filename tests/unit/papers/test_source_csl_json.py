@@ -64,6 +64,9 @@ def test_wrapped_and_crossref(tmp_path: Path) -> None:
     [
         ([{"date-parts": [2006]}], 2006),
         ([{"year": "1950", "season": 1}], 1950),
+        ({"date-time": "2018-03-02T00:00:00Z", "timestamp": 1519948800000}, 2018),
+        ({"date-parts": "2018"}, 2018),
+        ({"edtf": "2018-03"}, 2018),
         ({"date-parts": [2006, 3]}, 2006),
         ({"date-parts": [[]], "raw": "Winter 1987"}, 1987),
         ([], None),

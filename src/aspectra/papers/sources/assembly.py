@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -22,7 +23,7 @@ __all__ = ["assemble", "each", "identifiers_of", "role_of", "within_limits", "wi
 T = TypeVar("T")
 
 _YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")
-_COMPACT_DATE = re.compile(r"\s*(1[4-9]\d\d|20\d\d)(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])\b")
+_COMPACT_DATE = re.compile(r"\s*(1[4-9]\d\d|20\d\d)(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])?\b")
 # What databases and R write where there is no abstract.
 _NO_ABSTRACT = re.compile(
     r"\W*+(?:(?:n/?a|nan|null|none|no abstract(?: is| was)?(?: available)?"
@@ -96,7 +97,8 @@ def year_in(value: object) -> int | None:
     if isinstance(value, int):
         return value if 1400 <= value < 2100 else None
     # Compact dates such as 20240425 have no word boundary after the year.
-    found = _YEAR.search(str(value)[:200]) or _COMPACT_DATE.match(str(value)[:40])
+    text = unicodedata.normalize("NFKC", str(value)[:200])
+    found = _YEAR.search(text) or _COMPACT_DATE.match(text[:40])
     return int(found.group(1)) if found else None
 
 

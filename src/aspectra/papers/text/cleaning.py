@@ -118,9 +118,9 @@ def unmarked(text: str) -> str:
 
 
 def _plain_tex(found: re.Match[str]) -> str:
-    from aspectra.papers.text.latex import latex_to_text, raised
+    from aspectra.papers.text.latex import RAISED, latex_to_text
 
-    return raised(found[1]) if found.lastindex else latex_to_text(found[0].replace("$$", "$"))
+    return found[1].translate(RAISED) if found.lastindex else latex_to_text(found[0].replace("$$", "$"))
 
 
 def folded(text: str) -> str:

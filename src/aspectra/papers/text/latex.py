@@ -13,7 +13,7 @@ from functools import lru_cache
 from pylatexenc.latex2text import LatexNodes2Text
 from pylatexenc.latexwalker import LatexWalkerError
 
-__all__ = ["latex_to_text", "raised", "text_to_latex"]
+__all__ = ["RAISED", "latex_to_text", "text_to_latex"]
 
 _SPECIAL = re.compile(r"[\\{}$~]|--|``|''|[?!]`")
 _TOKEN = re.compile(
@@ -64,7 +64,7 @@ _POWER = re.compile(r"\^\s?(?:\{\s?([+-]?\d{1,5})\s?\}|(\d))")
 _DEGREE = re.compile(r"\^\s?(?:\{\s?\\circ\s?\}|\\circ(?![A-Za-z]))")
 # pylatexenc takes these as comment, tabulation and parameter signs; in a bibliography they are text.
 _BARE = re.compile(r"(?<!\\)([%&#])")
-_HIGH = str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
+RAISED = str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 _LONGEST = 20_000
 
 
@@ -112,18 +112,9 @@ def latex_to_text(value: str) -> str:
     return text
 
 
-def raised(digits: str) -> str:
-    """Digits and signs as small raised ones.
-
-    >>> raised("14"), raised("-3")
-    ('¹⁴', '⁻³')
-    """
-    return digits.translate(_HIGH)
-
-
 def _plain_figures(formula: re.Match[str]) -> str:
     text = _DEGREE.sub("°", _INDEX.sub(r"\1\2", formula[0]))
-    return _POWER.sub(lambda found: raised(found[1] or found[2]), text)
+    return _POWER.sub(lambda found: (found[1] or found[2]).translate(RAISED), text)
 
 
 @lru_cache(maxsize=20_000)

@@ -12,7 +12,7 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from aspectra.papers.names import given_first, split_names
+from aspectra.papers.names import people, split_names
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble, identifiers_of
 from aspectra.papers.sources.json.records import JsonFormat, as_dict, as_list, rest
@@ -49,9 +49,7 @@ def authors_of(printed: object, parsed: object) -> list[str]:
             found.append(name)
     if found:
         return found
-    if isinstance(printed, list):
-        return [name for name in map(given_first, printed) if name]
-    return split_names(printed)
+    return people(printed) if isinstance(printed, list) else split_names(printed)
 
 
 def _confidence(keys: frozenset[str], head: bytes) -> float:

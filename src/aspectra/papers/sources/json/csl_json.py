@@ -54,10 +54,12 @@ def _year(value: Any) -> int | None:
     if not isinstance(value, Mapping):
         return year_in(value) if isinstance(value, str | int) else None
     parts = value.get("date-parts")
-    first = _one(_one(parts)) if isinstance(parts, list) else value.get("year")
+    first = _one(_one(parts)) or value.get("year")
     if isinstance(first, str | int | float) and (year := year_in(first)):
         return year
-    return next((y for name in ("raw", "literal") if (y := year_in(value.get(name)))), None)
+    return next(
+        (y for name in ("raw", "literal", "date-time", "edtf") if (y := year_in(value.get(name)))), None
+    )
 
 
 def _identifiers(item: Mapping[str, Any], notes: Mapping[str, str]) -> Iterator[tuple[str, object]]:

@@ -122,18 +122,15 @@ def _own(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterato
             sentences, problem = _spans(spans, abstract, moved=abstract != abstract_raw)
             if problem:
                 yield Remark(place, f"sentence spans left out: {problem}", skipped=False)
-    authors = record.get("authors")
-    if isinstance(authors, str):
-        names = split_names(authors)
-    else:
-        names = [
-            name for name in (person(a, turn="metadata" not in record) for a in as_list(authors)) if name
-        ]
+    authors, turn = record.get("authors"), "metadata" not in record
+    names = (
+        split_names(authors) if isinstance(authors, str) else [person(a, turn=turn) for a in as_list(authors)]
+    )
     paper = Paper(
         id=clean(record["id"]),
         title=clean(record.get("title")),
         abstract=abstract,
-        authors=tuple(names),
+        authors=tuple(filter(None, names)),
         year=year_in(record.get("year")),
         venue=_name(record.get("venue")),
         identifiers=_cleaned(record.get("identifiers")),

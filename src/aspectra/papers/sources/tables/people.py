@@ -11,6 +11,7 @@ from aspectra.papers.names import (
     initials_last,
     is_initials,
     is_others,
+    only_name,
     spelt_out,
     split_names,
     with_suffixes,
@@ -19,7 +20,6 @@ from aspectra.papers.text.cleaning import one_line
 
 __all__ = ["list_in", "people_in"]
 
-_NUMBER = re.compile(r" ?\(\d{5,20}\)$")  # Scopus puts its number of an author behind the name
 _PARTING = re.compile(r"[;|\n]")
 _AND = re.compile(r"\s(?:and|&)\s")
 _COMMA_AND = re.compile(r",(?:\s?(?:and|&)\s)?|\s(?:and|&)\s")
@@ -67,8 +67,7 @@ def people_in(cell: str) -> list[str]:
     cell = spelt_out(cell)
     parted = _PARTING.search(cell) is not None
     pieces = (_PARTING if parted else _COMMA_AND).split(with_suffixes(cell))
-    pieces = [_NUMBER.sub("", one_line(piece)) for piece in pieces]
-    pieces = [piece for piece in pieces if piece and not is_others(piece)]
+    pieces = [piece for piece in map(only_name, pieces) if piece and not is_others(piece)]
     turned = [initials_last(piece) for piece in pieces]
     if turned and all(turned):
         return [name for name in turned if name]
