@@ -10,6 +10,7 @@ from urllib.parse import unquote
 __all__ = [
     "ARXIV_DOI",
     "SCHEMES",
+    "addresses_in",
     "identifiers_in",
     "issns_in",
     "named_identifiers",
@@ -29,6 +30,7 @@ _DOI = re.compile(
 _ISBN = re.compile(r"(?<!\d)(?:97[89][- ]?)?(?:\d[- ]?){9}[\dx](?![\d-])", re.I)
 _ISSN = re.compile(r"(?<![\w-])(\d{4})-?(\d{3}[\dx])(?![\w-])", re.I)
 _UNSEEN = re.compile("[\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+_ADDRESS = re.compile(r"(?:https?|ftp)://(?:(?!;(?:\s|$)|[;,|]https?:)[^\s<>\"|])+", re.I)
 _DASH = re.compile("[\u2010-\u2015\u2212]")
 # What follows a DOI in an address, or in MEDLINE.
 _BEHIND = re.compile(r"(?:\?[\w.-]{1,40}=|#).*|\[doi\]$|/(?:full|abstract|e?pdf|meta|summary)?$", re.I)
@@ -122,6 +124,16 @@ def normalise(scheme: str, value: object) -> str:
         first = _ISBN.search(text)  # of several in one field, as print and electronic ones
         return re.sub(r"[^0-9Xx]", "", first.group()).upper() if first else ""
     return text
+
+
+def addresses_in(text: str) -> list[str]:
+    """The addresses in a field, or its text where it has none.
+
+    >>> addresses_in("<https://a.org/?b=1&amp;c=2>; https://b.org"), addresses_in("example.org")
+    (['https://a.org/?b=1&c=2', 'https://b.org'], ['example.org'])
+    """
+    text = _UNSEEN.sub("", text.replace("&amp;", "&")).strip()
+    return [found.rstrip(".,;") for found in _ADDRESS.findall(text)] or [text]
 
 
 def issns_in(text: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from aspectra.papers.bibliography import keywords_in, pages_in
-from aspectra.papers.identifiers import ARXIV_DOI, SCHEMES, issns_in, normalise
+from aspectra.papers.identifiers import ARXIV_DOI, SCHEMES, addresses_in, issns_in, normalise
 from aspectra.papers.ids import choose_id
 from aspectra.papers.languages import language_of
 from aspectra.papers.names import is_others, only_name
@@ -221,7 +221,7 @@ def assemble(
         year=next((y for y in years if y is not None), None),
         venue=one_line(undo(clean(venue))),
         identifiers=named,
-        url=one_line(url),
+        url=addresses_in(one_line(url))[0],
         language=language_of(language) if language else "",
         sections=tuple(Section(one_line(s.heading), clean(s.text)) for s in sections),
         references=tuple(references),

@@ -15,7 +15,7 @@ from typing import Any
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.bibliography import names_in
-from aspectra.papers.identifiers import named_identifiers, normalise, parse_identifier
+from aspectra.papers.identifiers import addresses_in, named_identifiers, normalise, parse_identifier
 from aspectra.papers.names import given_first
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble, each
@@ -165,7 +165,12 @@ class _Table:
             yield Remark(place, "repeats names of columns: left out", skipped=False)
             return
         year, venue, shared = self._facts(cells)
-        urls = [u for n in self._attributes["url"] for u in re.split(r"[;\s]+", cells.text(n)) if "://" in u]
+        urls = [
+            u
+            for n in self._attributes["url"]
+            for u in addresses_in(cells.text(n))
+            if self._ours or "://" in u
+        ]
         people = cells.first(self._attributes["authors"])
         # Ours stand as they are printed: an institution with "and" is one.
         authors = list(map(given_first, people.split(";"))) if self._ours else people_in(people)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from aspectra.papers.bibliography import database_of, names_in
-from aspectra.papers.identifiers import parse_identifier
+from aspectra.papers.identifiers import addresses_in, parse_identifier
 from aspectra.papers.names import names_in_lines
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
@@ -57,7 +57,7 @@ def _identifiers(record: TaggedRecord, urls: list[str], database: str) -> Iterat
 
 
 def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
-    urls = [one_line(url) for url in record.all("U")]
+    urls = [url for value in record.all("U") for url in addresses_in(one_line(value))]
     shared: dict[str, Any] = {
         "type": _TYPES.get(one_line(record.first("0")), "document"),
         **_NAMES.shared_texts(lambda tag: one_line(record.first(tag))),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from aspectra.papers.bibliography import database_of, names_in
-from aspectra.papers.identifiers import parse_identifier
+from aspectra.papers.identifiers import addresses_in, parse_identifier
 from aspectra.papers.names import names_in_lines
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
@@ -62,7 +62,7 @@ def ris_paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterato
     """
     kind = record.first("TY").upper() or "GEN"
     abstract = "\n\n".join(dict.fromkeys(map(clean, _squeezed(record, *TAGS_OF["abstract"]))))
-    urls = [part.strip() for url in _squeezed(record, "UR") for part in url.split(";") if part.strip()]
+    urls = [url for value in _squeezed(record, "UR") for url in addresses_in(value)]
     metadata = _shared(kind, record, urls)
     plain = {one_line(part) for part in abstract.split("\n\n")}
     fields = [
