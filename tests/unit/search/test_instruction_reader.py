@@ -564,6 +564,7 @@ def test_beside_a_seed_a_denial_is_no_subject(text, conditions, left):
         ("owls, not about preprints, no code",
          {("topic", "preprints", "avoid"), ("artifacts", "code", "exclude")}, "owls"),
         ("owls, not for beginners", {("audience", "lay", "avoid")}, "owls"),
+        ("owl trials with samples larger than 9", {("sample", ">9", "require")}, "owl trials"),
         ("owls, not text and cars", {("topic", o, "avoid") for o in ("text", "cars")}, "owls"),
         ("owls, not on cars/language", {("topic", o, "avoid") for o in ("cars", "language")}, "owls"),
         ("owls, no cars, language, or natural language",

@@ -139,7 +139,7 @@ _CITED = Expression(
 _SAMPLE = Expression(
     rf"(?:(?:with\s+|having\s+|in\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['people']}"
     rf"|(?:with\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more)\s*+{_PATTERNS['people']}"
-    rf"|(?:with\s+)?+(?:an?\s+)?+(?:n|样本量|样本数|样本|sample(?:\s+sizes?)?+)\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
+    rf"|(?:with\s+)?+(?:an?\s+)?+(?:n|样本量|样本数|样本|samples?(?:\s+sizes?)?+)\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
     rf"(?P<number2>{_NUMBER})[人例名]?+)(?!\w)"
 )
 _AGED = Expression(
