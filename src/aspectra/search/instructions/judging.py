@@ -72,7 +72,7 @@ def _unsigned_question(text: str, piece: Piece, number: int, *, alone: bool, com
         last = -1 if marks[-1].cat == "doc" and marks[-1].low > "\u3400" and marks[2:] else len(marks)
         return Read(piece, "subject", subject=(marks[1].start, marks[1:last][-1].end))  # "关于 ... 的论文"
     company = company or any(
-        m.attribute in ("author", "publisher")
+        m.attribute in ("author", "publisher", "cites")
         or m.cat in ("doc", "open")
         or m.low in _WORDS["frames"]
         or (m.attribute == "known" and m.sure)

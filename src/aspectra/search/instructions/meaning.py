@@ -240,16 +240,11 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
         ][-1:]
         if mark.attribute in ("kind", "population") and not mark.sure and behind and behind[0].low in _WITH:
             return False
-        if mark.attribute == "kind":
-            inner = at - 1
-            while inner > 0 and (piece.marks[inner].free or piece.marks[inner].low in _ARTICLES):
-                inner -= 1
-            if piece.marks[inner].low in _WITH:
-                return False
     if "bare" in mark.flags:
         return signed
     if not mark.sure:
-        return signed or company
+        alike = sum(m.cat == "value" and m.attribute == mark.attribute for m in piece.marks)
+        return signed or company or (alike > 1 and piece.joint in ("comma", "semicolon"))  # ", RCT or cohort"
     return True
 
 

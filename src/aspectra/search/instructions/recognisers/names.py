@@ -105,7 +105,7 @@ _ACRONYM_AT = Expression(
 )
 _ONE_VENUE = rf"(?:IEEE\s+|ACM\s+)?(?:{_NAMES['venue']})(?:['’]\d\d)?"
 _KNOWN_VENUE = Expression(
-    rf"(?:发表[在于])?(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}|[A-Z]{{3,8}}(?![\w-])))*))(?![\w-])",
+    rf"(?:发表[在于])?(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?(?:journal\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}|(?:{_NAMES['common']}|[A-Z]{{3,8}})(?![\w-])))*))(?![\w-])",
     part=_ANY["venue"],
 )
 _LOWER = rf"(?:{_NAMES['lower']}|{_PATTERNS['lower_venue']})(?![\w-])"
@@ -336,9 +336,8 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
     if match := _LOWER_VENUE.match(text, at):
         return match.end(), Name("venue", _several(match["names"]))
     if match := _COMMON_VENUE.match(text, at):
-        return match.end(), Name(
-            "venue", _several(match["names"]), sure=bool(re.match(_SHOWN, match.group()))
-        )
+        names = _several(match["names"])
+        return match.end(), Name("venue", names, len(names) > 1 or bool(re.match(_SHOWN, match.group())))
     if match := _OURS.match(text, at):
         return match.end(), Name("affiliation", _several(match["names"]), sure=False)
     if match := _COMMON_LIST.match(text, at):
