@@ -279,8 +279,11 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
             )
             continue
         number = mark.cat == "bound" and "vague" not in mark.flags and mark.attribute != "population"
-        doubtful = mark.attribute == "publisher" and not is_publisher(mark.values[0])  # perhaps an author
-        attribute = "author" if doubtful else mark.attribute
+        person = mark.attribute == "publisher" and not is_publisher(mark.values[0])
+        doubtful = person and (
+            piece.free or piece.joint != "start"
+        )  # "published by Ong in 2022" is all there is
+        attribute = "author" if person else mark.attribute
         hard = (mark.attribute in FACTS and not doubtful) or number
         relation = sign.relation(hard=hard)
         values = mark.values

@@ -78,7 +78,7 @@ def _requests(piece: Piece, picked: Sequence[int]) -> list[Request]:
     """Requests of some marks of a piece, each by itself."""
     out: list[Request] = []
     for at in picked:
-        alone = Piece((piece.marks[at],), piece.joint, piece.sentence)
+        alone = Piece((piece.marks[at],), "inline", piece.sentence)
         out += requests_of(alone, Sign(), company=True)
     return out
 
