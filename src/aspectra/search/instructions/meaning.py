@@ -295,9 +295,8 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
             values, relation = (values[0][1:],), _MIRROR[relation]
         if mark.opposite and sign.negative:
             values = (mark.opposite,)
-            relation = "prefer" if relation == "avoid" else "require"
-            if "vague" in mark.flags:
-                relation = "prefer"
+            if not mark.opposite.isdigit():
+                relation = "prefer" if relation == "avoid" or "vague" in mark.flags else "require"
         out += [Request(attribute, v, relation, mark.start, mark.end, hard, mark.opposite) for v in values]
     held = next((m.start for m in piece.marks if m.low in _WITH), -1)
     heads = [r for r in out if r.attribute == "format" and r.end <= held]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from aspectra.search.conditions.attributes.labels.length import WORDS_PER_MINUTE
@@ -307,7 +307,10 @@ def _one(match: re.Match[str], low: str) -> Bound:
     ):
         if got[name]:
             whole = int(got[name]) + shift - match.group().endswith("前")  # 以前 leaves the year itself out
-            return _half(whole, upper=upper)
+            bound = _half(whole, upper=upper)
+            return (
+                replace(bound, opposite=got["yf"]) if got["yf"] else bound
+            )  # "nothing from 2020" denies 2020
     done = re.match(_DONE, low[match.start() : match.end()])
     needs = "" if done else "company"
     if got["yv"]:
