@@ -293,6 +293,10 @@ def test_instructions(text, spellings):
          ["only preprints", "all of them peer-reviewed"]),
         ("short papers of at least 40 pages", [], ["short papers of at least 40 pages"]),
         ("no case series with fewer than 10 cases", [], ["no case series with fewer than 10 cases"]),
+        ("no papers by Ong in 2020", [], ["no papers by Ong in 2020"]),
+        ("no survey data", [], ["no survey data"]),
+        ("no German theses", [], ["no German theses"]),
+        ("neither surveys nor preprints", ["exclude kind=survey", "exclude status=preprint"], []),
         # What no record or text states.
         ("from reputable labs", [], ["from reputable labs"]),
         ("after the pandemic", [], ["after the pandemic"]),

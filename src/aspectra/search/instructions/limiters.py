@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.meaning import (
@@ -296,11 +297,13 @@ def combined(piece: Piece, used: Sequence[Request], sign: Sign) -> bool:
     """Whether a denial is of several things at once: *no case series with fewer than 10 cases*."""
     if not sign.negative or sign.place != "lead":
         return False
+    for one, other in pairwise(used):
+        between = [m.low for m in piece.marks if one.end <= m.start < other.start]
+        if one.attribute != other.attribute and not _WORDS["and"].intersection(between):
+            return True  # "no papers by Ong since 2020"
     kinds = [r for r in used if r.attribute not in WEB | FACTS and not r.opposite]
     if not kinds:
         return False
-    if any(r.attribute in ("year", "citations", "sample") for r in used if r is not kinds[0]):
-        return True
     behind = [m for m in piece.marks if m.start >= kinds[0].end]
     joined = any(m.low in _WORDS["qualifies"] for m in behind)
     return joined and bool([p for p in phrases(piece, used) if piece.marks[p[0]].start > kinds[0].start])
