@@ -576,6 +576,7 @@ def test_beside_a_seed_a_denial_is_no_subject(text, conditions, left):
         ("owls, in Yellowstone", set(), "owls, in Yellowstone"),
         ("owls, citing DPR", {("cites", "DPR", "require")}, "owls"),
         ("owls, cohort or longitudinal", {("kind", o, "prefer") for o in ("cohort", "longitudinal")}, "owls"),
+        ("owls, papers which don't use maps for songs", {("topic", "maps for songs", "exclude")}, "owls"),
         ("owls, nothing from 2020", {("year", "2020", "exclude")}, "owls"),
         ("owls, nothing from 2020 on", {("year", "<=2019", "require")}, "owls"),
         ("owls, not text and cars", {("topic", o, "avoid") for o in ("text", "cars")}, "owls"),

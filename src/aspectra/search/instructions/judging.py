@@ -183,6 +183,7 @@ def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool, 
     """Whether a piece of a question with a sign is a part of its subject after all."""
     if (
         piece.marks[0].low in _WORDS["asking"] | _WORDS["auxiliary"]
+        and piece.joint != "inline"  # "papers which don't use X"
         and piece.free
         and len(piece.marks) > _SHORT
     ):
