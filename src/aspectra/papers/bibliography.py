@@ -156,11 +156,7 @@ def database_of(
 
 
 def pages_in(text: str) -> str:
-    """Pages with a plain hyphen between them and without *pp.* in front.
-
-    >>> pages_in("pp. 12 \u2013 19"), pages_in("12--19"), pages_in("e123")
-    ('12-19', '12-19', 'e123')
-    """
+    """Pages with a plain hyphen between them and without *pp.* in front: ``12-19``."""
     return _DASHES.sub("-", _PP.sub("", text.strip()))
 
 

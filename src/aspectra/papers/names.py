@@ -53,11 +53,11 @@ _FULL_WIDTH = str.maketrans("\uff1b\uff0c\u3001", ";,;")
 _SEVERAL = re.compile(r"[^,]+,[^,]+ (?:and|&) [^,]+,")  # "Family, Given and Family, Given"
 # Keys of a name's parts in JSON records, in the order in which the parts are printed.
 _PARTS = (
-    ("given", "first", "firstName", "first_name", "forename"),
+    ("given", "first", "firstName", "first_name", "forename", "givenName"),
     ("middle",),
     ("dropping-particle",),
     ("non-dropping-particle",),
-    ("family", "last", "lastName", "last_name", "surname"),
+    ("family", "last", "lastName", "last_name", "surname", "familyName"),
     ("suffix",),
 )
 _WHOLE = ("literal", "name", "display_name", "full_name")
@@ -173,7 +173,8 @@ def names_in_lines(lines: Iterable[str]) -> list[str]:
     >>> names_in_lines(["Roe AB", "Osk V"]), names_in_lines(["Google AI"]), names_in_lines(["Li, Bo; Ro, Al"])
     (['AB Roe', 'V Osk'], ['Google AI'], ['Bo Li', 'Al Ro'])
     """
-    names = [spelt_out(line) for line in map(one_line, lines) if not is_others(line)]
+    every = (one_line(line) for value in lines for line in value.split("\n"))
+    names = [spelt_out(line) for line in every if line and not is_others(line)]
     if turned := _turned(names, several=True):
         return turned
     return [name for line in names for name in _in_line(line) if name]
@@ -213,11 +214,7 @@ def names_in_commas(text: str) -> list[str]:
 
 
 def people(values: Iterable[Any], *, turn: bool = True) -> list[str]:
-    """The names of the authors of a JSON record, each as :func:`person` has it; initials go first.
-
-    >>> people(["Roe A.", "Osk V."]), people([{"family": "Li", "given": "Bo"}, {"literal": "Roe A."}])
-    (['A. Roe', 'V. Osk'], ['Bo Li', 'Roe A.'])
-    """
+    """The names of the authors of a JSON record, each as :func:`person` has it; initials go first."""
     listed = list(values)
     found = (_in_line(spelt_out(one)) if isinstance(one, str) else [person(one, turn=turn)] for one in listed)
     names = [name for several in found for name in several if name]
@@ -249,12 +246,9 @@ def person(value: Any, *, turn: bool = True) -> str:
     for keys in _PARTS:
         part = next((value[key] for key in keys if value.get(key)), "")
         parts.extend(map(str, part) if isinstance(part, list) else [str(part)])
-    # Some programs keep the suffix in another part, behind a comma.
-    pieces = [piece.rpartition(",") for piece in parts]
-    held = [tail for _, comma, tail in pieces if comma and is_suffix(tail)]
-    if held:
-        parts = [head if comma and is_suffix(tail) else head + comma + tail for head, comma, tail in pieces]
-    return one_line(" ".join([*parts, *held]))
+    if any("," in part and is_suffix(part.rpartition(",")[2]) for part in parts):  # as Zotero keeps suffixes
+        return given_first(f"{' '.join(parts[1:])}, {parts[0]}")
+    return one_line(" ".join(parts))
 
 
 def stated_names(record: Any) -> set[str]:

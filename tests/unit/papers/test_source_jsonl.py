@@ -213,3 +213,42 @@ def test_identifiers_are_recognised_however_their_field_is_spelt(tmp_path: Path)
         {"key": "k", "title": "T", "ISBN": "978-3-540-46859-2", "Doi": "10.1000/Q", "PubMed_ID": ["7"]},
     )
     assert paper.identifiers == {"doi": "10.1000/q", "pmid": "7", "isbn": "9783540468592"}
+
+
+_DATACITE = {
+    "titles": [{"title": "Owls"}],
+    "creators": [{"name": "Roe, Anna", "givenName": "Anna", "familyName": "Roe"}, {"name": "Li, Bo"}],
+    "publicationYear": 2018,
+    "doi": "10.55555/owl",
+    "descriptions": [{"description": "Owls <i>fly</i>.", "descriptionType": "Abstract"}],
+    "container": {"title": "Journal of Owls"},
+}
+_EUROPE_PMC = {
+    "title": "Owls",
+    "authorString": "Roe A, Li B.",
+    "pubYear": "2018",
+    "doi": "10.55555/owl",
+    "abstractText": "Owls <i>fly</i>.",
+    "journalInfo": {"volume": "1", "journal": {"title": "Journal of Owls"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "authors"),
+    [
+        ({"data": {"id": "10.55555/owl", "attributes": _DATACITE}}, ("Anna Roe", "Bo Li")),
+        ({"data": [{"id": "10.55555/owl", "attributes": _DATACITE}], "meta": {}}, ("Anna Roe", "Bo Li")),
+        ({"hitCount": 1, "resultList": {"result": [_EUROPE_PMC]}}, ("A Roe", "B. Li")),
+        ({"recommendedPapers": [_EUROPE_PMC]}, ("A Roe", "B. Li")),
+    ],
+)
+def test_answers_of_services_are_read(tmp_path: Path, answer: Any, authors: tuple[str, ...]) -> None:
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps(answer))
+    (paper,) = read_papers(path)
+    assert isinstance(paper, Paper)
+    assert (paper.title, paper.authors, paper.year, paper.venue, paper.abstract) == (
+        *("Owls", authors, 2018, "Journal of Owls"),
+        "Owls fly.",
+    )
+    assert paper.identifiers == {"doi": "10.55555/owl"}

@@ -57,9 +57,7 @@ def _year(value: Any) -> int | None:
     first = _one(_one(parts)) or value.get("year")
     if isinstance(first, str | int | float) and (year := year_in(first)):
         return year
-    return next(
-        (y for name in ("raw", "literal", "date-time", "edtf") if (y := year_in(value.get(name)))), None
-    )
+    return next(filter(None, map(year_in, map(value.get, ("raw", "literal", "date-time", "edtf")))), None)
 
 
 def _identifiers(item: Mapping[str, Any], notes: Mapping[str, str]) -> Iterator[tuple[str, object]]:

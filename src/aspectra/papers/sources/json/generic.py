@@ -14,6 +14,7 @@ from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.assembly import assemble, identifiers_of, role_of, within_limits, year_in
 from aspectra.papers.sources.json.records import as_dict, as_list
 from aspectra.papers.sources.protocol import ReadOptions, Remark
+from aspectra.papers.sources.tables.people import people_in
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
 __all__ = ["OWN_KEYS", "papers_in_record"]
@@ -22,7 +23,8 @@ OWN_KEYS = frozenset(field.name for field in fields(Paper))
 
 _FIELDS = names_in("jsonl").attributes
 _NESTED_IDS = ("identifiers", "externalIds", "external_ids", "externalids", "ids")
-_EDGES = ("citingPaper", "citedPaper")  # Semantic Scholar's lists of citations and references
+_EDGES = ("citingPaper", "citedPaper", "attributes")  # Semantic Scholar's citations; DataCite's records
+_NAMED = ("name", "display_name", "title", "description", "journal")
 
 
 class _Record:
@@ -64,7 +66,8 @@ def papers_in_record(record: Mapping[str, Any], place: str, options: ReadOptions
         return
     if edge := next((name for name in _EDGES if as_dict(record.get(name))), ""):
         record = {**{key: value for key, value in record.items() if key != edge}, **record[edge]}
-    data = _Record(record)
+    lists = {"title": record.get("titles"), "abstract": record.get("descriptions")}  # DataCite's
+    data = _Record({**record, **{name: _name(held) for name, held in lists.items() if held}})
     meta = as_dict(record.get("metadata"))
     own_id = data.first(_FIELDS["id"], (str, int, float))
     title = data.first(_FIELDS["title"], (str, int, float))
@@ -123,9 +126,8 @@ def _own(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterato
             if problem:
                 yield Remark(place, f"sentence spans left out: {problem}", skipped=False)
     authors, turn = record.get("authors"), "metadata" not in record
-    names = (
-        split_names(authors) if isinstance(authors, str) else [person(a, turn=turn) for a in as_list(authors)]
-    )
+    listed = [person(one, turn=turn) for one in as_list(authors)]
+    names = split_names(authors) if isinstance(authors, str) else listed
     paper = Paper(
         id=clean(record["id"]),
         title=clean(record.get("title")),
@@ -203,10 +205,10 @@ def _abstract(data: _Record, place: str) -> tuple[str, list[Sentence], Remark | 
 
 
 def _name(value: Any) -> str:
-    if isinstance(value, Mapping):
-        value = value.get("name") or value.get("display_name") or value.get("title") or ""
     if isinstance(value, list):
         value = value[0] if value else ""
+    if isinstance(value, Mapping):
+        return _name(next((value[key] for key in _NAMED if value.get(key)), ""))
     return one_line(value) if isinstance(value, str | int) else ""
 
 
@@ -233,7 +235,7 @@ def _authors(data: _Record) -> list[str]:
 def _people(value: object) -> list[str]:
     """The names in a text, or in a list of texts and objects."""
     if isinstance(value, str):
-        return split_names(value)
+        return people_in(value)
     return people(as_list(value))
 
 

@@ -24,7 +24,7 @@ def _confidence(keys: frozenset[str], head: bytes) -> float:
         return 0.9
     if keys & SHOWN or "sentences" in keys:
         return 0.6
-    return 0.3 if keys & set(ENVELOPES) else 0.05
+    return 0.3 if keys & {*ENVELOPES, "resultList"} else 0.05
 
 
 SOURCES.register("jsonl")(

@@ -29,7 +29,17 @@ _FIRST_KEY = re.compile(r"\{\s*(\"[^\"]*\")")
 _PIECE = 65_536  # characters
 _OVERLAP = 4096  # characters in which the beginning of an element is found again
 _LOOK_AHEAD = 1000  # objects behind a broken element among which the next element is looked for
-ENVELOPES = ("papers", "records", "documents", "items", "results", "data", "works")
+ENVELOPES = (
+    "papers",
+    "records",
+    "documents",
+    "items",
+    "results",
+    "data",
+    "works",
+    "result",
+    "recommendedPapers",
+)
 _ENVELOPE = re.compile(rf'"(?:{"|".join(ENVELOPES)})"\s*:\s*\[(?=\s*\{{)')
 SHOWN = frozenset(("title", "Title", "paper_title", "abstract", "Abstract", "text", "summary"))
 _IDS = frozenset(("id", "_id", "paper_id", "corpusid"))
@@ -342,9 +352,11 @@ def _document(file: InputFile) -> Iterator[_Item]:
 def _opened(value: Mapping[str, Any], place: str = "") -> Iterator[_Item]:
     """The records in ``{"papers": [...]}`` or, in a file of one value, ``{id: record}``; else the value."""
     within = f"{place}, " if place else ""
-    message = as_dict(value.get("message"))
-    if isinstance(message.get("items"), list):
-        value = message  # an answer of the Crossref interface
+    message = as_dict(value.get("message") or value.get("resultList"))
+    if isinstance(message.get("items") or message.get("result"), list):
+        value = message  # an answer of Crossref, or of Europe PMC
+    elif "attributes" in as_dict(value.get("data")):
+        value = value["data"]  # one record of DataCite
     elif value.get("message-type") == "work" and message:
         value = message  # one of its works
     for name in ENVELOPES:

@@ -165,12 +165,8 @@ class _Table:
             yield Remark(place, "repeats names of columns: left out", skipped=False)
             return
         year, venue, shared = self._facts(cells)
-        urls = [
-            u
-            for n in self._attributes["url"]
-            for u in addresses_in(cells.text(n))
-            if self._ours or "://" in u
-        ]
+        stated = (one for n in self._attributes["url"] for one in addresses_in(cells.text(n)))
+        urls = [url for url in stated if self._ours or "://" in url]
         people = cells.first(self._attributes["authors"])
         # Ours stand as they are printed: an institution with "and" is one.
         authors = list(map(given_first, people.split(";"))) if self._ours else people_in(people)

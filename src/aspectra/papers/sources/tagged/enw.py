@@ -43,10 +43,6 @@ def _confidence(text: str) -> float:
     return 0.8 if {"T", "D"} <= tags or {"T", "A"} <= tags else 0.0
 
 
-def _people(record: TaggedRecord, tag: str) -> list[str]:
-    return names_in_lines(line for value in record.all(tag) for line in value.split("\n"))
-
-
 def _identifiers(record: TaggedRecord, urls: list[str], database: str) -> Iterator[tuple[str, object]]:
     yield "doi", record.first("R")
     yield from filter(None, map(parse_identifier, urls))
@@ -63,7 +59,7 @@ def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[P
         **_NAMES.shared_texts(lambda tag: one_line(record.first(tag))),
         "issn": "; ".join(map(one_line, record.all("@"))),
         "keywords": record.all("K"),
-        "editors": _people(record, "E"),
+        "editors": names_in_lines(record.all("E")),
         "database": database_of([record.first("~"), record.first("W")], [record.first("M")], urls),
     }
     metadata = {name: value for name, value in shared.items() if value}
@@ -74,7 +70,7 @@ def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[P
         own_id=record.first("F"),
         title=record.first("T"),
         abstract="\n\n".join(dict.fromkeys(map(clean, record.all("X")))),
-        authors=_people(record, "A"),
+        authors=names_in_lines(record.all("A")),
         year=tuple(record.first(tag) for tag in _NAMES.attributes["year"]),
         venue=record.first(*_NAMES.attributes["venue"]),
         identifiers=_identifiers(record, urls, shared["database"]),

@@ -47,10 +47,6 @@ def _confidence(text: str) -> float:
     return 0.9 if _START.search(text) and len(tags) >= 2 else 0.0
 
 
-def _people(record: TaggedRecord, *tags: str) -> list[str]:
-    return names_in_lines(line for value in record.all(*tags) for line in value.split("\n"))
-
-
 def _pages(record: TaggedRecord) -> str:
     start, end = (one_line(record.first(*tags)) for tags in (("BP", "SP", "BR"), ("EP",)))
     return f"{start}-{end}" if start and end else start or one_line(record.first("PS", "AR"))
@@ -75,7 +71,7 @@ def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[P
         **_NAMES.shared_texts(lambda tag: one_line(record.first(tag))),
         "pages": _pages(record),
         "keywords": [one_line(words) for tag in ("DE", "ID") if (words := record.first(tag))],
-        "editors": _people(record, "BE", "ED"),
+        "editors": names_in_lines(record.all("BE", "ED")),
         # The platform has other databases too; their numbers name them.
         "database": database_of([], [record.first("UT")]) or "Web of Science",
     }
@@ -91,7 +87,7 @@ def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[P
         options,
         title=record.first(*_NAMES.attributes["title"]),
         abstract="\n\n".join(dict.fromkeys(map(clean, record.all("AB")))),
-        authors=_people(record, *_NAMES.attributes["authors"]),
+        authors=names_in_lines(record.all(*_NAMES.attributes["authors"])),
         year=tuple(record.first(tag) for tag in _NAMES.attributes["year"]),
         venue=record.first(*_NAMES.attributes["venue"]),
         identifiers=_identifiers(record),
