@@ -134,11 +134,6 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     if not values and not free:
         if any(m.cat == "taste" for m in piece.marks):
             return Read(piece, "unread", sign, why=TASTE)
-        named = [m for m in piece.marks if m.low in _WORDS["things"]]
-        if len(named) >= _PAIR and sign.place == "lead" and named[-1] is piece.marks[-1]:
-            words = (named[0].start, named[-1].end)  # "not question answering"
-            wish = Request("topic", text[slice(*words)], sign.relation(hard=False), *words)
-            return Read(piece, "request", sign, (wish,))
         return Read(piece, "chatter", sign)
     lost = tuple(judged) if judged else tastes(piece) if values else ()
     return Read(piece, "request", sign, (*values, *free), lost=lost)

@@ -332,14 +332,16 @@ def phrases(piece: Piece, used: Sequence[Request]) -> list[tuple[int, int]]:
     for n, (a, b) in enumerate(out):  # "no pilot studies": the noun belongs to it
         if b < len(piece.marks) and piece.marks[b].low in _WORDS["nouns"] and piece.marks[b - 1].free:
             out[n] = (a, b + 1)
-    return [(a, b) for a, b in out if any(m.free or m.carries or b - a == 1 for m in piece.marks[a:b])]
+    return out
 
 
 def _is_thing(piece: Piece, at: int) -> bool:
     """Whether a word that also stands around requests is what one is about: *not language or text*."""
     mark, *behind = piece.marks[at : at + 2]
     before = piece.marks[at - 1] if at else mark
-    begins = before.free or before.cat in ("neg", "lead", "cue") or before.low in _OR | _AND
+    begins = (
+        before.free or before.cat in ("neg", "lead", "cue") or before.low in _OR | _AND | _WORDS["things"]
+    )
     begins = begins if at else piece.joint == "comma"
     return mark.low in _WORDS["things"] and begins and all(m.low in _OR | _AND for m in behind)
 
