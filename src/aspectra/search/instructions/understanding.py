@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
-from aspectra.search.instructions.marks import marks_of
+from aspectra.search.conditions.condition import Condition
+from aspectra.search.instructions.marks import SIGNS, marks_of
 from aspectra.search.instructions.reading import Reading, read_instruction
 from aspectra.search.instructions.recognisers.lexicon import Mark
 from aspectra.search.instructions.search_strings import read_string
 from aspectra.search.query import Query, Unread
 
-__all__ = ["LONGEST_READ", "Understood", "understand"]
+__all__ = ["LONGEST_READ", "Understood", "Wording", "Wordings", "signed", "understand"]
 
 LONGEST_READ = 2000  # characters of a text or an instruction in which requests are looked for
 _DENIALS = ("neg", "except")  # categories of marks
 _DENIED = ("not ", "no ", "without ", "never ", "nothing ")  # how a topic begins that is none
 _DENYING = ("no", "not", "behind", "without")
+# What an explanation of an aspect names without asking for it; and kinds that are named like aspects.
+_EXPLAINED = frozenset("topic method population reports keyword kind artifacts".split())
+_KINDS = frozenset("application empirical evaluation experiment method theory".split())
+
+
+class Wording(NamedTuple):
+    """Likeness to a seed in words that no rule knows.
+
+    Attributes:
+        aspect: in which papers should be like the seed; "" where none is named.
+        words: the clause that says so.
+        sure: whether the aspect is compared, or only mentioned as perhaps meant.
+        rest: the text without the sentences that ask for likeness, explain it, or say what does not matter.
+        stated: clauses of those sentences that do none of it.
+    """
+
+    aspect: str
+    words: str
+    sure: bool
+    rest: str = ""
+    stated: tuple[str, ...] = ()
+
+
+Wordings = Callable[[str, tuple[str, ...]], Wording | None]  # of a text, and the words of conditions in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +64,7 @@ class Understood:
     fallback: bool = False
 
 
-def understand(query: Query, venues: Mapping[str, str] = {}) -> Understood:
+def understand(query: Query, venues: Mapping[str, str] = {}, wordings: Wordings | None = None) -> Understood:
     """Read a query's text and instruction into conditions and aspects.
 
     A literal query's text is searched as it is, and so is one longer than :data:`LONGEST_READ` (as an
@@ -47,6 +75,8 @@ def understand(query: Query, venues: Mapping[str, str] = {}) -> Understood:
     Args:
         query: as it was typed.
         venues: of the library that is searched, see ``library_venues``.
+        wordings: reads likeness in words that no rule knows. It is asked beside a seed, where neither the
+            query nor the rules name an aspect.
 
     Raises:
         UsageError: the text has requests, but nothing to search for.
@@ -58,7 +88,7 @@ def understand(query: Query, venues: Mapping[str, str] = {}) -> Understood:
     elif len(query.text) > LONGEST_READ and not query.literal:
         unread = (_too_long(query.text),)
     elif query.text.strip() and not query.literal:
-        reading = read_instruction(query.text, venues=venues)
+        reading = _worded(query, query.text, partial(read_instruction, venues=venues), wordings)
         if query.seeds and reading.topic.casefold().startswith(_DENIED):
             # Beside a seed a denial needs no subject: it says what papers like the seed should not be like.
             beside = read_instruction(query.text, whole_query=False, venues=venues)
@@ -66,17 +96,58 @@ def understand(query: Query, venues: Mapping[str, str] = {}) -> Understood:
         unread += reading.unread
         fallback = not reading.topic and not query.seeds
         read = reading.conditions or reading.same or reading.different or reading.unread
-        left = reading.topic if reading.topic or read else query.text
+        left = reading.topic if reading.topic or read or not reading.parts else query.text
         query = _with(query, reading, _positive(query.text, reading) if fallback else left)
     if len(query.instruction) > LONGEST_READ:
         unread = (*unread, _too_long(query.instruction))
         query = replace(query, text=f"{query.text} {query.instruction}".strip(), instruction="")
     elif query.instruction.strip():
-        reading = read_instruction(query.instruction, whole_query=False, venues=venues)
+        beside_seed = partial(read_instruction, whole_query=False, venues=venues)
+        reading = _worded(query, query.instruction, beside_seed, wordings)
         text = " ".join(part for part in (query.text.strip(), reading.topic) if part)
         query = replace(_with(query, reading, text), instruction="")
         unread += reading.unread
     return Understood(query, unread, fallback)
+
+
+def signed(text: str) -> bool:
+    """Whether a clause says how a request is meant: *only*, *no*, *ideally*."""
+    return any(mark.cat in SIGNS for mark in marks_of(text))
+
+
+def _worded(query: Query, text: str, read: Callable[[str], Reading], wordings: Wordings | None) -> Reading:
+    """A text beside a seed as the rules read it, with the likeness that only its wording tells."""
+    reading = read(text)
+    if wordings is None or not query.seeds or query.same or query.different:
+        return reading
+    requested = tuple(c.words for c in reading.conditions)
+    if reading.same or reading.different or (told := wordings(text, requested)) is None:
+        return reading
+    free = (told.rest, *told.stated)
+    unread = [one for one in reading.unread if any(one.words in part for part in free)]
+    if told.aspect and not told.sure:
+        unread = [one for one in unread if one.words not in told.words]
+        why = f"perhaps likeness in the {told.aspect} is meant: --same {told.aspect}"
+        unread.append(Unread(told.words, why))
+    return dataclasses.replace(
+        reading,
+        conditions=tuple(c for c in reading.conditions if _asked(c, told, free)),
+        same=(told.aspect,) if told.sure else (),
+        topic=read(told.rest).topic if told.rest else "",
+        unread=tuple(unread),
+        parts=(),
+    )
+
+
+def _asked(condition: Condition, told: Wording, free: tuple[str, ...]) -> bool:
+    """Whether a condition is one, and not part of what explains an aspect."""
+    like_aspect = condition.attribute == "kind" and condition.value in _KINDS
+    if condition.attribute not in _EXPLAINED or condition.words in told.rest:
+        return True
+    if any(condition.words in part for part in free):
+        return not like_aspect or signed(condition.words)
+    clear = condition.words in told.words or condition.relation in ("require", "exclude")
+    return condition.attribute == "kind" and clear and not like_aspect
 
 
 def _too_long(text: str) -> Unread:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import lru_cache
 from threading import Lock
 from typing import NamedTuple
 
@@ -48,6 +49,7 @@ class QueryEncoder:
         self._encoder: Encoder | None = None
         self._recent: OrderedDict[tuple[str, str], EncodedQuery] = OrderedDict()
         self._lock = Lock()
+        self.several = lru_cache(maxsize=_RECENT_TOKENS)(self._several)
 
     @property
     def encoder(self) -> Encoder:
@@ -78,3 +80,7 @@ class QueryEncoder:
             if len(self._recent) > (_RECENT_TOKENS if self._tokens else _RECENT):
                 self._recent.popitem(last=False)
         return encoded
+
+    def _several(self, texts: tuple[str, ...]) -> Floats:
+        """(texts, dimensions) vectors of texts that are read together, from one call."""
+        return self.encoder.encode(texts, kind="query").vectors

@@ -62,12 +62,16 @@ class TokenHead:
         Args:
             states: (tokens, dimensions) as the encoder gives them.
         """
+        return np.asarray(self.shares(states) @ self._classes, dtype=np.float32)
+
+    def shares(self, states: Vectors) -> Floats:
+        """(states, classes) chance of each class, in the order of ``labels``."""
         logits = states @ self.weights
         logits += self.bias
         logits -= logits.max(axis=1, keepdims=True)
         np.exp(logits, out=logits)
         logits /= logits.sum(axis=1, keepdims=True)
-        return np.asarray(logits @ self._classes, dtype=np.float32)
+        return logits
 
     @cached_property
     def _classes(self) -> Floats:

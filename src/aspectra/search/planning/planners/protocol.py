@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, Protocol
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.base.registry import Registry
 from aspectra.base.values import replace
+from aspectra.search.instructions.understanding import Wordings
 from aspectra.search.plan import Search
 from aspectra.search.query import Query
 from aspectra.views.encoders.prompts import Prompts
@@ -68,6 +69,7 @@ class ViewNames:
         seeds: what is known of seed papers; None where a plan is made without a library.
         venues: names of venues that a text may use, by the folded name.
         prompts: view -> prompts of its encoder, for views that can encode a seed as a query.
+        wordings: reads likeness to a seed in words that no rule knows; None where nothing can.
     """
 
     names: tuple[str, ...]
@@ -77,6 +79,7 @@ class ViewNames:
     seeds: Seeds | None = None
     venues: Mapping[str, str] = field(default_factory=dict)
     prompts: Mapping[str, Prompts] = field(default_factory=dict)
+    wordings: Wordings | None = None
 
     def require(self, name: str) -> str:
         """``name`` itself.

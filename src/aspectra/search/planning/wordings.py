@@ -1,0 +1,142 @@
+"""Wordings of an aspect that no rule knows, read by a small head on the vectors of a text's clauses.
+
+The head is a linear layer on a query's vector, for the encoder that its file names; ``data/README.md`` says
+how it was trained and what it gives. An index of another encoder, or of none, is read by the rules alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from importlib.resources import as_file, files
+
+import numpy as np
+
+from aspectra.base.errors import AspectraError
+from aspectra.search.instructions.marks import marks_of
+from aspectra.search.instructions.recognisers.lexicon import word_sets
+from aspectra.search.instructions.recognisers.tokens import fold
+from aspectra.search.instructions.understanding import Wording, Wordings, signed
+from aspectra.views.index.opened import Index
+from aspectra.views.terms.head import ASPECTS, TokenHead
+from aspectra.views.view import Floats
+
+__all__ = ["LABELS", "SURE", "clauses", "read_wording", "wordings_of"]
+
+# Classes of the head: likeness in an aspect, likeness alone, what does not matter, and anything else.
+LABELS = (*ASPECTS, "likeness", "aside", "other")
+SURE, PERHAPS = 0.8, 0.5  # chances from which an aspect is read, and from which it may be mentioned
+_LIKENESS, _ASIDE = LABELS.index("likeness"), LABELS.index("aside")
+_MOST = 40  # clauses that are read of a text
+_SENTENCES = re.compile(r"(?<!\bi\.e\.)(?<!\be\.g\.)(?<=[.?!;])\s+|(?<=[。；？！])|\n+")
+_CLAUSES = re.compile(
+    r"[,:，：、（）()—]\s*|\s[-–]\s|\s(?=(?:but|though|although|while|whatever|even if|no matter|regardless"
+    r"|irrespective)\b)",
+    re.IGNORECASE,
+)
+_LEAST, _LEAST_HAN = 3, 6  # words of a clause, or Chinese characters
+_HAN = re.compile("[\u3400-\u9fff]")
+_WORDS = word_sets("wordings")
+
+Chances = Callable[[tuple[str, ...]], Floats]
+
+
+def _parts(pattern: re.Pattern[str], text: str) -> list[str]:
+    return [part.strip() for part in pattern.split(text) if part.strip()]
+
+
+def clauses(text: str) -> list[str]:
+    """The clauses of a text that say enough to be read; a sentence of few words is one.
+
+    >>> clauses("Like this one in method, no surveys, I think. Same aims!")
+    ['Like this one in method', 'I think.', 'Same aims!']
+    """
+    return [clause for sentence in _parts(_SENTENCES, text) for clause in _clauses(sentence)]
+
+
+def _clauses(sentence: str) -> list[str]:
+    found = _parts(_CLAUSES, sentence)
+    long = [c for c in found if len(c.split()) >= _LEAST or len(_HAN.findall(c)) >= _LEAST_HAN]
+    return long or found[:1]
+
+
+def _has(text: str, name: str) -> bool:
+    """Whether a text has a word of a set; of Chinese words, as a part."""
+    words, low = _WORDS[name], fold(text)
+    return not words.isdisjoint(re.findall(r"[\w-]+", low)) or any(w in low for w in words if _HAN.match(w))
+
+
+def _denies(clause: str) -> bool:
+    """Whether a clause denies, or says that something should differ."""
+    denials = (mark for mark in marks_of(clause) if mark.cat in ("neg", "except"))
+    return _has(clause, "apart") or any(m.start == 0 or m.low not in _WORDS["imperatives"] for m in denials)
+
+
+def _is_aside(clause: str) -> bool:
+    """Whether a clause begins by saying that something does not matter: *whatever the outcome*."""
+    return fold(clause).startswith(tuple(_WORDS["aside"]))
+
+
+def read_wording(text: str, requested: tuple[str, ...], chances: Chances) -> Wording | None:
+    """The likeness that a text asks for; None where it asks for none.
+
+    A text that asks for likeness has a word that likens, which subjects of papers lack. The clause that is
+    surest of an aspect decides, of those that neither deny nor say that something should differ (the head
+    knows aspects, not signs), and in which the rules read no condition, unless it likens.
+
+    Args:
+        text: typed beside a seed paper.
+        requested: words of the conditions in it.
+        chances: (clauses, classes) of some clauses.
+    """
+    if not _has(text, "alike"):
+        return None
+    sentences = {sentence: _clauses(sentence) for sentence in _parts(_SENTENCES, text)}
+    held = tuple(dict.fromkeys(clause for found in sentences.values() for clause in found))[:_MOST]
+    free = [c for c in held if not _denies(c) and (_has(c, "alike") or not any(w in c for w in requested))]
+    meant = [c for c in free if not _is_aside(c)]
+    if not meant:
+        return None
+    table = dict(zip(held, chances(held), strict=True))
+    best = max(meant, key=lambda clause: table[clause][: len(ASPECTS)].max())
+    chance, first = float(table[best][: len(ASPECTS)].max()), int(table[best].argmax())
+    aspect = ASPECTS[first] if first < len(ASPECTS) else ""
+    alike = {c for c in free if table[c][: _LIKENESS + 1].sum() >= SURE}
+    if alike.isdisjoint(meant):
+        return Wording(aspect, best, sure=False, rest=text) if chance >= PERHAPS else None
+    about = alike.union(c for c in held if _is_aside(c) or table[c][_ASIDE] >= PERHAPS)
+    rest, stated = list[str](), list[str]()
+    for sentence, found in sentences.items():
+        if about.isdisjoint(found):
+            rest.append(sentence)
+            continue
+        listed = _parts(_CLAUSES, sentence.partition(":")[2]) if best in found else _parts(_CLAUSES, sentence)
+        others = [c for c in _parts(_CLAUSES, sentence) if c not in about]
+        stated += [c for c in others if c not in listed or signed(c)]
+    return Wording(aspect, best, chance >= SURE, " ".join(rest), tuple(stated))
+
+
+def wordings_of(index: Index) -> Wordings:
+    """Reads wordings with the encoder of an index, which is loaded at the first text.
+
+    Nothing is read where the head does not fit that encoder, or its weights are not here or not permitted.
+    """
+
+    def read(text: str, requested: tuple[str, ...]) -> Wording | None:
+        facts, head = index.facts(f"abstract@{index.default_encoder()}"), _head()
+        if facts.stored.get("fingerprint") != head.encoder or index.refusal(facts.stored["encoder"]):
+            return None
+        with suppress(AspectraError):  # rules alone: the search itself reports what it needs and lacks
+            encode = index.query_encoder(facts).several
+            return read_wording(text, requested, lambda texts: head.shares(encode(texts)))
+        return None
+
+    return read
+
+
+@cache
+def _head() -> TokenHead:
+    with as_file(files(__package__) / "data" / "minilm.npz") as path, np.load(path) as arrays:
+        return TokenHead.of(arrays)
