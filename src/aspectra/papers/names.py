@@ -50,6 +50,8 @@ _NO_NAME = re.compile(
     re.I,
 )
 _FULL_WIDTH = str.maketrans("\uff1b\uff0c\u3001", ";,;")
+# One name: lower case begins it, "y" is its second word, or initials end the given names alone.
+_FAMILY_FIRST = re.compile(r"(?:[a-zß-ÿ][^,]*|[^\s,]+ y [^,]+),[^,]+|[^,]+[^\W\dA-Z],[^,]*[ .-][A-Z]\.")
 _SEVERAL = re.compile(r"[^,]+,[^,]+ (?:and|&) [^,]+,")  # "Family, Given and Family, Given"
 # Keys of a name's parts in JSON records, in the order in which the parts are printed.
 _PARTS = (
@@ -116,8 +118,8 @@ def split_names(text: object) -> list[str]:
 
     >>> split_names("Ada Lovelace, Alan Turing"), split_names("Lovelace, Ada; Turing, Alan")
     (['Ada Lovelace', 'Alan Turing'], ['Ada Lovelace', 'Alan Turing'])
-    >>> split_names("van Gogh, Vincent Willem")
-    ['Vincent Willem van Gogh']
+    >>> split_names("van Gogh, Vincent Willem"), split_names("Ortega y Gasset, José Luis")
+    (['Vincent Willem van Gogh'], ['José Luis Ortega y Gasset'])
     """
     line = spelt_out(one_line(text))
     if ";" in line or (" and " in line and "," not in line and _INSTITUTION.search(line)):
@@ -130,7 +132,7 @@ def split_names(text: object) -> list[str]:
                 pieces = [*first, pieces[1]]
     else:
         pieces = [piece.strip() for piece in line.split(",")]
-        if not all(" " in piece for piece in pieces) or (len(pieces) == 2 and line[:1].islower()):
+        if not all(" " in piece for piece in pieces) or _FAMILY_FIRST.fullmatch(line):
             pieces = [line]
     return [name for name in map(given_first, pieces) if name]
 
