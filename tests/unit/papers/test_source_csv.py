@@ -336,6 +336,15 @@ def test_people(cell: str, people: list[str]) -> None:
     assert people_in(cell) == people
 
 
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [("Owl, Ada; Barn, Bo", ["Ines María Moreno Vall"]), ("Owl, Ada", ["Moreno Vall", "Ines María"])],
+)
+def test_semicolons_in_a_column_tell_that_a_comma_is_inside_a_name(tmp_path, other, found):
+    papers, _ = read(tmp_path, f'title,authors\nOwls,"Moreno Vall, Ines María"\nOwl,"{other}"\n')
+    assert list(papers[0].authors) == found
+
+
 def test_lists() -> None:
     assert list_in("['a', 'b; c']") == ["a", "b; c"]
     assert list_in("[" * 1000 + "]" * 1000)

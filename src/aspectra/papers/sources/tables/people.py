@@ -50,8 +50,10 @@ def _literal(cell: str) -> list[str] | None:
     return [part for part in map(one_line, found) if part]
 
 
-def people_in(cell: str) -> list[str]:
+def people_in(cell: str, *, semicolons: bool = False) -> list[str]:
     """The people in a cell as printed names, given name first.
+
+    With ``semicolons`` these part the names in other cells, so that a single comma is inside a name.
 
     >>> people_in("Liu R., Adler D.G."), people_in("Zulhendri F,Perera CO")
     (['R. Liu', 'D.G. Adler'], ['F Zulhendri', 'CO Perera'])
@@ -59,8 +61,8 @@ def people_in(cell: str) -> list[str]:
     (['G Balica', 'O Vostinaru'], ['Karl Marx', 'Astrid Lindgren'])
     >>> people_in("Smith, J.A., van Doe, K."), people_in("Perera, Conrad (5720123456); Herman, H.")
     (['J.A. Smith', 'K. van Doe'], ['Conrad Perera', 'H. Herman'])
-    >>> people_in("Ada Lovelace, Alan Turing")
-    ['Ada Lovelace', 'Alan Turing']
+    >>> people_in("Ada Lovelace, Alan Turing"), people_in("Moreno Vall, Ines María", semicolons=True)
+    (['Ada Lovelace', 'Alan Turing'], ['Ines María Moreno Vall'])
     """
     if (literal := _literal(cell)) is not None:
         return [name for one in literal if (name := given_first(one))]
@@ -75,4 +77,6 @@ def people_in(cell: str) -> list[str]:
         return [name for name in map(given_first, pieces) if name]
     if len(pieces) % 2 == 0 and all(is_initials(given.replace(" ", "")) for given in pieces[1::2]):
         return [f"{given} {family}" for family, given in zip(pieces[::2], pieces[1::2], strict=True)]
+    if semicolons and cell.count(",") == 1 and not _AND.search(cell):
+        return [given_first(cell)]
     return split_names(cell if _AND.search(cell) else ", ".join(pieces))

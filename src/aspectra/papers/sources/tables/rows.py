@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,7 @@ def papers_in_rows(
         kept = "abstracts" if header.abstracted else "identifiers, to be completed later"
         why = f"no column holds titles: papers are kept by their {kept}"
         yield Remark("file", why, skipped=False)
-    table = _Table(header, path)
+    table = _Table(header, path, [cells for _, cells in head[at + 1 :]])
 
     def placed() -> Iterator[tuple[str, Row | Remark]]:
         yield from ((row[0], row) for row in head[at + 1 :])
@@ -140,12 +141,15 @@ def _no_titles(path: Path, header: Header) -> BadInput:
 class _Table:
     """Reads the rows of one table."""
 
-    def __init__(self, header: Header, path: Path) -> None:
+    def __init__(self, header: Header, path: Path, first: Sequence[Sequence[str]]) -> None:
         held = words()
         self._header, self._path = header, path
         self._attributes = header.group(held.attributes)
         self._identifiers = header.group(held.identifiers)
         self._shared = header.group(held.shared)
+        authors = self._attributes["authors"]
+        parted = any(";" in cells[n] for cells in first for n in authors if n < len(cells))
+        self._people = partial(people_in, semicolons=parted)
         self._lists = header.group(held.lists)
         self._kept = header.group(held.kept)
         self._screening = header.group(held.screening)
@@ -169,7 +173,7 @@ class _Table:
         urls = [url for url in stated if self._ours or "://" in url]
         people = cells.first(self._attributes["authors"])
         # Ours stand as they are printed: an institution with "and" is one.
-        authors = list(map(given_first, people.split(";"))) if self._ours else people_in(people)
+        authors = list(map(given_first, people.split(";"))) if self._ours else self._people(people)
         identifiers = [*self._named(cells), *_linked(urls)]
         metadata: dict[str, Any] = {**shared, "table": cells.all(but=(title, abstract))}
         said = cells.named() if self._ours else {}
