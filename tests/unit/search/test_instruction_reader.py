@@ -454,7 +454,7 @@ def test_the_language_of_a_text_is_told_once(monkeypatch):
 
 def test_venues_of_the_library_are_venues():
     words = ("Systematic Reviews", "Clinical Apiculture")
-    known = library_venues(("ACML", "ALT", "Annals of Hives", "Bee", "colm", "hive", *words))
+    known = library_venues(("ACML", "ALT", "Annals of Hives", "Bee", "colm", "hive", "WATER", *words))
     for text, spellings, topic in (
         ("mites, ACML only", ("require venue=ACML",), "mites"),
         ("mites at acml or ECCV", ("require venue=acml", "require venue=ECCV"), "mites"),
@@ -463,6 +463,8 @@ def test_venues_of_the_library_are_venues():
         ("alt text for mites", (), "alt text for mites"),
         ("mites, only COLM or ECCV", ("require venue=COLM", "require venue=ECCV"), "mites"),
         ("mites in the hive", (), "mites in the hive"),
+        ("mites in water, and water", (), "mites in water, and water"),
+        ("mites, only in WATER", ("require venue=WATER",), "mites"),
         ("the Bee of the library", (), "the Bee of the library"),
         ("mites, annals of hives", ("require venue=annals of hives",), "mites"),
         ("mites and clinical apiculture", (), "mites and clinical apiculture"),

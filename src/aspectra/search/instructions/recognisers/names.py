@@ -229,7 +229,6 @@ _TABLED = Expression(rf"(?:{_ONE_VENUE})(?![\w-])")
 _VENUE_WORDS = Expression(r"[\w&'’.+-]{1,40}(?: [\w&'’.+-]{1,40}){0,7}")
 _ACRONYM = Expression(r"[A-Z][a-z]*+[A-Z][A-Za-z]*+")
 _TELLING = Expression(r"(?i)\b(?:journal|annals|transactions|proceedings|acta|bulletin|zeitschrift)\b")
-_SHORTEST_LOW = 4  # letters of an acronym that is known in lower case too
 
 
 @lru_cache(maxsize=4)
@@ -242,16 +241,16 @@ def library_venues(names: tuple[str, ...]) -> dict[str, str]:
     return {fold(name): name for name in names if " " in name or name.islower() or _ACRONYM.fullmatch(name)}
 
 
-def _writes(word: str, name: str) -> bool:
-    """Whether words are written as the name of a venue, rather than as words or as the acronym's letters."""
+def _writes(word: str, name: str, said: bool) -> bool:
+    """Whether words are written as the name of a venue, or ``said`` to be one: *at acml*, not *in water*."""
     if " " in word:
         return word[1:] != word[1:].lower() or bool(_TELLING.search(word))
     if name.islower():
         return sum(map(str.isupper, word)) > 1
-    return word == name or (word.islower() and len(word) >= _SHORTEST_LOW)
+    return word == name or (said and word.islower())
 
 
-def _library_venue(text: str, at: int, known: Mapping[str, str]) -> int:
+def _library_venue(text: str, at: int, known: Mapping[str, str], said: bool) -> int:
     """Where the longest venue of a library that begins at a place ends, or ``at``."""
     if not (found := _VENUE_WORDS.match(text, at)):
         return at
@@ -259,7 +258,7 @@ def _library_venue(text: str, at: int, known: Mapping[str, str]) -> int:
     while end > at:
         words = text[at:end].rstrip(".")
         name = known.get(fold(words))
-        if name and _writes(words, name):
+        if name and _writes(words, name, said):
             return at + len(words)
         end = text.rfind(" ", at, end)
     return at
@@ -273,11 +272,12 @@ def read_library_venue(text: str, at: int, known: Mapping[str, str]) -> tuple[in
     """
     lead = _VENUE_LEAD.match(text, at)
     here = lead.end() if lead else at
+    said = lead is not None and not lead.group().lower().startswith(("in ", "from ", "by "))
     last = at
     values: list[str] = []
     while True:
         tabled = _TABLED.match(text, here) if values else None
-        end = tabled.end() if tabled else _library_venue(text, here, known)
+        end = tabled.end() if tabled else _library_venue(text, here, known, said)
         if end == here:
             break
         values.append(text[here:end])
@@ -353,12 +353,10 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
     of = _OF.match(text, at) and not _WRITTEN.search(text[max(0, at - _BEFORE) : at])
     if (match := _AUTHOR.match(text, at)) and not of and not _NO_AUTHOR.match(match["people"]):
         end = together.end() if (together := _ALTOGETHER.match(text, match.end())) else match.end()
-        who = match["people"]
-        sure = bool(match["said"] or _CERTAIN.search(who))
-        names = _several(who)
+        names = _several(match["people"])
         running = text.startswith("by ", at) and _RUNNING.search(text[max(0, at - _BEFORE) : at])
         alone = bool(running) and all(_PERSONAL.fullmatch(n) and not is_place(n) for n in names)
-        return end, Name("author", names, sure, alone)
+        return end, Name("author", names, bool(match["said"] or _CERTAIN.search(match["people"])), alone)
     for pattern in (_WROTE, _OWNER, _AUTHOR_AS):
         if (match := pattern.match(text, at)) and not _NO_NAME.match(match["people"]):
             return match.end(), Name("author", _several(match["people"]))
