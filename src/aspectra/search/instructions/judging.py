@@ -73,6 +73,7 @@ def _unsigned_question(text: str, piece: Piece, number: int, *, alone: bool, com
         return Read(piece, "subject", subject=(marks[1].start, marks[1:last][-1].end))  # "关于 ... 的论文"
     company = company or any(
         m.attribute in ("author", "publisher", "cites")
+        or (number and m.sure and m.attribute == "kind" and "of" in m.flags)
         or m.cat in ("doc", "open")
         or m.low in _WORDS["frames"]
         or (m.attribute == "known" and m.sure)
