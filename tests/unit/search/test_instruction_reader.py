@@ -566,6 +566,7 @@ def test_beside_a_seed_a_denial_is_no_subject(text, conditions, left):
         ("owl songs but not for code or data", {("topic", o, "avoid") for o in ("code", "data")},
          "owl songs"),
         ("owls, nothing to do with code", {("topic", "code", "exclude")}, "owls"),
+        ("owls, only consider reviews", {("kind", "survey", "require")}, "owls"),
         ("owls, not trained on code", {("method", "code", "avoid")}, "owls"),
         ("owls, not about preprints, no code",
          {("topic", "preprints", "avoid"), ("artifacts", "code", "exclude")}, "owls"),

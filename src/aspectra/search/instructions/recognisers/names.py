@@ -310,7 +310,7 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         Where it ends, and what it is; None where none begins.
 
     >>> read_name("by Barbara Liskov, on abstraction", 0)
-    (17, Name(attribute='author', values=('Barbara Liskov',), sure=False))
+    (17, Name(attribute='author', values=('Barbara Liskov',), sure=False, alone=False))
     """
     if (match := _PLACE.match(text, at)) and (name := _place(match)):
         return match.end(), name
