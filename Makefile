@@ -65,7 +65,7 @@ demo: .venv/.installed
 	@echo "The same in the browser: $(BIN)/aspectra serve --library $(LIBRARY)"
 
 # One worker for each core; the slowest ten and what was skipped are printed at the end. The tests that
-# tests/data/dear.txt names take turns, a fifth of them in each commit's run: ASPECTRA_TURN=all runs all.
+# tests/data/slow.txt names take turns, a fifth of them in each commit's run: ASPECTRA_TURN=all runs all.
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 test: .venv/.installed-dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations 10 --durations-min 1
@@ -83,7 +83,7 @@ patterns: .venv/.installed-dev
 
 # The tests that otherwise try a part of their cases, or take turns: the page in every look, each crash, more
 # examples of properties.
-LONG_TESTS = $(shell grep -rl --include='test_*.py' '^from long import' tests) tests/property $(shell cut -d' ' -f2 tests/data/dear.txt)
+LONG_TESTS = $(shell grep -rl --include='test_*.py' '^from long import' tests) tests/property $(shell cut -d' ' -f2 tests/data/slow.txt)
 test-long: .venv/.installed-dev
 	ASPECTRA_LONG=1 $(BIN)/python -m pytest $(LONG_TESTS)
 

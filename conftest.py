@@ -41,25 +41,29 @@ _PAPERS = """
 # Tests that fork this process hundreds of times: a fork costs by what the process holds, which grows to
 # over a gigabyte once encoders were loaded.
 _FORKING = ("test_proofs", "test_full_disk", "test_kills", "test_segments", "test_simulated_disk")
-_WHOLE_RUN = 5_000  # tests; who asks for fewer gets the dear ones too
+_WHOLE_RUN = 5_000  # tests; who asks for fewer gets the slow ones too
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Forks come first, and one after another; dear tests take turns."""
+    """Forks come first, and one after another; slow tests take turns."""
     items.sort(key=lambda item: item.path.stem not in _FORKING)
     if len(items) < _WHOLE_RUN:  # whoever names tests gets them
         return
-    if waiting := [item for item in items if waits(item.nodeid)]:
+    waiting: list[pytest.Item] = []
+    running: list[pytest.Item] = []
+    for item in items:
+        (waiting if waits(item.nodeid) else running).append(item)
+    if waiting:
         config.hook.pytest_deselected(items=waiting)
-        items[:] = [item for item in items if not waits(item.nodeid)]
+        items[:] = running
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say which of the dear tests were run."""
+    """Say which of the slow tests were run."""
     if TURN != "all" and sum(map(len, terminalreporter.stats.values())) >= _WHOLE_RUN:
         terminalreporter.write_line(
-            f"Dear tests: turn {TURN} of {TURNS}, by the commit. All of them: make test ASPECTRA_TURN=all"
+            f"Slow tests: turn {TURN} of {TURNS}, by the commit. All of them: make test ASPECTRA_TURN=all"
         )
 
 

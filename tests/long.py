@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TypeVar
 from zlib import crc32
 
-__all__ = ["DEAR", "LONG", "TURN", "TURNS", "some", "waits"]
+__all__ = ["LONG", "SLOW", "TURN", "TURNS", "some", "waits"]
 
 T = TypeVar("T")
 LONG = bool(os.environ.get("ASPECTRA_LONG"))
-TURNS = 5  # runs of make test, each of another commit, in which all dear tests are run about once
+TURNS = 5  # runs of make test, each of another commit, in which all slow tests are run about once
 # Functions whose tests take seconds, and run no line of the package that no other test runs.
-DEAR = frozenset(
+SLOW = frozenset(
     line.split()[1]
-    for line in Path(__file__).with_name("data").joinpath("dear.txt").read_text("utf-8").splitlines()
+    for line in Path(__file__).with_name("data").joinpath("slow.txt").read_text("utf-8").splitlines()
 )
 
 
@@ -37,8 +37,8 @@ TURN = _turn()
 
 
 def waits(test: str) -> bool:
-    """Whether the test of this id is a dear one, to be run another time."""
-    return TURN != "all" and test.partition("[")[0] in DEAR and crc32(test.encode()) % TURNS + 1 != int(TURN)
+    """Whether the test of this id is a slow one, to be run another time."""
+    return TURN != "all" and test.partition("[")[0] in SLOW and crc32(test.encode()) % TURNS + 1 != int(TURN)
 
 
 def some(cases: Sequence[T], *of: object) -> Sequence[T]:

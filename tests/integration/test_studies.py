@@ -76,6 +76,13 @@ protocol = "pool"
 against = "bm25"
 
 [[tables]]
+title = "By facet"
+parts = ["birds, method"]
+protocol = "pool"
+by = "facet"
+measure = "nDCG@20"
+
+[[tables]]
 title = "Many"
 parts = ["many"]
 

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 
 pytest.importorskip("anyio", reason="the page needs: pip install 'aspectra[serve]'")
 
+from aspectra.app.library import create_library, open_library
+from aspectra.app.surfaces.service.answering import Service
 from aspectra.app.surfaces.service.gate import DeadlineReached, Gate, leave_turn
 from aspectra.app.surfaces.service.handles import Cursor, Handles
 from aspectra.app.surfaces.service.jobs import Jobs, plain_name
 from aspectra.app.surfaces.service.question import Question
-from aspectra.base.errors import Gone, NoSuchThing, Overloaded, UsageError
+from aspectra.base.errors import Gone, NoSuchThing, Overloaded, UsageError, ViewMismatch
 from aspectra.search.rerank.judges.protocol import JUDGES
 from aspectra.search.stages.protocol import STAGES
 
@@ -217,3 +219,19 @@ def test_an_address_holds_the_whole_question(question):
         named.setdefault(name, []).append(value)
     assert Question.from_parameters(named) == question
     assert Question.from_dict(question.to_dict()) == question
+
+
+def test_the_newest_index_answers(tmp_path):
+    """Made beside the service, as another process makes it."""
+    (tmp_path / "owls.bib").write_text("@article{a, title={Owls}, year=2020, abstract={Owls hunt.}}", "utf-8")
+    library = create_library(tmp_path / "owls.lib")
+    service = Service(library)
+    with pytest.raises(ViewMismatch, match="no index yet"):
+        service.generation()
+    library.add(tmp_path / "owls.bib")
+    library.index(encoders=[])
+    first = service.generation()
+    with open_library(tmp_path / "owls.lib") as beside:
+        beside.index(encoders=[], chunks=[])
+    assert service.generation() != first
+    service.close()

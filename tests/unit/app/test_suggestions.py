@@ -51,6 +51,10 @@ def test_the_command_line_suggests(indexed, words, said):
     assert len(err.strip().splitlines()) <= 3
 
 
+def test_an_option_of_other_tools_is_answered_with_ours(run):
+    assert "did you mean --limit?" in run("search", "owls", "--top", "5")[2]
+
+
 @pytest.mark.parametrize(
     "aspect", ["method", "Methods", "findings", "approach", "evaluation protocol", "ethics"]
 )

@@ -10,7 +10,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import aspectra
-from long import DEAR
+from long import SLOW
 
 SOURCE = Path(aspectra.__file__).parent
 ROOT = SOURCE.parents[1]
@@ -89,10 +89,10 @@ def test_openvino_is_imported_in_one_place():
     assert found == {"openvino_import.py", "test_no_telemetry.py"}
 
 
-def test_dear_tests_exist_and_no_mutant_needs_one():
+def test_slow_tests_exist_and_no_mutant_needs_one():
     mutants = tomllib.loads((ROOT / "tests" / "proofs" / "mutants.toml").read_text("utf-8"))["mutant"]
     named = {test for one in mutants for test in one["tests"]}
-    for test in DEAR:
+    for test in SLOW:
         file, name, *_ = test.split("::")
         assert name in (ROOT / file).read_text("utf-8"), test
         assert not named & {test, file}, test

@@ -431,6 +431,11 @@ class TestObliq:
         assert bench.excluded == {"q0": {"t0"}, "q1": {"t0", "t5"}}
         assert problem(bench, "1 documents repeat the whole text of another")
 
+    def test_names_can_be_masked(self, tmp_path):
+        bench = load("obliq", obliq(tmp_path), names="masked")
+        lines(tmp_path / "corpus" / "corpus.jsonl", [{"_id": "t0", "text": "A riddle of Ada at Oslo."}])
+        assert next(iter(bench.papers())).abstract == "A riddle of Xxxx at Xxxx."
+
     def test_pooled_must_hold_gold(self, tmp_path):
         obliq(tmp_path)
         qrels(tmp_path / "queries+qrels" / "qrels_pool.tsv", [("q0", "t3", 1), ("q1", "t2", 1)])

@@ -94,6 +94,7 @@ def test_pairs(expected, one, other):
         (False, record(LONG, authors="lovelace"), record(f"{LONG}. A study", authors="young")),
         (False, record(LONG, year=2012), record(f"{LONG}. A study", year=2020)),
         (False, record(LONG), record("How mice find owls in complete darkness under snow")),
+        (False, record(LONG, authors=""), record("How owls fnd mice in complete darkness under snow")),
     ],
 )  # fmt: skip
 def test_near_titles_are_only_reported(reported, one, other):

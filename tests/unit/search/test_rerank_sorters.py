@@ -124,6 +124,11 @@ def test_a_judge_without_mistakes_gives_what_the_sorter_guarantees(spelling):
             assert calls.low == calls.high
 
 
+@pytest.mark.parametrize("spelling", ["yes-no+single", "pairwise+all-pairs"])
+def test_who_compares_all_with_all_is_certain_of_every_place(spelling):
+    assert Method.parse(spelling).certain(7) == 7
+
+
 MANY = [
     ("yes-no+single", 1000, 1000),
     ("listwise+window", 1 + math.ceil((1000 - 20) / 10), 10),

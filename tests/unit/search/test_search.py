@@ -256,6 +256,13 @@ def test_bad_plans_are_usage_errors(bad):
         Plan.loads(bad)
 
 
+def test_papers_of_other_years_come_after_those_asked_for_where_room_is_left(searcher):
+    search = Search("edited", (Probe("abstract@bm25", text="owls mice documents"),), years=">=2021")
+    few, many = ([hit.paper.year >= 2021 for hit in searcher.run(Plan((search,), limit=n))] for n in (1, 9))
+    assert few == [True]
+    assert many == sorted(many, reverse=True) != [True] * len(many)
+
+
 def test_edited_plans_can_ask_any_view(searcher):
     probes = (
         Probe("sentences@fake", text="a maze was built", weight=1.0),

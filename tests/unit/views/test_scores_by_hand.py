@@ -60,6 +60,13 @@ def test_bm25_is_the_formula(index, query):
         assert math.isclose(found[position], expected.get(paper_id, 0.0), rel_tol=1e-5, abs_tol=1e-7)
 
 
+def test_weights_that_are_kept_are_those_of_before(index, monkeypatch):
+    monkeypatch.setattr("aspectra.views.lexical.collection._MANY", 1)
+    view = index.word_view()
+    first, again = (view.score(Probe(view.name, "owl fox")).scores.tolist() for _ in range(2))
+    assert first == again
+
+
 RANK_BM25 = {  # of BM25Okapi(texts split at spaces), package rank-bm25 0.2.2
     "the owl": [0.340676029, 0.0, 0.389824305, 0.229934275, 0.456172132],
     "a mouse at night": [0.556492721, 1.295859219, 0.159890029, 0.657375064, 0.193459476],
