@@ -604,3 +604,17 @@ def test_a_library_where_files_cannot_be_locked_is_written(tmp_path, monkeypatch
     monkeypatch.setattr(fcntl, "flock", refuse)
     with WriterLock(tmp_path, "add"):
         pass
+
+
+def test_a_lock_is_free_at_once_though_a_process_that_is_being_started_has_its_file(tmp_path):
+    pytest.importorskip("fcntl")
+    with WriterLock(tmp_path, "add") as lock:
+        copied = os.dup(lock._descriptor)
+    with WriterLock(tmp_path, "add") as lock:
+        if (child := os.fork()) == 0:
+            lock.__exit__(None, None, None)
+            os._exit(0)
+        os.waitpid(child, 0)
+        with pytest.raises(LibraryBusy):
+            WriterLock(tmp_path, "add").__enter__()
+    os.close(copied)

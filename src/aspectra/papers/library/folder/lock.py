@@ -35,6 +35,15 @@ def _take(descriptor: int) -> bool:
     return try_lock(descriptor, shared=False)
 
 
+def _release(descriptor: int) -> None:
+    """Free the lock at once: a process that another thread is just starting has the open file too."""
+    if sys.platform != "win32":
+        import fcntl
+
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
 def try_lock(descriptor: int, *, shared: bool) -> bool:
     """Whether the file could be locked; True also where the system has no such locks."""
     if sys.platform == "win32":
@@ -121,6 +130,7 @@ class WriterLock:
         self._path = folder / "writer.lock"
         self._purpose = purpose
         self._descriptor: int | None = None
+        self._holder = 0
 
     def __enter__(self) -> WriterLock:
         try:
@@ -148,7 +158,7 @@ class WriterLock:
         except BaseException:
             os.close(descriptor)
             raise
-        self._descriptor = descriptor
+        self._descriptor, self._holder = descriptor, os.getpid()
         return self
 
     def _busy(self, note: bytes) -> LibraryBusy:
@@ -174,5 +184,7 @@ class WriterLock:
             try:
                 with contextlib.suppress(OSError):
                     os.ftruncate(descriptor, 0)
+                if os.getpid() == self._holder:  # not in a process that was forked meanwhile
+                    _release(descriptor)
             finally:
                 os.close(descriptor)
