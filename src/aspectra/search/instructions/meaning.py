@@ -281,9 +281,8 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
             continue
         number = mark.cat == "bound" and "vague" not in mark.flags and mark.attribute != "population"
         person = mark.attribute == "publisher" and not is_publisher(mark.values[0])
-        doubtful = person and (
-            piece.free or piece.joint != "start"
-        )  # "published by Ong in 2022" is all there is
+        # "published by Ong in 2022" is all there is
+        doubtful = person and (piece.free or piece.joint != "start")
         attribute = "author" if person else mark.attribute
         hard = (mark.attribute in FACTS and not doubtful) or number
         relation = sign.relation(hard=hard)
@@ -339,11 +338,12 @@ def phrases(piece: Piece, used: Sequence[Request]) -> list[tuple[int, int]]:
 def _is_thing(piece: Piece, at: int) -> bool:
     """Whether a word that also stands around requests is what one is about: *not language or text*."""
     mark, *behind = piece.marks[at : at + 2]
-    before = piece.marks[at - 1] if at else mark
-    begins = (
-        before.free or before.cat in ("neg", "lead", "cue") or before.low in _OR | _AND | _WORDS["things"]
-    )
-    begins = begins if at else piece.joint == "comma"
+    if at:
+        before = piece.marks[at - 1]
+        begins = before.free or before.cat in ("neg", "lead", "cue")
+        begins = begins or before.low in _OR | _AND | _WORDS["things"]
+    else:
+        begins = piece.joint == "comma"
     return mark.low in _WORDS["things"] and begins and all(m.low in _OR | _AND for m in behind)
 
 

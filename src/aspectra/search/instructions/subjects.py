@@ -163,9 +163,8 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
 
 def _leads(marks: Sequence[Mark], at: int, head: int, pending: Sequence[int]) -> bool:
     """Whether *of* or *in* leads from a word for documents to the subject."""
-    before = next(
-        (m for m in marks[at - 1 :: -1] if m.cat != "bound"), marks[at]
-    )  # "trials since 2015 of ..."
+    # "trials since 2015 of ..."
+    before = next((m for m in marks[at - 1 :: -1] if m.cat != "bound"), marks[at])
     if marks[at].cat == "cue" and marks[at].sub == "topic":
         return head >= 0 and (head == at - 1 or before.low in _WORDS["and"] | _THAT)
     if marks[at].low == "to" and pending and before.low in _WORDS["ways"]:
@@ -296,7 +295,7 @@ def _inner(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
         mark, after = marks[at], marks[at + 1]
         if mark.attribute not in ("citations", "year", "sample") or not _limits(marks, at, framed, changes):
             continue
-        behind = [m for m in marks[at + 1 :] if not m.carries or _of_subject(m)]
+        behind = [m for m in marks[at + 1 :] if not m.carries or _names_subject(m)]
         on = after.cat in ("lead", "cue") or after.low.split()[0] in _ONWARD
         goes_on = any(m.free or m.carries for m in behind)
         if goes_on and on and any(m.free for m in marks[first:at]):
@@ -318,7 +317,7 @@ def _perhaps_author(marks: Sequence[Mark], first: int, end: int) -> range:
     return range(at, end) if named else range(0)
 
 
-def _of_subject(mark: Mark) -> bool:
+def _names_subject(mark: Mark) -> bool:
     """Whether people or a doubtful name belong to a subject that goes on: *X since 2020 in Brazil*."""
     return mark.attribute in ("population", "audience") or (mark.cat == "name" and not mark.sure)
 

@@ -17,10 +17,10 @@ from aspectra.search.instructions.recognisers.lexicon import Mark
 from aspectra.search.instructions.search_strings import read_string
 from aspectra.search.query import Query, Unread
 
-__all__ = ["LONGEST_READ", "Understood", "Wording", "Wordings", "signed", "understand"]
+__all__ = ["DENIALS", "LONGEST_READ", "Understood", "Wording", "Wordings", "signed", "understand"]
 
 LONGEST_READ = 2000  # characters of a text or an instruction in which requests are looked for
-_DENIALS = ("neg", "except")  # categories of marks
+DENIALS = ("neg", "except")  # categories of marks
 _DENIED = ("not ", "no ", "without ", "never ", "nothing ")  # how a topic begins that is none
 _DENYING = ("no", "not", "behind", "without")
 # What an explanation of an aspect names without asking for it; and kinds that are named like aspects.
@@ -157,7 +157,7 @@ def _too_long(text: str) -> Unread:
 
 def _denies(mark: Mark) -> bool:
     """Whether a mark denies by itself, or is a value that is said by a denial: *no paywalls*."""
-    return mark.cat in _DENIALS or mark.low.split()[0] in _DENYING or any(v[0] == "!" for v in mark.values)
+    return mark.cat in DENIALS or mark.low.split()[0] in _DENYING or any(v[0] == "!" for v in mark.values)
 
 
 def _positive(text: str, reading: Reading) -> str:

@@ -18,7 +18,7 @@ from aspectra.base.errors import AspectraError
 from aspectra.search.instructions.marks import marks_of
 from aspectra.search.instructions.recognisers.lexicon import word_sets
 from aspectra.search.instructions.recognisers.tokens import fold
-from aspectra.search.instructions.understanding import Wording, Wordings, signed
+from aspectra.search.instructions.understanding import DENIALS, Wording, Wordings, signed
 from aspectra.views.index.opened import Index
 from aspectra.views.terms.head import ASPECTS, TokenHead
 from aspectra.views.view import Floats
@@ -70,7 +70,7 @@ def _has(text: str, name: str) -> bool:
 
 def _denies(clause: str) -> bool:
     """Whether a clause denies, or says that something should differ."""
-    denials = (mark for mark in marks_of(clause) if mark.cat in ("neg", "except"))
+    denials = (mark for mark in marks_of(clause) if mark.cat in DENIALS)
     return _has(clause, "apart") or any(m.start == 0 or m.low not in _WORDS["imperatives"] for m in denials)
 
 

@@ -90,9 +90,8 @@ _ABOUT = Expression(
 )
 
 _YEAR = r"(?:1[5-9]\d\d|20\d\d)(?!\d)"
-_LISTED = (
-    r"(?:\s*+[,/&、或和]\s*+(?:(?:and|or)\s++)?+|\s++(?:and|or|und|oder|et|ou|y|o)\s++)"  # 2021, 2022 or 2023
-)
+# 2021, 2022 or 2023
+_LISTED = r"(?:\s*+[,/&、或和]\s*+(?:(?:and|or)\s++)?+|\s++(?:and|or|und|oder|et|ou|y|o)\s++)"
 _DONE = _PATTERNS["done"]  # published, erschienen ...
 _SPAN = Expression(
     rf"(?:(?:the\s+)?(?:years?|period|jahre[n]?|年份)\s+)?+(?:{_DONE})?+"
@@ -308,9 +307,8 @@ def _one(match: re.Match[str], low: str) -> Bound:
         if got[name]:
             whole = int(got[name]) + shift - match.group().endswith("前")  # 以前 leaves the year itself out
             bound = _half(whole, upper=upper)
-            return (
-                replace(bound, opposite=got["yf"]) if got["yf"] else bound
-            )  # "nothing from 2020" denies 2020
+            # "nothing from 2020" denies 2020
+            return replace(bound, opposite=got["yf"]) if got["yf"] else bound
     done = re.match(_DONE, low[match.start() : match.end()])
     needs = "" if done else "company"
     if got["yv"]:
