@@ -186,7 +186,8 @@ class Recipe(Value, frozen=True):
         if how != "read":
             joined = f"{query.text} {query.instruction}".strip() if how == "concat" else query.text
             asked = replace(asked, text=joined, instruction="")
-        understood = understand(asked, views.venues, views.wordings if how == "read" else None)
+        readers = (views.wordings, views.hints) if how == "read" else ()
+        understood = understand(asked, views.venues, *readers)
         if isinstance(step, SearchRecipe):
             probes = [one for probe in step.probes for one in _bound(probe, understood.query, views)]
             search = Search(name, tuple(probes), step.fusion)

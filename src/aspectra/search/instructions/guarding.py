@@ -16,7 +16,7 @@ from aspectra.search.instructions.pieces import Piece
 from aspectra.search.instructions.recognisers.lexicon import word_sets
 from aspectra.search.instructions.settling import MEANT, UNKNOWN, Read
 
-__all__ = ["field_of", "guarded", "in_field", "is_typed"]
+__all__ = ["field_of", "guarded", "in_field", "is_capitalised", "is_typed"]
 
 _WORDS = word_sets("guarding")
 _FEW = 3  # words of a title or a name at least
@@ -80,11 +80,16 @@ def _long_ago(request: Request) -> bool:
     return bool(years) and max(map(int, years)) < _LATELY and not request.opposite
 
 
-def _is_title(text: str, reads: Sequence[Read]) -> bool:
-    """Whether a text is capitalised as titles are, and no piece behind a comma or a stop is a request."""
+def is_capitalised(text: str) -> bool:
+    """Whether an English text is capitalised as titles are."""
     words = [w for w in re.findall(r"[^\W\d_]{4,}", text) if w not in _WORDS["small"]]
     capital = sum(w[0].isupper() and not w.isupper() for w in words)
-    if len(words) < _FEW or capital < _MOSTLY * len(words) or not is_english(text):
+    return len(words) >= _FEW and capital >= _MOSTLY * len(words) and is_english(text)
+
+
+def _is_title(text: str, reads: Sequence[Read]) -> bool:
+    """Whether a text is capitalised as titles are, and no piece behind a comma or a stop is a request."""
+    if not is_capitalised(text):
         return False
     if any(m.cat == "bound" and m.opposite for r in reads for m in r.piece.marks):
         return False

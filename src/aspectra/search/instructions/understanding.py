@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from typing import NamedTuple
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.search.conditions.condition import Condition
+from aspectra.search.instructions.guarding import is_capitalised
 from aspectra.search.instructions.marks import SIGNS, marks_of
 from aspectra.search.instructions.reading import Reading, read_instruction
 from aspectra.search.instructions.recognisers.lexicon import Mark
@@ -19,6 +21,8 @@ from aspectra.search.query import Query, Unread
 
 __all__ = ["DENIALS", "LONGEST_READ", "Understood", "Wording", "Wordings", "signed", "understand"]
 
+_BETWEEN = re.compile(r"\s+(?:[\w'’-]+\s+)?")  # words that may ask for something: one other at most
+_PERHAPS = "perhaps a request; its words are searched for"
 LONGEST_READ = 2000  # characters of a text or an instruction in which requests are looked for
 DENIALS = ("neg", "except")  # categories of marks
 _DENIED = ("not ", "no ", "without ", "never ", "nothing ")  # how a topic begins that is none
@@ -47,6 +51,7 @@ class Wording(NamedTuple):
 
 
 Wordings = Callable[[str, tuple[str, ...]], Wording | None]  # of a text, and the words of conditions in it
+Hints = Callable[[str], Iterable[tuple[int, int]]]  # where each word of a text is that may ask for something
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,12 @@ class Understood:
     fallback: bool = False
 
 
-def understand(query: Query, venues: Mapping[str, str] = {}, wordings: Wordings | None = None) -> Understood:
+def understand(
+    query: Query,
+    venues: Mapping[str, str] = {},
+    wordings: Wordings | None = None,
+    hints: Hints | None = None,
+) -> Understood:
     """Read a query's text and instruction into conditions and aspects.
 
     A literal query's text is searched as it is, and so is one longer than :data:`LONGEST_READ` (as an
@@ -77,6 +87,8 @@ def understand(query: Query, venues: Mapping[str, str] = {}, wordings: Wordings 
         venues: of the library that is searched, see ``library_venues``.
         wordings: reads likeness in words that no rule knows. It is asked beside a seed, where neither the
             query nor the rules name an aspect.
+        hints: tells words that may ask for something. Those of the text that are searched for are reported
+            as perhaps a request.
 
     Raises:
         UsageError: the text has requests, but nothing to search for.
@@ -93,7 +105,7 @@ def understand(query: Query, venues: Mapping[str, str] = {}, wordings: Wordings 
             # Beside a seed a denial needs no subject: it says what papers like the seed should not be like.
             beside = read_instruction(query.text, whole_query=False, venues=venues)
             reading = beside if beside.conditions or beside.unread else reading
-        unread += reading.unread
+        unread += (*reading.unread, *_hinted(query.text, reading, hints))
         fallback = not reading.topic and not query.seeds
         read = reading.conditions or reading.same or reading.different or reading.unread
         left = reading.topic if reading.topic or read or not reading.parts else query.text
@@ -105,8 +117,8 @@ def understand(query: Query, venues: Mapping[str, str] = {}, wordings: Wordings 
         beside_seed = partial(read_instruction, whole_query=False, venues=venues)
         reading = _worded(query, query.instruction, beside_seed, wordings)
         text = " ".join(part for part in (query.text.strip(), reading.topic) if part)
-        query = replace(_with(query, reading, text), instruction="")
         unread += reading.unread
+        query = replace(_with(query, reading, text), instruction="")
     return Understood(query, unread, fallback)
 
 
@@ -137,6 +149,31 @@ def _worded(query: Query, text: str, read: Callable[[str], Reading], wordings: W
         unread=tuple(unread),
         parts=(),
     )
+
+
+def _hinted(text: str, reading: Reading, hints: Hints | None) -> list[Unread]:
+    """Words that are searched for though they may ask for something; those of one run together."""
+    if hints is None or not reading.topic or is_capitalised(text):
+        return []
+    low, topic = text.casefold(), reading.topic.casefold()
+    told = [one.words for one in reading.conditions] + [one.words for one in reading.unread]
+    taken = [(at, at + len(words)) for words in told if (at := low.find(words.casefold())) >= 0]
+    runs: list[tuple[int, int, bool]] = []
+    for start, end in hints(text):
+        if any(first < end and start < last for first, last in taken):
+            continue
+        says = any(map(_says, marks_of(text[start:end])))
+        if runs and _BETWEEN.fullmatch(text[runs[-1][1] : start]) and low[runs[-1][0] : end] in topic:
+            runs[-1] = (runs[-1][0], end, runs[-1][2] or says)
+        else:
+            runs.append((start, end, says))
+    return [
+        Unread(text[start:end], _PERHAPS) for start, end, says in runs if says and low[start:end] in topic
+    ]
+
+
+def _says(mark: Mark) -> bool:
+    return mark.free or mark.carries or mark.cat in ("taste", "demand")
 
 
 def _asked(condition: Condition, told: Wording, free: tuple[str, ...]) -> bool:

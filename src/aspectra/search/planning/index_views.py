@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aspectra.search.instructions.recognisers.names import library_venues
+from aspectra.search.planning.hints import hints_of
 from aspectra.search.planning.planners.protocol import ViewNames
 from aspectra.search.planning.seeds import IndexSeeds
 from aspectra.search.planning.wordings import wordings_of
@@ -26,4 +27,5 @@ def index_views(index: Index) -> ViewNames:
         library_venues(tuple(index.coded("venues")[1])),
         {name: found for name, found in prompts.items() if found is not None},
         wordings_of(index),
+        hints_of(index),
     )

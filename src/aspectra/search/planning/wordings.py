@@ -19,11 +19,12 @@ from aspectra.search.instructions.marks import marks_of
 from aspectra.search.instructions.recognisers.lexicon import word_sets
 from aspectra.search.instructions.recognisers.tokens import fold
 from aspectra.search.instructions.understanding import DENIALS, Wording, Wordings, signed
+from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.index.opened import Index
 from aspectra.views.terms.head import ASPECTS, TokenHead
 from aspectra.views.view import Floats
 
-__all__ = ["LABELS", "SURE", "clauses", "read_wording", "wordings_of"]
+__all__ = ["LABELS", "SURE", "clauses", "encoder_of", "read_wording", "wordings_of"]
 
 # Classes of the head: likeness in an aspect, likeness alone, what does not matter, and anything else.
 LABELS = (*ASPECTS, "likeness", "aside", "other")
@@ -125,15 +126,22 @@ def wordings_of(index: Index) -> Wordings:
     """
 
     def read(text: str, requested: tuple[str, ...]) -> Wording | None:
-        facts, head = index.facts(f"abstract@{index.default_encoder()}"), _head()
-        if facts.stored.get("fingerprint") != head.encoder or index.refusal(facts.stored["encoder"]):
+        head = _head()
+        if (encoder := encoder_of(index, head)) is None:
             return None
         with suppress(AspectraError):  # rules alone: the search itself reports what it needs and lacks
-            encode = index.query_encoder(facts).several
-            return read_wording(text, requested, lambda texts: head.shares(encode(texts)))
+            return read_wording(text, requested, lambda texts: head.shares(encoder.several(texts)))
         return None
 
     return read
+
+
+def encoder_of(index: Index, head: TokenHead) -> QueryEncoder | None:
+    """The encoder of an index, not yet loaded; None where it is not the head's, or is not permitted."""
+    facts = index.facts(f"abstract@{index.default_encoder()}")
+    if facts.stored.get("fingerprint") != head.encoder or index.refusal(facts.stored["encoder"]):
+        return None
+    return index.query_encoder(facts)
 
 
 @cache

@@ -50,6 +50,7 @@ class QueryEncoder:
         self._recent: OrderedDict[tuple[str, str], EncodedQuery] = OrderedDict()
         self._lock = Lock()
         self.several = lru_cache(maxsize=_RECENT_TOKENS)(self._several)
+        self.states = lru_cache(maxsize=_RECENT_TOKENS)(self._states)
 
     @property
     def encoder(self) -> Encoder:
@@ -67,14 +68,11 @@ class QueryEncoder:
             if (known := self._recent.get(key)) is not None:
                 self._recent.move_to_end(key)
                 return known
-        held: list[tuple[Floats, NDArray[np.int64]]] = []
         if self._tokens and isinstance(encoder, TokenEncoder) and not instruction:
-            coded = encoder.encode_tokens(
-                [text], lambda _, states, places: held.append((states.copy(), places)), kind="query"
-            )
+            encoded = _with_tokens(encoder, text)
         else:
             coded = encoder.encode([text], kind="query", instruction=instruction)
-        encoded = EncodedQuery(coded.vectors[0], bool(coded.truncated.any()), held[0] if held else None)
+            encoded = EncodedQuery(coded.vectors[0], bool(coded.truncated.any()))
         with self._lock:
             self._recent[key] = encoded
             if len(self._recent) > (_RECENT_TOKENS if self._tokens else _RECENT):
@@ -84,3 +82,16 @@ class QueryEncoder:
     def _several(self, texts: tuple[str, ...]) -> Floats:
         """(texts, dimensions) vectors of texts that are read together, from one call."""
         return self.encoder.encode(texts, kind="query").vectors
+
+    def _states(self, text: str) -> tuple[Floats, NDArray[np.int64]] | None:
+        """States of the tokens of a text and the characters of each; None where the encoder gives none."""
+        encoder = self.encoder
+        return _with_tokens(encoder, text).tokens if isinstance(encoder, TokenEncoder) else None
+
+
+def _with_tokens(encoder: TokenEncoder, text: str) -> EncodedQuery:
+    held: list[tuple[Floats, NDArray[np.int64]]] = []
+    coded = encoder.encode_tokens(
+        [text], lambda _, states, places: held.append((states.copy(), places)), kind="query"
+    )
+    return EncodedQuery(coded.vectors[0], bool(coded.truncated.any()), held[0] if held else None)

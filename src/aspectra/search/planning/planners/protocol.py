@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Protocol
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.base.registry import Registry
 from aspectra.base.values import replace
-from aspectra.search.instructions.understanding import Wordings
+from aspectra.search.instructions.understanding import Hints, Wordings
 from aspectra.search.plan import Search
 from aspectra.search.query import Query
 from aspectra.views.encoders.prompts import Prompts
@@ -70,6 +70,7 @@ class ViewNames:
         venues: names of venues that a text may use, by the folded name.
         prompts: view -> prompts of its encoder, for views that can encode a seed as a query.
         wordings: reads likeness to a seed in words that no rule knows; None where nothing can.
+        hints: tells words that may ask for something; None where nothing can.
     """
 
     names: tuple[str, ...]
@@ -80,6 +81,7 @@ class ViewNames:
     venues: Mapping[str, str] = field(default_factory=dict)
     prompts: Mapping[str, Prompts] = field(default_factory=dict)
     wordings: Wordings | None = None
+    hints: Hints | None = None
 
     def require(self, name: str) -> str:
         """``name`` itself.
