@@ -41,10 +41,12 @@ class Unread(Value, frozen=True):
     Attributes:
         words: as typed.
         why: the reason, in a few words.
+        searched: whether they are searched for, since they may as well belong to the subject.
     """
 
     words: str
     why: str = ""
+    searched: bool = False
 
 
 class Query(Value, frozen=True):

@@ -11,11 +11,13 @@ from aspectra.app.output.pages import check_page
 from aspectra.app.preferences import parse_year
 from aspectra.app.surfaces.service.question import Question
 from aspectra.app.surfaces.service.suggesting import suggested_papers
-from aspectra.app.surfaces.web.viewing import Wanted, address, pieces_of, place_of, said_of
+from aspectra.app.surfaces.web.viewing import Wanted, address, asked_tags, pieces_of, place_of, said_of
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.papers.library.marks.listing import _years
 from aspectra.papers.paper import Paper, Section
-from aspectra.search.ranking import Evidence
+from aspectra.search.query import Unread
+from aspectra.search.ranking import Evidence, Ranking
 
 
 def _wanted(text):
@@ -125,6 +127,19 @@ def library(tmp_path):
         with made.store.writing("add") as writer:
             writer.add(papers)
         yield made
+
+
+def test_words_that_may_be_a_request_have_a_link_that_no_longer_searches_for_them(library):
+    library.index(encoders=[])
+    question = Question(text="owls, in colour, since 2019")
+    plan = replace(
+        question.plan(library), unread=(Unread("in colour", "perhaps", searched=True), Unread("since 2019"))
+    )
+    assert plan.search.texts == ("owls, in colour",)
+    perhaps, missed = asked_tags(question, Ranking(plan, ()))[-2:]
+    assert (perhaps.searched, perhaps.applied, missed.searched, missed.remove) == (True, False, False, "")
+    without = _wanted(urlsplit(perhaps.remove).query).question
+    assert (without.text, without.literal, without.conditions) == ("owls", True, ("require year=>=2019",))
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,9 @@ def _hinted(text: str, reading: Reading, hints: Hints | None) -> list[Unread]:
         else:
             runs.append((start, end, says))
     return [
-        Unread(text[start:end], _PERHAPS) for start, end, says in runs if says and low[start:end] in topic
+        Unread(text[start:end], _PERHAPS, searched=True)
+        for start, end, says in runs
+        if says and low[start:end] in topic
     ]
 
 

@@ -162,18 +162,21 @@ class Question(Value, frozen=True):
         asked = self.asked
         return library.plan(asked["text"], seeds=asked["seeds"], **asked["given"])
 
-    def edited(self, plan: Plan, without: str = "") -> Question:
+    def edited(self, plan: Plan, without: str = "", unsaid: str = "") -> Question:
         """The same question with what was read from its words written out, for a person to change.
 
         Args:
             plan: made of this question.
             without: the spelling of a condition, or ``same NAME`` or ``different NAME``, that is dropped.
+            unsaid: words that are no longer searched for.
         """
         from aspectra.search.planning.aspects import ASPECT_ROLES, Aspect, aspects_asked, named_sentences
 
         sentences = named_sentences(self.same_sentences).name
         kept = tuple(c.spelling for c in plan.conditions if c.spelling != without)
         texts = [text for text in plan.search.texts if text]
+        if unsaid:
+            texts = [" ".join(text.replace(unsaid, " ", 1).split()).strip(" ,;") for text in texts]
         named = {
             word: tuple(
                 name

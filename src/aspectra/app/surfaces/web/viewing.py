@@ -125,13 +125,18 @@ class Wanted:
 
 
 def edited_address(
-    question: Question, plan: Plan, without: str = "", more: Iterable[tuple[str, object]] = ()
+    question: Question,
+    plan: Plan,
+    without: str = "",
+    more: Iterable[tuple[str, object]] = (),
+    *,
+    unsaid: str = "",
 ) -> str:
-    """The address of a question with all that was read from its words written out, less one request.
+    """The address of a question with all that was read from its words written out, less a request or words.
 
     The words that are left are taken literally; as soon as they are others, they are read again.
     """
-    made = question.edited(plan, without)
+    made = question.edited(plan, without, unsaid)
     return address(made, more=[*more, ("read", _mark(made.text))])
 
 
@@ -159,6 +164,7 @@ class Asked:
         words: of the question that it was read from, or "".
         kind: class of its colour, or "".
         applied: whether it is applied.
+        searched: whether its words are searched for where it is not.
         why: the reason where it is not.
         remove: address of the question without it, or "".
     """
@@ -167,6 +173,7 @@ class Asked:
     words: str = ""
     kind: str = ""
     applied: bool = True
+    searched: bool = False
     why: str = ""
     remove: str = ""
 
@@ -267,7 +274,10 @@ def asked_tags(question: Question, ranking: Ranking, more: Iterable[tuple[str, o
                 remove=address(replace(question, direction="", any_year=False), more=kept),
             )
         )
-    return out + [Asked(one.words, applied=False, why=one.why) for one in requests.not_applied]
+    for one in requests.not_applied:
+        without = edited_address(question, plan, more=kept, unsaid=one.words) if one.searched else ""
+        out.append(Asked(one.words, applied=False, searched=one.searched, why=one.why, remove=without))
+    return out
 
 
 @dataclass(frozen=True)
