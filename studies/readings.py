@@ -16,9 +16,12 @@ from pathlib import Path
 
 from aspectra.base.version import __version__
 from aspectra.lab.evaluation.readings import Annotation, read_text
-from aspectra.lab.evaluation.verdicts import by_attribute, judge_reading, reading_scores
+from aspectra.lab.evaluation.verdicts import Ratio, by_attribute, judge_reading, reading_scores
 from aspectra.lab.experiments.manifest import write_json
 from aspectra.lab.reports.tables import Number, Table, render, to_dict
+from aspectra.search.planning.hints import hints_by
+from aspectra.views.encoders.protocol import load_encoder
+from aspectra.views.encoders.query_encoder import QueryEncoder
 
 OWN = Path(__file__).parents[1] / "tests" / "data" / "requests"
 RESULTS = ("right", "strength", "inverted", "misread", "unread", "lost", "topic")
@@ -29,6 +32,9 @@ percentages of texts, of requested conditions, or of read ones (precision). *Sil
 nor reported. *Decidable, only reported*: conditions that a record or text decides, reported as not applied.
 Of our own texts one half was for development, of *idioms* both; `tests/data/requests` says how they are
 annotated.
+
+A search with the default encoder also reports words that may ask for something (*perhaps a request*); the
+second table is of the rules alone.
 
 Made by `python studies/readings.py`.
 """
@@ -50,34 +56,41 @@ def named_files(given: list[str]) -> list[tuple[str, list[Path], str]]:
     return out
 
 
-def main() -> None:
-    """Score the files that the command line names."""
-    if len(sys.argv) < 2:
-        sys.exit("which page? Next: python studies/readings.py readings.md dev=dev.jsonl")
-    page = Path(sys.argv[1])
-    year = datetime.datetime.now(datetime.UTC).year
-    columns, checksums, attributes = {}, {}, []
-    for name, paths, half in named_files(sys.argv[2:]):
-        raw = b"".join(path.read_bytes() for path in paths)
-        rows = (Annotation.of(json.loads(line)) for line in raw.decode("utf-8").split("\n") if line)
-        judged = [(one, judge_reading(one, read_text(one), year)) for one in rows if half in ("", one.half)]
-        checksums[name] = hashlib.sha256(raw).hexdigest()
-        columns[name] = reading_scores(judged)
-        counts = by_attribute([verdict for _, verdict in judged])
-        header = ("attribute", "requested", *RESULTS)
-        cells = tuple((one, held.total(), *(held[r] for r in RESULTS)) for one, held in counts.items())
-        attributes.append(Table(f"{name}: conditions by attribute", header, cells))
-    first = next(iter(columns.values()))
-    header = ("share, %", *(name for name in columns), "of")
+def shares_table(title: str, columns: dict[str, dict[str, Ratio]]) -> Table:
+    """A row a measure, a column a set of texts."""
     cells = tuple(
         (
             measure,
             *(Number(100 * held[measure].share) if held[measure].of else None for held in columns.values()),
             " / ".join(str(held[measure].of) for held in columns.values()),
         )
-        for measure in first
+        for measure in next(iter(columns.values()))
     )
-    tables = [Table("Shares", header, cells), *attributes]
+    return Table(title, ("share, %", *columns, "of"), cells)
+
+
+def main() -> None:
+    """Score the files that the command line names."""
+    if len(sys.argv) < 2:
+        sys.exit("which page? Next: python studies/readings.py readings.md dev=dev.jsonl")
+    page = Path(sys.argv[1])
+    year = datetime.datetime.now(datetime.UTC).year
+    hints = hints_by(QueryEncoder(lambda: load_encoder("minilm")))
+    columns, by_rules, checksums, attributes = {}, {}, {}, []
+    for name, paths, half in named_files(sys.argv[2:]):
+        raw = b"".join(path.read_bytes() for path in paths)
+        every = (Annotation.of(json.loads(line)) for line in raw.decode("utf-8").split("\n") if line)
+        rows = [one for one in every if half in ("", one.half)]
+        judged = [(one, judge_reading(one, read_text(one, hints), year)) for one in rows]
+        by_rules[name] = reading_scores([(one, judge_reading(one, read_text(one), year)) for one in rows])
+        checksums[name] = hashlib.sha256(raw).hexdigest()
+        columns[name] = reading_scores(judged)
+        counts = by_attribute([verdict for _, verdict in judged])
+        header = ("attribute", "requested", *RESULTS)
+        cells = tuple((one, held.total(), *(held[r] for r in RESULTS)) for one, held in counts.items())
+        attributes.append(Table(f"{name}: conditions by attribute", header, cells))
+    shares = [shares_table("Shares", columns), shares_table("Shares, by the rules alone", by_rules)]
+    tables = [*shares, *attributes]
     page.write_text(ABOUT + "\n" + "\n".join(render(table, "markdown") for table in tables), "utf-8")
     facts = {"aspectra": __version__, "year": year, "checksums": checksums}
     write_json(page.with_suffix(".json"), {**facts, "tables": [to_dict(table) for table in tables]})

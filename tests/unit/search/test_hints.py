@@ -35,6 +35,7 @@ def _told(text, *words, **fields):
         ("owls of brindled ponds since 2019", ["brindled", "since", "2019"], ["brindled"]),
         ("owls of ponds, no surveys", ["surveys"], []),
         ("papers about owls of the pond", ["papers", "about", "of", "the"], []),
+        ("Eulen der Teiche, welche die Nacht lieben und im Winter ziehen", ["welche", "Nacht"], []),
         ("Owls of Brindled Ponds Whose Keepers Swear", ["Keepers"], []),
         ("OWLS of ponds by night, no surveys", ["OWLS"], ["OWLS"]),
     ],

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, replace
-from aspectra.search.instructions.understanding import understand
+from aspectra.search.instructions.understanding import Hints, understand
 from aspectra.search.query import Query
 
 __all__ = [
@@ -153,13 +153,18 @@ class Annotation(Value, frozen=True):
         return not (right.conditions or right.unread or self.chatter or right.same or right.different)
 
 
-def read_text(annotation: Annotation) -> Reading:
-    """What the engine reads out of a text, as it does for a search."""
+def read_text(annotation: Annotation, hints: Hints | None = None) -> Reading:
+    """What the engine reads out of a text, as it does for a search.
+
+    Args:
+        annotation: of the text; what is right is not looked at.
+        hints: tells words that may ask for something, as an encoder does.
+    """
     if annotation.mode == "question":
         try:
-            found = understand(Query(annotation.text))
+            found = understand(Query(annotation.text), hints=hints)
         except UsageError:  # requests alone, and nothing to search for
-            found = understand(Query(annotation.text, seeds=("seed",)))
+            found = understand(Query(annotation.text, seeds=("seed",)), hints=hints)
     else:
         found = understand(Query("", seeds=("seed",), instruction=annotation.text))
     query = found.query

@@ -13,7 +13,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.instructions.guarding import is_capitalised
-from aspectra.search.instructions.marks import SIGNS, marks_of
+from aspectra.search.instructions.marks import SIGNS, is_english, marks_of
 from aspectra.search.instructions.reading import Reading, read_instruction
 from aspectra.search.instructions.recognisers.lexicon import Mark
 from aspectra.search.instructions.search_strings import read_string
@@ -87,8 +87,8 @@ def understand(
         venues: of the library that is searched, see ``library_venues``.
         wordings: reads likeness in words that no rule knows. It is asked beside a seed, where neither the
             query nor the rules name an aspect.
-        hints: tells words that may ask for something. Those of the text that are searched for are reported
-            as perhaps a request.
+        hints: tells words that may ask for something. Those of an English text that are searched for are
+            reported as perhaps a request, unless it is capitalised as a title is.
 
     Raises:
         UsageError: the text has requests, but nothing to search for.
@@ -153,7 +153,7 @@ def _worded(query: Query, text: str, read: Callable[[str], Reading], wordings: W
 
 def _hinted(text: str, reading: Reading, hints: Hints | None) -> list[Unread]:
     """Words that are searched for though they may ask for something; those of one run together."""
-    if hints is None or not reading.topic or is_capitalised(text):
+    if hints is None or not reading.topic or is_capitalised(text) or not is_english(text):
         return []
     low, topic = text.casefold(), reading.topic.casefold()
     told = [one.words for one in reading.conditions] + [one.words for one in reading.unread]

@@ -8,6 +8,7 @@ names; ``data/README.md`` says how it was trained and what it gives.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from importlib.resources import as_file, files
@@ -18,11 +19,12 @@ from numpy.typing import NDArray
 from aspectra.base.errors import AspectraError
 from aspectra.search.instructions.understanding import Hints
 from aspectra.search.planning.wordings import encoder_of
+from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.index.opened import Index
 from aspectra.views.terms.head import TokenHead
 from aspectra.views.view import Floats
 
-__all__ = ["LABELS", "PERHAPS", "beside", "hints", "hints_of"]
+__all__ = ["LABELS", "PERHAPS", "beside", "hints", "hints_by", "hints_of"]
 
 LABELS = ("subject", "request")
 PERHAPS = 0.8  # chance from which a word is reported
@@ -63,13 +65,21 @@ def hints(
 def hints_of(index: Index) -> Hints:
     """Tells such words with the encoder of an index; none where it is not the head's."""
 
-    def read(text: str) -> list[tuple[int, int]]:
-        head = _head()
+    def read(text: str) -> Iterable[tuple[int, int]]:
         with suppress(AspectraError):  # the search itself reports what it needs and lacks
-            encoder = encoder_of(index, head)
-            if encoder is not None and (tokens := encoder.states(text)) is not None:
-                return hints(text, tokens, head)
+            if (encoder := encoder_of(index, _head())) is not None:
+                return hints_by(encoder)(text)
         return []
+
+    return read
+
+
+def hints_by(encoder: QueryEncoder) -> Hints:
+    """Tells such words with an encoder; none where it is not the head's."""
+
+    def read(text: str) -> list[tuple[int, int]]:
+        fits = encoder.encoder.fingerprint == _head().encoder
+        return hints(text, tokens, _head()) if fits and (tokens := encoder.states(text)) is not None else []
 
     return read
 
