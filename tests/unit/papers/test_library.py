@@ -307,12 +307,14 @@ def test_second_writer_fails_at_once_naming_the_holder(library):
     assert "process" in error.value.why
 
 
-def test_threads_that_write_with_one_library_wait_for_each_other(library):
+@pytest.mark.parametrize("opened", [False, True], ids=["one object", "another object"])
+def test_threads_that_write_with_one_library_wait_for_each_other(library, opened):
     failed = []
 
     def write():
         try:
-            add(library, Paper("late", "Written by another thread"))
+            with Store(library.folder) if opened else contextlib.nullcontext(library) as mine:
+                add(mine, Paper("late", "Written by another thread"))
         except LibraryBusy as error:
             failed.append(error)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import cached_property
@@ -19,7 +18,7 @@ from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.library import schema
 from aspectra.papers.library.folder.inside import refuse_links
 from aspectra.papers.library.folder.interrupts import noting
-from aspectra.papers.library.folder.lock import WriterLock, taking_turns
+from aspectra.papers.library.folder.lock import WriterLock, taking_turns, turn_of
 from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.row_sums import SUMMED, RowSums, track
@@ -55,7 +54,7 @@ class Store:
         refuse_links(self.folder)
         self._reader = schema.Reader(self.database)
         self._idle: list[schema.Reader] = []  # of earlier snapshots: opening one takes half a millisecond
-        self._turn = threading.RLock()  # of the threads that write with this object
+        self._turn = turn_of(self.folder)
         self.generations = Generations(self.folder)
         self.checksums = RowSums(self.fetch, kept=self.format >= SUMMED)
         try:

@@ -12,12 +12,15 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
+from weakref import WeakValueDictionary
 
 from aspectra.base.errors import AspectraError, LibraryBusy
 
-__all__ = ["WriterLock", "hold", "locked", "taking_turns", "try_lock"]
+__all__ = ["WriterLock", "hold", "locked", "taking_turns", "try_lock", "turn_of"]
 
 _PATIENCE = 10.0  # seconds
+_TURNS: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()
+_FINDING = threading.Lock()
 
 
 def _take(descriptor: int) -> bool:
@@ -102,6 +105,12 @@ def hold(folder: Path) -> int | None:
     except OSError:  # a file system without locks
         return descriptor
     return descriptor
+
+
+def turn_of(folder: Path) -> threading.RLock:
+    """The lock of this process's threads that write a library, however often each of them opened it."""
+    with _FINDING:
+        return _TURNS.setdefault(os.path.realpath(folder), threading.RLock())
 
 
 @contextlib.contextmanager
