@@ -234,6 +234,12 @@ def test_questions(text, spellings, topic):
         ("not Hinton, LeCun or Bengio",
          ["exclude author=Bengio", "exclude author=Hinton", "exclude author=LeCun"]),
         ("same method, other data", ["different data", "same method"]),
+        # What is said behind an aspect decides, also where it is that of the seed or of others.
+        ("their results contradict this one", ["different result"]),
+        ("its findings are at odds with this paper's", ["different result"]),
+        ("papers whose results agree with these", ["same result"]),
+        ("its method, but other results", ["different result", "same method"]),
+        ("their results may differ", []),
         ("not the same method", ["different method"]),
         ("the method may differ", []),
         ("the method need not be the same", []),

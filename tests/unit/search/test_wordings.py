@@ -66,6 +66,8 @@ def _understood(instruction, wordings=True, **fields):
         # A clause that denies or sets apart is left to the rules.
         ("They do not go at it like this.", (), [], ""),
         ("They go at it differently.", (), [], ""),
+        ("The worry is another, and so is the place, but they go at it like this.", ("method",), [], ""),
+        ("another paper that shares the worry", ("background",), [], ""),
         # Likeness alone: nothing else is searched for.
         ("anything kindred", (), [], ""),
     ],
@@ -88,6 +90,22 @@ def test_what_is_perhaps_meant_is_said_and_changes_nothing():
     found = _understood("They do it as one does, no surveys")
     assert found.query == _understood("They do it as one does, no surveys", wordings=False).query
     assert found.unread[0].why == "perhaps likeness in the method is meant: --same method"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "those whose worry is another",
+        "what they worry about is unrelated to this",
+        "the worry that they have diverges from this",
+    ],
+)
+def test_a_difference_is_never_read_as_likeness_and_is_said(text):
+    found = _understood(text)
+    assert (found.query.same, found.query.different) == ((), ())
+    assert "perhaps difference in the background is meant: --different background" in [
+        u.why for u in found.unread
+    ]
 
 
 @pytest.mark.parametrize(

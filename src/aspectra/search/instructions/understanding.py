@@ -39,6 +39,7 @@ class Wording(NamedTuple):
         aspect: in which papers should be like the seed; "" where none is named.
         words: the clause that says so.
         sure: whether the aspect is compared, or only mentioned as perhaps meant.
+        differs: whether papers should perhaps differ in it.
         rest: the text without the sentences that ask for likeness, explain it, or say what does not matter.
         stated: clauses of those sentences that do none of it.
     """
@@ -46,6 +47,7 @@ class Wording(NamedTuple):
     aspect: str
     words: str
     sure: bool
+    differs: bool = False
     rest: str = ""
     stated: tuple[str, ...] = ()
 
@@ -139,7 +141,8 @@ def _worded(query: Query, text: str, read: Callable[[str], Reading], wordings: W
     unread = [one for one in reading.unread if any(one.words in part for part in free)]
     if told.aspect and not told.sure:
         unread = [one for one in unread if one.words not in told.words]
-        why = f"perhaps likeness in the {told.aspect} is meant: --same {told.aspect}"
+        what, option = ("difference", "different") if told.differs else ("likeness", "same")
+        why = f"perhaps {what} in the {told.aspect} is meant: --{option} {told.aspect}"
         unread.append(Unread(told.words, why))
     return dataclasses.replace(
         reading,

@@ -71,8 +71,15 @@ def _has(text: str, name: str) -> bool:
 
 def _denies(clause: str) -> bool:
     """Whether a clause denies, or says that something should differ."""
-    denials = (mark for mark in marks_of(clause) if mark.cat in DENIALS)
-    return _has(clause, "apart") or any(m.start == 0 or m.low not in _WORDS["imperatives"] for m in denials)
+    marks = marks_of(clause)
+    denials = (mark for mark in marks if mark.cat in DENIALS)
+    if _has(clause, "apart") or any(m.start == 0 or m.low not in _WORDS["imperatives"] for m in denials):
+        return True
+    # "another question", "the question is another": but another paper is one that is alike
+    return any(
+        m.low in _WORDS["another"] and (not behind or behind[0].cat != "doc")
+        for m, *behind in (marks[at : at + 2] for at in range(len(marks)))
+    )
 
 
 def _is_aside(clause: str) -> bool:
@@ -85,7 +92,8 @@ def read_wording(text: str, requested: tuple[str, ...], chances: Chances) -> Wor
 
     A text that asks for likeness has a word that likens, which subjects of papers lack. The clause that is
     surest of an aspect decides, of those that neither deny nor say that something should differ (the head
-    knows aspects, not signs), and in which the rules read no condition, unless it likens.
+    knows aspects, not signs), and in which the rules read no condition, unless it likens. Where there is
+    none, what should perhaps differ is told.
 
     Args:
         text: typed beside a seed paper.
@@ -98,9 +106,13 @@ def read_wording(text: str, requested: tuple[str, ...], chances: Chances) -> Wor
     held = tuple(dict.fromkeys(clause for found in sentences.values() for clause in found))[:_MOST]
     free = [c for c in held if not _denies(c) and (_has(c, "alike") or not any(w in c for w in requested))]
     meant = [c for c in free if not _is_aside(c)]
+    table = dict(zip(held, chances(held), strict=True)) if held else {}
     if not meant:
-        return None
-    table = dict(zip(held, chances(held), strict=True))
+        apart = [c for c in held if c not in free and not _is_aside(c) and not any(w in c for w in requested)]
+        best = max(apart, key=lambda clause: table[clause][: len(ASPECTS)].max(), default="")
+        if not best or table[best][: len(ASPECTS)].max() < SURE:
+            return None
+        return Wording(ASPECTS[table[best].argmax()], best, sure=False, differs=True, rest=text)
     best = max(meant, key=lambda clause: table[clause][: len(ASPECTS)].max())
     chance, first = float(table[best][: len(ASPECTS)].max()), int(table[best].argmax())
     aspect = ASPECTS[first] if first < len(ASPECTS) else ""
@@ -116,7 +128,7 @@ def read_wording(text: str, requested: tuple[str, ...], chances: Chances) -> Wor
         listed = _parts(_CLAUSES, sentence.partition(":")[2]) if best in found else _parts(_CLAUSES, sentence)
         others = [c for c in _parts(_CLAUSES, sentence) if c not in about]
         stated += [c for c in others if c not in listed or signed(c)]
-    return Wording(aspect, best, chance >= SURE, " ".join(rest), tuple(stated))
+    return Wording(aspect, best, chance >= SURE, rest=" ".join(rest), stated=tuple(stated))
 
 
 def wordings_of(index: Index) -> Wordings:

@@ -11,10 +11,11 @@ from aspectra.search.instructions.recognisers.tokens import DELIMITERS, Token
 __all__ = ["AspectWish", "read_aspect"]
 
 _MOST_WORDS = 3  # of an aspect in free words
+_REACH = 7  # tokens behind an aspect in which its verb is looked for
 _WORDS = word_sets("aspects")
 _BEHIND = _WORDS["behind"]
 _ADVERBS = _WORDS["adverbs"]
-_SEED = frozenset("seed paper this one in".split())
+_SEED = frozenset("seed paper this one one's paper's seed's in".split())
 _BETWEEN = _WORDS["between"]
 _NOT = frozenset("not n't don't doesn't shouldn't".split())
 _FREE = frozenset("may can could".split())
@@ -62,6 +63,8 @@ def read_aspect(
         if noun := _find(context, tokens, start, "aspect"):
             end = start + noun[0]
             aspect = text[tokens[start].start : tokens[end - 1].end] if noun[2] == "free" else noun[2]
+            if paired and (verb := _verb(tokens, end, context)):  # "their results contradict this one"
+                return None if verb == "free" else AspectWish(aspect, verb == "samepost", True, end)
             return AspectWish(aspect, same, not paired, end)
         for ahead in (1, 2):  # "the same clinical question"
             inner = tokens[start : start + ahead]
@@ -86,16 +89,21 @@ def read_aspect(
             return None
         return AspectWish(text[tokens[start].start : tokens[end - 1].end], same, False, end)
     if noun := _find(context, tokens, at, "aspect"):
-        behind = at + noun[0]
-        while behind < len(tokens) and behind < at + 8:
-            if post := _find(context, tokens, behind, "samepost", "diffpost"):
-                words = text[tokens[at].start : tokens[at + noun[0] - 1].end]
-                aspect = words if noun[2] == "free" else noun[2]
-                passed = {token.low for token in tokens[at + noun[0] : behind]}
-                if passed & _FREE or (passed & _NOT and passed & _NEEDED):
-                    return None  # "may differ", "need not be the same": it does not matter
-                return AspectWish(aspect, post[1] == "samepost", True, at + noun[0])
-            if tokens[behind].low not in _BETWEEN:
-                return None
-            behind += 1
+        end = at + noun[0]
+        verb = _verb(tokens, end, context)
+        if verb and verb != "free":
+            aspect = text[tokens[at].start : tokens[end - 1].end] if noun[2] == "free" else noun[2]
+            return AspectWish(aspect, verb == "samepost", True, end)
     return None
+
+
+def _verb(tokens: Sequence[Token], at: int, context: Lexicon) -> str:
+    """What is said behind an aspect: ``samepost``, ``diffpost``, ``free`` for *may differ*, or ""."""
+    for behind in range(at, min(len(tokens), at + _REACH)):
+        if post := _find(context, tokens, behind, "samepost", "diffpost"):
+            passed = {token.low for token in tokens[at:behind]}
+            # "may differ", "need not be the same": it does not matter
+            return "free" if passed & _FREE or (passed & _NOT and passed & _NEEDED) else post[1]
+        if tokens[behind].low not in _BETWEEN:
+            break
+    return ""
