@@ -136,7 +136,10 @@ def test_problems_come_from_the_catalogue(answering):
 
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
-    [("PUT", "/v1/search", "POST"), ("DELETE", "/v1/papers/x", "GET"), ("HEAD", "/v1/status", "GET")],
+    [
+        *(("PUT", "/v1/search", "POST"), ("DELETE", "/v1/papers/x", "GET"), ("HEAD", "/v1/status", "GET")),
+        *(("PATCH", "/", "GET, HEAD"), ("HEAD", "/decide", "POST"), ("PUT", "/static/a.css", "GET, HEAD")),
+    ],
 )
 def test_a_wrong_method_names_the_right_ones(answering, method, path, allowed):
     answer = answering.ask(method, path)

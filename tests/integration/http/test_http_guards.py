@@ -53,7 +53,7 @@ def test_a_token_in_any_script_signs_in(demo_folder, answering_from):
     assert answering.ask("GET", "/v1/status", headers={"cookie": "aspectra_token=x"}).status_code == 401
 
 
-@pytest.mark.parametrize("path", ["/", "/healthz"])
+@pytest.mark.parametrize("path", ["/", "/healthz", "/triage"])
 def test_monitors_ask_with_head(answering, path):
     assert answering.ask("HEAD", path).status_code == 200
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Match, Route
+from starlette.routing import BaseRoute, Match, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -73,7 +73,7 @@ def api(service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: Mounted |
     v1 = routes(service, gate, jobs)
     routers = [v1, *(part(pages) for part in (asking, triage, trail_pages, library_pages))]
     for router in routers:
-        for route in router.routes:
+        for route in _routes(router):
             methods: set[str] = getattr(route, "methods", None) or set()
             if "GET" in methods and not getattr(route, "path", "").startswith("/v1"):
                 methods.add("HEAD")  # for monitors and link checkers
@@ -86,13 +86,14 @@ def api(service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: Mounted |
     async def failed(request: Request, error: Exception) -> Response:
         """Any failure, as a problem document for programs and as a page for people."""
         known = _known(error)
-        if request.url.path.startswith(("/v1/", "/healthz", "/readyz", "/openapi")):
-            return problem_response(
-                known, request, _allowed(routers, request) if known.http_status == 405 else None
-            )
-        if "text/html" in request.headers.get("accept", "") or request.headers.get("hx-request"):
-            return pages.error(request, known)
-        return problem_response(known, request)
+        html = "text/html" in request.headers.get("accept", "") or request.headers.get("hx-request")
+        for_programs = request.url.path.startswith(("/v1/", "/healthz", "/readyz", "/openapi"))
+        answer = (
+            pages.error(request, known) if html and not for_programs else problem_response(known, request)
+        )
+        if known.http_status == 405:
+            answer.headers["allow"] = _allowed(routers, request)
+        return answer
 
     for kind in (AspectraError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, failed)
@@ -112,16 +113,23 @@ async def _left(request: Request, error: Exception) -> Response:
     return Response(status_code=400)
 
 
-def _allowed(routers: Iterable[APIRouter], request: Request) -> dict[str, str]:
-    """The header with the methods that an address takes."""
+def _routes(router: APIRouter) -> Iterator[BaseRoute]:
+    """The routes of a router and of those that it includes, which FastAPI keeps apart."""
+    for route in router.routes:
+        inner = getattr(route, "original_router", None)
+        yield from _routes(inner) if inner else (route,)
+
+
+def _allowed(routers: Iterable[APIRouter], request: Request) -> str:
+    """The methods that an address takes; those of a file where no route has it."""
     methods = {
         method
         for router in routers
-        for route in router.routes
+        for route in _routes(router)
         if route.matches(request.scope)[0] is not Match.NONE
         for method in getattr(route, "methods", None) or ()
     }
-    return {"allow": ", ".join(sorted(methods))}
+    return ", ".join(sorted(methods)) or "GET, HEAD"
 
 
 def _known(error: Exception) -> AspectraError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -34,11 +33,9 @@ def problem(error: AspectraError, instance: str = "") -> dict[str, Any]:
     }
 
 
-def problem_response(
-    error: AspectraError, request: Request | None = None, headers: Mapping[str, str] | None = None
-) -> Response:
+def problem_response(error: AspectraError, request: Request | None = None) -> Response:
     """The answer to a request that failed."""
-    given = {**(headers or {}), **retry_headers(error)}
+    given = dict(retry_headers(error))
     if error.http_status == 401:
         given["www-authenticate"] = "Bearer"
     body = json.dumps(problem(error, request.url.path if request is not None else ""), ensure_ascii=False)
