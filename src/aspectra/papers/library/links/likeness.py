@@ -33,7 +33,7 @@ _VERSION = re.compile(r"[./]v?\d{1,2}+$")  # of a preprint: 10.12688/f1000resear
 _LONGEST_VENUE = 500  # characters that are compared
 _LONGEST_SIGNED = 500  # characters of a title whose signs are compared; most titles have fewer
 _PAGE = re.compile(r"[a-z]{0,4}+\d++", re.I)
-_SIGN = re.compile(r"[-+#<>=≤≥±\u2010-\u2015\u2212]")
+_SIGN = re.compile(r"[-+*#<>=≤≥±↑↓\u2010-\u2015\u2212]")
 _DASHES = re.compile(r"[-\u2010-\u2015\u2212]+")
 _WORD = re.compile(r"[^\W_]+")
 
