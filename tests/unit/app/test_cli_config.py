@@ -118,7 +118,10 @@ def test_show_path_and_set(capsys, home):
     assert str(file) in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [["serch.limit", "3"], ["search.limit", "few"], ["search.limit", "-3"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["serch.limit", "3"], ["search.limit", "few"], ["search.limit", "-3"], ["llm.model", "caf\udce9"]],
+)
 def test_set_refuses(capsys, home, arguments):
     assert main(["config", "set", *arguments]) == 2
     assert not (home / "config").exists()

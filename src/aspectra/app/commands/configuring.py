@@ -106,6 +106,8 @@ def set_(
 
     known = {one.name: one for one in keys_of(Settings)}
     new = parse_value(find_key(known, key), value, "the command line")
+    if value != value.encode(errors="ignore").decode():
+        raise UsageError(f"{value!r} is not UTF-8", why="a file of settings holds nothing else")
     if known[key].path:
         new = known[key].placed(new, Path.cwd())
     file = session.options.config or (Path(PROJECT_FILE) if project else user_file())
