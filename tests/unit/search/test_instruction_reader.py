@@ -111,7 +111,7 @@ def _told(text: str) -> list[str]:
         ("mites, in adults over 60", ["prefer population=adults over 60"], "mites"),
         ("mites, only adults over 60", ["require population=adults over 60"], "mites"),
         ("mites, no computer vision papers", ["exclude topic=computer vision"], "mites"),
-        ("mites, no vision papers", ["exclude kind=position"], "mites"),
+        ("mites, no vision papers", ["exclude topic=vision"], "mites"),
         ("mites, exclude conference abstracts and trial registrations",
          ["exclude status=abstract", "exclude status=registration"], "mites"),
         ("mites; peer reviewed", ["prefer status=peer-reviewed"], "mites"),

@@ -273,7 +273,7 @@ def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
                 continue
         prefixed = bool(out) and "prefix" in out[-1].flags
         shouted = longest and longest[0] == 1 and longest[1].category == "func" and _is_acronym(text, token)
-        # "computer vision papers" are no vision papers
+        # "stock position papers" are no position papers
         split = longest and longest[0] > 1 and "weak" in longest[1].marks and bool(out) and out[-1].free
         split = split and text[out[-1].end : start].isspace()
         if longest and not shouted and not split and (not token.tied or prefixed):
