@@ -188,8 +188,9 @@ class Writer:
                     bump(self._db)
         if failures:
             raise failures[0]
-        with self._transaction():
-            origins.finish()
+        if not report.skipped:  # else the file may be one that was cut, or synced by half
+            with self._transaction():
+                origins.finish()
         return report
 
     def copy(self, papers: Iterable[Paper]) -> None:
