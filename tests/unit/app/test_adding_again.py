@@ -104,6 +104,15 @@ def test_papers_keep_their_file_when_it_cannot_be_read_to_its_end(
     assert [one.name for one in library.works.flow().origins] == [f"{source} files"]
 
 
+def test_a_record_that_is_never_read_keeps_no_paper_in_its_file(library, tmp_path):
+    lines = ['{"id": "a", "title": "Owls"}', "{", '{"id": "b", "title": "Mice"}']
+    _add(library, tmp_path / "a.jsonl", "\n".join(lines))
+    (report,) = library.add(tmp_path / "a.jsonl")
+    assert (report.skipped, report.error) == (1, None)
+    _add(library, tmp_path / "a.jsonl", "\n".join(lines[1:]))
+    assert [one.name for one in library.works.flow().origins] == ["jsonl files", "papers of no known file"]
+
+
 @pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="names of files are UTF-8 there")
 def test_a_file_whose_name_is_not_utf8_is_added_and_hinders_no_other(library, tmp_path):
     folder = tmp_path / "old"

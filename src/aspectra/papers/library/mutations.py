@@ -151,6 +151,7 @@ class Writer:
         self._edits, self._filed = matcher.edits, matcher.filed
         origins = OriginWriter(self._db, path, source, whole=whole)
         stored = len(report.remarks)
+        cut = False
         while batch := list(islice(readable, _BATCH)) or waiting:
             if last := batch is waiting:
                 waiting = []
@@ -159,9 +160,11 @@ class Writer:
                 self._ungrouped = set[int]()
                 for record in batch:
                     if isinstance(record, Remark):
+                        cut = cut or bool(record.skipped)
                         report.remarks.append(record)
                         report.skipped += record.skipped
                     else:
+                        cut = cut and last
                         paper, *marks = part_marks(record)
                         match = matcher.match(paper, wait=not last and len(waiting) < _MOST_WAITING)
                         if match is None:
@@ -188,7 +191,7 @@ class Writer:
                     bump(self._db)
         if failures:
             raise failures[0]
-        if not report.skipped:  # else the file may be one that was cut, or synced by half
+        if not cut:  # a file whose last record is none was cut, or synced by half
             with self._transaction():
                 origins.finish()
         return report
