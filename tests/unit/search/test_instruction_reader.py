@@ -112,6 +112,21 @@ def _told(text: str) -> list[str]:
         ("mites, only adults over 60", ["require population=adults over 60"], "mites"),
         ("mites, no computer vision papers", ["exclude topic=computer vision"], "mites"),
         ("mites, no vision papers", ["exclude topic=vision"], "mites"),
+        ("mites outside the United States", ["avoid population=United States"], "mites"),
+        ("mites from outside Europe or Asia since 2015",
+         ["avoid population=Europe", "avoid population=Asia", "require year=>=2015"], "mites"),
+        ("outside China: mites", ["avoid population=China"], "mites"),
+        ("only studies outside the UK, mites", ["exclude population=UK"], "mites"),
+        ("learning outside the classroom", [], "learning outside the classroom"),
+        ("mites killed by Neem or Thymol", ["prefer author=Neem", "prefer author=Thymol"],
+         "mites killed by Neem or Thymol"),
+        ("mites by Ada Lovelace or Judea Pearl",
+         ["require author=Ada Lovelace", "require author=Judea Pearl"], "mites"),
+        ("papers by either Ong or Lam on mites", ["require author=Ong", "require author=Lam"], "mites"),
+        ("papers that release their dataset on mites", ["prefer artifacts=data"], "mites"),
+        ("bee mites which share their raw data", ["prefer artifacts=data"], "bee mites"),
+        ("language models that publish their weights", ["prefer artifacts=weights"], "language models"),
+        ("how do states release data on mites", [], "how do states release data on mites"),
         ("mites, exclude conference abstracts and trial registrations",
          ["exclude status=abstract", "exclude status=registration"], "mites"),
         ("mites; peer reviewed", ["prefer status=peer-reviewed"], "mites"),
@@ -143,7 +158,8 @@ def _told(text: str) -> list[str]:
          ["exclude topic=wasps", "require year=>=2020"], "mite counts honey yields"),
         ("salud de las abejas, sin tesis ni redes neuronales",
          ["exclude kind=thesis", "exclude method=redes neuronales"], "salud de las abejas"),
-        ("mites by Frisch or Butler", ["require author=Frisch", "require author=Butler"], "mites"),
+        ("mites by Frisch or Butler", ["prefer author=Frisch", "prefer author=Butler"],
+         "mites by Frisch or Butler"),
         ("mites / must mention varroa", ["require keyword=varroa"], "mites"),
         ("Which preprints deal with mites?", ["prefer status=preprint"], "mites"),
         ("关于mites的论文, 不早于2022年", ["require year=>=2022"], "mites"),
@@ -530,6 +546,21 @@ def test_spelling(said, meant):
 def test_beside_a_seed_a_denial_is_no_subject(text, conditions, left):
     found = understand(Query(text, seeds=("owl",))).query
     assert ([c.spelling for c in found.conditions], found.text) == (conditions, left)
+
+
+@pytest.mark.parametrize(
+    ("text", "conditions", "left"),
+    [
+        ("papers by Judea Pearl without equations",
+         ["exclude method=equations", "require author=Judea Pearl"], "papers by Judea Pearl"),
+        ("papers by Judea Pearl but not with mice",
+         ["avoid population=mice", "require author=Judea Pearl"], "papers by Judea Pearl"),
+        ("no free lunch theorems since 2010", ["require year=>=2010"], "no free lunch theorems"),
+    ],
+)  # fmt: skip
+def test_behind_requests_a_denial_is_no_subject(text, conditions, left):
+    found = understand(Query(text)).query
+    assert (sorted(c.spelling for c in found.conditions), found.text) == (conditions, left)
 
 
 @pytest.mark.parametrize(

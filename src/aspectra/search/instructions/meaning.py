@@ -292,7 +292,7 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
             out.append(Request("topic", values[0][5:], relation, mark.start, mark.end))  # "not Twitter"
             continue
         if values[0].startswith("!"):  # a word that says what papers lack: *paywalled*
-            values, relation = (values[0][1:],), _MIRROR[relation]
+            values, relation = tuple(value[1:] for value in values), _MIRROR[relation]
         if mark.opposite and sign.negative:
             values = (mark.opposite,)
             if not mark.opposite.isdigit():

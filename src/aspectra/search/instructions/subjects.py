@@ -234,13 +234,17 @@ def _limits(marks: Sequence[Mark], at: int, framed: bool, changes: bool) -> bool
         of = mark.attribute == "venue" and not framed and mark.low.startswith("of ")
         return " " in mark.low and not of
     if mark.cat == "name":
+        if mark.values[0].startswith("!"):  # "outside the United States"
+            return True
         named = mark.attribute == "author" or (mark.attribute == "venue" and all(map(is_venue, mark.values)))
         listed = len(mark.values) > 1 and " or " in mark.low
+        if mark.attribute == "author":  # "poisoning by Salmonella or Listeria"
+            listed = listed and all(" " in name for name in mark.values)
         told = framed and (mark.attribute == "venue" or " " in mark.low)
         return named and (before.cat == "doc" or listed or told)
     if mark.attribute == "artifacts" and mark.sure:
         listed = before.low in _WORDS["and"] and at > 1 and marks[at - 2].attribute == "artifacts"
-        return listed or mark.low.split()[0] in _WITH or before.low in _WITH
+        return listed or mark.low.split()[0] in _WITH or before.low in _WITH | _THAT
     if mark.attribute == "kind" and mark.low in _WORDS["reviews"]:
         return before.free
     return mark.attribute in _BEHIND and "sure" in mark.flags and _joined(before, mark)

@@ -25,7 +25,15 @@ _BETWEEN = re.compile(r"\s+(?:[\w'’-]+\s+)?")  # words that may ask for someth
 _PERHAPS = "perhaps a request; its words are searched for"
 LONGEST_READ = 2000  # characters of a text or an instruction in which requests are looked for
 DENIALS = ("neg", "except")  # categories of marks
-_DENIED = ("not ", "no ", "without ", "never ", "nothing ")  # how a topic begins that is none
+_DENIED = (
+    "not ",
+    "no ",
+    "without ",
+    "never ",
+    "nothing ",
+    "but not ",
+    "but no ",
+)  # how a topic begins that is none
 _DENYING = ("no", "not", "behind", "without")
 # What an explanation of an aspect names without asking for it; and kinds that are named like aspects.
 _EXPLAINED = frozenset("topic method population reports keyword kind artifacts".split())
@@ -103,8 +111,9 @@ def understand(
         unread = (_too_long(query.text),)
     elif query.text.strip() and not query.literal:
         reading = _worded(query, query.text, partial(read_instruction, venues=venues), wordings)
-        if query.seeds and reading.topic.casefold().startswith(_DENIED):
-            # Beside a seed a denial needs no subject: it says what papers like the seed should not be like.
+        behind = reading.conditions and not query.text.strip().startswith(reading.topic)
+        if (query.seeds or behind) and reading.topic.casefold().startswith(_DENIED):
+            # Beside a seed or requests a denial needs no subject: it says what papers should not be like.
             beside = read_instruction(query.text, whole_query=False, venues=venues)
             reading = beside if beside.conditions or beside.unread else reading
         unread += (*reading.unread, *_hinted(query.text, reading, hints))

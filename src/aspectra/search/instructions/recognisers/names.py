@@ -68,7 +68,7 @@ _RUNNING = Expression(r"(?:^|\s)(?:[A-Z]+|[a-zß-ÿ]\w*)\s+$")  # no word of a t
 _FIRST = r"(?:(?:first|last|senior|lead|co-?)[ -]?)"
 _AUTHOR = Expression(
     rf"(?:(?P<said>(?:co-?)?(?:written|authored|penned)\s+by|from\s+the\s+pen\s+of|{_FIRST}?author[:s]?:?\s+is"
-    rf"|authors?:|{_FIRST}author)|by|von|par|por)\s+(?:(?:Prof|Dr|Professor|Sir|Dame)\.?\s+)?{_PEOPLE}",
+    rf"|authors?:|{_FIRST}author)|by(?:\s+either)?|von|par|por)\s+(?:(?:Prof|Dr|Professor|Sir|Dame)\.?\s+)?{_PEOPLE}",
     part=_ANY_CAPITAL,
 )
 _WROTE = Expression(
@@ -162,6 +162,11 @@ _GROUP = Expression(
 )
 _A_VENUE = Expression(_COMMON)
 _A_PLACE = Expression(rf"(?:the\s+)?(?:{_NAMES['place']})")
+_OUTSIDE = Expression(
+    rf"(?:from\s+)?outside\s+(?:of\s+)?(?:the\s+)?(?P<one>{_NAMES['place']})(?![\w-])"
+    rf"(?:\s+(?:and|or)\s+(?:the\s+)?(?P<other>{_NAMES['place']})(?![\w-]))?",
+    part=_ANY["place"],
+)
 _FROM_PLACE = Expression(
     rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?![\w-])(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)",
     part=_ANY["place"],
@@ -342,6 +347,8 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         return match.end(), Name("affiliation", _several(match["names"]), sure=False)
     if match := _COMMON_LIST.match(text, at):
         return match.end(), Name("venue", _several(match["names"]), sure=False)
+    if match := _OUTSIDE.match(text, at):
+        return match.end(), Name("population", tuple(f"!{name}" for name in match.groups() if name))
     if match := _FROM_PLACE.match(text, at):
         return match.end(), Name("population", (match["name"],), sure=False)
     if (match := _APPEARED.match(text, at)) and not _NO_NAME.match(match["name"]):
