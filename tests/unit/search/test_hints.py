@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from aspectra.base.errors import MissingExtra
+from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.papers.paper import Paper
+from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.understanding import understand
-from aspectra.search.planning.hints import LABELS, beside, hints
+from aspectra.search.planning.hints import LABELS, beside, hints, hints_by
 from aspectra.search.query import Query
 from aspectra.views.encoders.protocol import load_encoder
+from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.terms.head import TokenHead
 from small_library import searcher_over
+
+BRACKETED = Path(__file__).parents[2] / "data" / "requests" / "bracketed.txt"
 
 
 def _told(text, *words, **fields):
@@ -90,6 +97,32 @@ def test_the_shipped_head(tmp_path, minilm, text, told):
         assert plan.search.texts == ((text,) if text else ())
         if told:
             assert f"not applied: “{told}” (perhaps a request; its words are searched for)" in plan.describe()
+
+
+def test_requests_in_many_wordings(minilm):
+    """How many are told, as the README of the head says; each text with its requests in brackets."""
+    hints_here = hints_by(QueryEncoder(lambda: minilm))
+    lost, told_plain = [0, 0], 0
+    for line in BRACKETED.read_text("utf-8").splitlines()[1:]:
+        parts = re.split(r"[\[\]]", line)
+        text = "".join(parts)
+        if not is_english(text):
+            continue
+        for rules, reader in enumerate((hints_here, None)):
+            try:
+                found = understand(Query(text), hints=reader)
+            except UsageError:
+                continue
+            told = [one.words.casefold() for one in (*found.query.conditions, *found.unread)]
+            taken = [(at, at + len(w)) for w in told if w and (at := text.casefold().find(w)) >= 0]
+            if len(parts) == 1:
+                told_plain += any(one.searched for one in found.unread)
+            for n in range(1, len(parts), 2):
+                first = len("".join(parts[:n]))
+                last = first + len(parts[n])
+                lost[rules] += all(end <= first or start >= last for start, end in taken)
+    assert lost[0] <= 0.75 * lost[1]
+    assert told_plain <= 10
 
 
 def test_an_encoder_that_the_head_does_not_know_tells_nothing(tmp_path, encoder):
