@@ -264,10 +264,11 @@ def test_identifiers_without_titles_are_kept_to_be_completed(tmp_path: Path) -> 
 
 
 def test_a_header_that_is_repeated_is_no_paper(tmp_path: Path) -> None:
-    rows = "Title,Authors,Article Identifier\nOwls,Ada Owl,S1(2) [pii]||10.1000/x [doi]\n"
-    rows += "title,authors,doi\nTitle,Bo,\n"
+    rows = "Title,Authors,Article Identifier,Year,Journal\nOwls,Ada Owl,S1(2) [pii]||10.1000/x [doi],2019,J\n"
+    rows += "title,authors,doi,year,journal\nTitle,Bo,,,\nTitle,Cy,,2020,Journal\n"
     papers, remarks = read(tmp_path, rows)
-    assert [(p.title, p.identifiers) for p in papers] == [("Owls", {"doi": "10.1000/x"}), ("Title", {})]
+    titles = [("Owls", {"doi": "10.1000/x"}), ("Title", {}), ("Title", {})]
+    assert [(p.title, p.identifiers) for p in papers] == titles
     assert [(r.place, r.skipped) for r in remarks] == [("line 3", False)]
 
 

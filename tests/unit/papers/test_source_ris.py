@@ -77,6 +77,24 @@ https://example.org/link
     assert ["", "https://example.org/link"] in fields
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "pages"),
+    [
+        ("321", "32", "321-32"),
+        ("165", "6", "165-6"),
+        ("11", "11", "11"),
+        ("11-20", "20", "11-20"),
+        ("11\u201320", "20", "11-20"),
+        ("e12", "", "e12"),
+    ],
+)
+def test_pages(tmp_path: Path, start: str, end: str, pages: str) -> None:
+    file = tmp_path / "a.ris"
+    file.write_text(f"TY  - JOUR\nTI  - Owls\nSP  - {start}\nEP  - {end}\nER  - \n", "utf-8")
+    (paper,) = (one for one in read_papers(file) if isinstance(one, Paper))
+    assert paper.metadata["pages"] == pages
+
+
 def test_wrong_spacing(tmp_path: Path) -> None:
     papers, remarks = read(tmp_path, "TY - CONF\nTI - On IS - a relations\nAU - A B\nER -\n")
     assert remarks == []

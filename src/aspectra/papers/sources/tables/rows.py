@@ -165,7 +165,9 @@ class _Table:
             yield Remark(place, reason, skipped=False)
         record = self._ris(cells, options)
         title, abstract = cells.first(self._attributes["title"]), cells.first(self._attributes["abstract"])
-        if folded(title) in words().attributes["title"] and Header.of(row[1]).known > 1:
+        # A paper may be called "Title", and its journal "Journal".
+        few = max(1, sum(map(bool, row[1])) / 2)
+        if folded(title) in words().attributes["title"] and Header.of(row[1]).known > few:
             yield Remark(place, "repeats names of columns: left out", skipped=False)
             return
         year, venue, shared = self._facts(cells)

@@ -98,10 +98,11 @@ def _names(record: TaggedRecord, *tags: str) -> list[str]:
 
 def _shared(kind: str, record: TaggedRecord, urls: list[str]) -> dict[str, Any]:
     start, end = one_line(record.first("SP")), one_line(record.first("EP"))
+    whole = end == start or re.search(rf"[-\u2010-\u2015]\s*{re.escape(end)}$", start)
     found = {
         "type": NAMES.types.get(kind, "document"),
         **NAMES.shared_texts(lambda tag: one_line(record.first(tag))),
-        "pages": f"{start}-{end}" if start and end and end not in start else start or end,
+        "pages": f"{start}-{end}" if start and end and not whole else start or end,
         "issn": "; ".join(_squeezed(record, "SN")),
         "note": "\n".join(_squeezed(record, "N1")),
         "keywords": record.all("KW"),
