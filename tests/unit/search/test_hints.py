@@ -99,6 +99,14 @@ def test_the_shipped_head(tmp_path, minilm, text, told):
             assert f"not applied: “{told}” (perhaps a request; its words are searched for)" in plan.describe()
 
 
+def test_the_pass_for_hints_gives_the_vector_of_the_text_too(minilm, monkeypatch):
+    text, once = "how do owls hunt in barns", QueryEncoder(lambda: minilm)
+    expected = QueryEncoder(lambda: minilm)(text)
+    assert once.states(text) is not None
+    monkeypatch.setattr(type(minilm), "encode", None)
+    np.testing.assert_array_equal(once(text).vector, expected.vector)
+
+
 def test_requests_in_many_wordings(minilm):
     """How many are told, as the README of the head says; each text with its requests in brackets."""
     hints_here = hints_by(QueryEncoder(lambda: minilm))

@@ -25,15 +25,8 @@ _BETWEEN = re.compile(r"\s+(?:[\w'’-]+\s+)?")  # words that may ask for someth
 _PERHAPS = "perhaps a request; its words are searched for"
 LONGEST_READ = 2000  # characters of a text or an instruction in which requests are looked for
 DENIALS = ("neg", "except")  # categories of marks
-_DENIED = (
-    "not ",
-    "no ",
-    "without ",
-    "never ",
-    "nothing ",
-    "but not ",
-    "but no ",
-)  # how a topic begins that is none
+# How a topic begins that is none.
+_DENIED = ("not ", "no ", "without ", "never ", "nothing ", "but not ", "but no ")
 _DENYING = ("no", "not", "behind", "without")
 # What an explanation of an aspect names without asking for it; and kinds that are named like aspects.
 _EXPLAINED = frozenset("topic method population reports keyword kind artifacts".split())

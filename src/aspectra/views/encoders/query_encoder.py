@@ -73,11 +73,14 @@ class QueryEncoder:
         else:
             coded = encoder.encode([text], kind="query", instruction=instruction)
             encoded = EncodedQuery(coded.vectors[0], bool(coded.truncated.any()))
+        self._remember(key, encoded)
+        return encoded
+
+    def _remember(self, key: tuple[str, str], encoded: EncodedQuery) -> None:
         with self._lock:
             self._recent[key] = encoded
             if len(self._recent) > (_RECENT_TOKENS if self._tokens else _RECENT):
                 self._recent.popitem(last=False)
-        return encoded
 
     def _several(self, texts: tuple[str, ...]) -> Floats:
         """(texts, dimensions) vectors of texts that are read together, from one call."""
@@ -86,7 +89,14 @@ class QueryEncoder:
     def _states(self, text: str) -> tuple[Floats, NDArray[np.int64]] | None:
         """States of the tokens of a text and the characters of each; None where the encoder gives none."""
         encoder = self.encoder
-        return _with_tokens(encoder, text).tokens if isinstance(encoder, TokenEncoder) else None
+        if not isinstance(encoder, TokenEncoder):
+            return None
+        if self._tokens:
+            return self(text).tokens
+        encoded = _with_tokens(encoder, text)
+        # The search that follows asks for the vector of the same text, which the same pass gives.
+        self._remember((text, ""), encoded._replace(tokens=None))
+        return encoded.tokens
 
 
 def _with_tokens(encoder: TokenEncoder, text: str) -> EncodedQuery:

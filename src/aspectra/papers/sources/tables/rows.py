@@ -138,6 +138,11 @@ def _no_titles(path: Path, header: Header) -> BadInput:
     )
 
 
+def _repeats_header(cells: Sequence[str]) -> bool:
+    """Whether most cells are names of columns; a paper may be called "Title", and its journal "Journal"."""
+    return Header.of(cells).known > max(1, sum(map(bool, cells)) / 2)
+
+
 class _Table:
     """Reads the rows of one table."""
 
@@ -165,9 +170,7 @@ class _Table:
             yield Remark(place, reason, skipped=False)
         record = self._ris(cells, options)
         title, abstract = cells.first(self._attributes["title"]), cells.first(self._attributes["abstract"])
-        # A paper may be called "Title", and its journal "Journal".
-        few = max(1, sum(map(bool, row[1])) / 2)
-        if folded(title) in words().attributes["title"] and Header.of(row[1]).known > few:
+        if folded(title) in words().attributes["title"] and _repeats_header(row[1]):
             yield Remark(place, "repeats names of columns: left out", skipped=False)
             return
         year, venue, shared = self._facts(cells)
