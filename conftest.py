@@ -48,7 +48,7 @@ _WHOLE_RUN = 5_000  # tests; who asks for fewer gets the slow ones too
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Forks come first, and one after another; slow tests take turns."""
     items.sort(key=lambda item: item.path.stem not in _FORKING)
-    if len(items) < _WHOLE_RUN:  # whoever names tests gets them
+    if len(items) < _WHOLE_RUN and "ASPECTRA_TURN" not in os.environ:  # whoever names tests gets them
         return
     waiting: list[pytest.Item] = []
     running: list[pytest.Item] = []

@@ -1,15 +1,20 @@
 """Runs the tests that a change touches: ``make affected``; ``--record`` makes the record that it needs.
 
 pytest-testmon records which functions each test runs, and chooses by what changed in them. It does not see
-into other processes, so tests that start some are chosen by the room that changed, see ``BY_ROOM``.
+into other processes, so tests that start some are chosen by the room that changed, see ``BY_ROOM``; nor files
+that are no code, whose tests are those that run the module of that name, or else a module beside.
 """
 
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
+
+from long import SLOW, TURN
 
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / ".venv" / "testmondata"  # a lost one is made again
@@ -62,19 +67,47 @@ def by_room(files: list[str]) -> list[str]:
     return [test for test in chosen if (ROOT / test).exists()]
 
 
-def run(*arguments: str) -> int:
+def readers(file: str) -> list[str]:
+    """Modules that read a file of the package that is no code: those of its name, else all beside it."""
+    folder = Path(file).parent
+    while not any((ROOT / folder).glob("[!_]*.py")):
+        folder = folder.parent
+    name = Path(file).stem.partition("-")[0]
+    found = list((ROOT / folder).rglob(f"{name}.py")) or (ROOT / folder).glob("[!_]*.py")
+    return sorted(one.relative_to(ROOT).as_posix() for one in found)
+
+
+def by_data(files: list[str]) -> list[str]:
+    """Functions of tests that run a module which reads one of these files, by the record."""
+    data = [file for file in files if file.startswith("src/") and Path(file).suffix not in (".py", ".md")]
+    modules = {module for file in data for module in readers(file)}
+    with closing(sqlite3.connect(RECORD)) as record:
+        rows = record.execute(
+            "SELECT DISTINCT test_name, filename FROM test_execution_file_fp "
+            "JOIN file_fp ON file_fp.id = fingerprint_id "
+            "JOIN test_execution ON test_execution.id = test_execution_id"
+        )
+        return sorted({test.partition("[")[0] for test, module in rows if module in modules})
+
+
+def turn(files: list[str]) -> str:
+    """Whose turn it is of the slow tests, as in ``make test``; all, where a file of theirs changed."""
+    return "all" if {test.partition("::")[0] for test in SLOW}.intersection(files) else TURN
+
+
+def run(turn: str, *arguments: str) -> int:
     """Exit status of pytest, with a worker for each core; no test chosen is no failure."""
     command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "worksteal", *arguments]
-    environment = os.environ | {"TESTMON_DATAFILE": str(RECORD), "ASPECTRA_TURN": "all"}
+    environment = os.environ | {"TESTMON_DATAFILE": str(RECORD), "ASPECTRA_TURN": turn}
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode % 5
 
 
 if __name__ == "__main__":
     if "--record" in sys.argv:
-        raise SystemExit(run("--testmon", *TRACED))
+        raise SystemExit(run("all", "--testmon", *TRACED))
     if not RECORD.exists():
         raise SystemExit(
-            "there is no record of what each test runs. Next: make record (half an hour, beside other work)"
+            "there is no record of what each test runs. Next: make record (six minutes on two quiet cores)"
         )
     files = changed()
     processes = by_room(files)
@@ -82,5 +115,6 @@ if __name__ == "__main__":
         f"{len(files)} changed files; tests that start processes: {', '.join(processes) or 'none'}",
         flush=True,
     )
-    failed = run("--testmon", *TRACED)
-    raise SystemExit(failed or (run(*processes) if processes else 0))
+    failed = run(turn(files), "--testmon", *TRACED)
+    others = [*processes, *by_data(files)]
+    raise SystemExit(failed or (run(turn(files), *others) if others else 0))
