@@ -22,6 +22,7 @@ from aspectra.papers.text.cleaning import one_line, unmarked
 __all__ = [
     "SHARED",
     "Names",
+    "csl_types",
     "database_of",
     "keywords_in",
     "keywords_text",
@@ -102,6 +103,14 @@ def names_in(form: str) -> Names:
     """The names of a format: ``bibtex``, ``csl-json``, ``jsonl``, ``nbib`` or ``ris``."""
     table = Path(__file__).with_suffix(".toml").read_bytes()
     return msgspec.toml.decode(table, type=dict[str, Names])[form]
+
+
+@cache
+def csl_types() -> frozenset[str]:
+    """Every CSL type that some format has a name for."""
+    table = Path(__file__).with_suffix(".toml").read_bytes()
+    formats = msgspec.toml.decode(table, type=dict[str, Names]).values()
+    return frozenset(kind for names in formats for kind in names.types.values())
 
 
 def shared_text(metadata: Mapping[str, Any], name: str) -> str:

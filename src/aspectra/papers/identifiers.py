@@ -30,6 +30,8 @@ _DOI = re.compile(
 _ISBN = re.compile(r"(?<!\d)(?:97[89][- ]?)?(?:\d[- ]?){9}[\dx](?![\d-])", re.I)
 _ISSN = re.compile(r"(?<![\w-])(\d{4})-?(\d{3}[\dx])(?![\w-])", re.I)
 _UNSEEN = re.compile("[\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+# EndNote's way to say a record of Web of Science, which leads nowhere outside of it.
+_ISI = re.compile(r"<Go ?to ?ISI>:?//(?:(?:WOS|ISI):)?([\dA-Z]{15})\b", re.I)
 _ADDRESS = re.compile(r"(?:https?|ftp)://(?:(?!;(?:\s|$)|[;,|]https?:)[^\s<>\"|])+", re.I)
 _DASH = re.compile("[\u2010-\u2015\u2212]")
 # What follows a DOI in an address, or in MEDLINE.
@@ -127,7 +129,12 @@ def normalise(scheme: str, value: object) -> str:
 
 
 def addresses_in(text: str) -> list[str]:
-    """The addresses in a field, or its text where it has none."""
+    """The addresses in a field, or its text where it has none.
+
+    >>> addresses_in("<Go to ISI>://WOS:000327278300005")
+    ['https://www.webofscience.com/wos/woscc/full-record/WOS:000327278300005']
+    """
+    text = _ISI.sub(r"https://www.webofscience.com/wos/woscc/full-record/WOS:\1", text)
     text = _UNSEEN.sub("", text.replace("&amp;", "&")).strip()
     return [found.rstrip(".,;") for found in _ADDRESS.findall(text)] or [text]
 

@@ -442,6 +442,8 @@ URLS = {
         "https://example.org/a?x=1&y=2",
     ),
     **{"https://example.org/~ada/a_(b)": "https://example.org/~ada/a_(b)", "example.org/a": "example.org/a"},
+    # EndNote's address of a record of Web of Science.
+    "<Go to ISI>://WOS:000123456700008": "https://www.webofscience.com/wos/woscc/full-record/WOS:000123456700008",
 }
 # Notes of programs for screening -> (decision, reason).
 NOTES = {

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from aspectra.papers.bibliography import csl_types
 from aspectra.papers.export.protocol import WRITERS
 from aspectra.papers.paper import Paper
 from aspectra.papers.record_facts import is_retracted
@@ -99,6 +100,34 @@ def test_a_retraction_survives_every_format(tmp_path: Path, name: str) -> None:
     (paper,) = back(tmp_path, name, [replace(HARD, metadata={"is_retracted": True, "keywords": ["owls"]})])
     assert is_retracted(paper)
     assert "retracted" not in WRITERS.get(name).write([HARD]).casefold()
+
+
+_NOT_IN_RIS = {"article", "broadcast", "document", "interview", "review-book"}
+
+
+@pytest.mark.parametrize("name", ["bibtex", "ris", "csl-json"])
+def test_a_type_survives_every_format(tmp_path: Path, name: str) -> None:
+    types = sorted(csl_types() - (_NOT_IN_RIS if name == "ris" else set()))
+    papers = back(
+        tmp_path, name, [replace(HARD, id=f"x{n}", metadata={"type": t}) for n, t in enumerate(types)]
+    )
+    assert [paper.metadata["type"] for paper in papers] == types
+
+
+@pytest.mark.parametrize("name", ["bibtex", "ris", "csl-json"])
+def test_lines_of_a_note_stay_apart(tmp_path: Path, name: str) -> None:
+    (paper,) = back(tmp_path, name, [replace(HARD, metadata={"note": "Read & liked.\n50 % owls"})])
+    assert paper.metadata["note"] == "Read & liked.\n50 % owls"
+
+
+def test_bibtex_says_what_its_types_do_not() -> None:
+    write = WRITERS.get("bibtex").write
+    case = write([Paper("x", "Marsh v. Moor", metadata={"type": "legal_case"})])
+    assert case.startswith("@misc{")
+    assert "entrysubtype = {legal_case}" in case
+    paper = Paper("x", "Owls seen", venue="The Marsh", metadata={"type": "article-magazine"})
+    assert "entrysubtype = {magazine}" in write([paper])  # as BibLaTeX and pandoc call it
+    assert "entrysubtype" not in write([replace(paper, metadata={"type": "article-journal"})])
 
 
 def test_bibtex_keeps_types_and_raw_fields(tmp_path: Path) -> None:

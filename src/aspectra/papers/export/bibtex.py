@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-from aspectra.papers.bibliography import keywords_text, shared_list, shared_text
+from aspectra.papers.bibliography import csl_types, keywords_text, shared_list, shared_text
 from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, raw_record, tidy
 from aspectra.papers.names import stated_names
 from aspectra.papers.paper import Paper
@@ -79,7 +79,7 @@ def _fields(paper: Paper) -> tuple[str, dict[str, str]]:
             fields.pop(name, None)
         fields.update(_written(paper, attribute, kind))
     _add_identifiers(paper, back, fields)
-    _add_shared(paper, back, fields)
+    _add_shared(paper, back, kind, fields)
     return kind, fields
 
 
@@ -155,13 +155,19 @@ def _add_identifiers(paper: Paper, back: ReadBack, fields: dict[str, str]) -> No
             fields["corpusid"] = _address(value)
 
 
-def _add_shared(paper: Paper, back: ReadBack, fields: dict[str, str]) -> None:
+def _add_shared(paper: Paper, back: ReadBack, kind: str, fields: dict[str, str]) -> None:
     for name in back.shared():
         if name == "keywords":
             fields["keywords"] = text_to_latex(keywords_text(shared_list(paper.metadata, name)))
         elif name == "note" and paper.metadata.get("annote"):
             lines = shared_text(paper.metadata, "annote").splitlines()  # a reason ends at the bar
             fields["annote"] = text_to_latex(" | ".join(" ".join(line.split()) for line in lines))
+        elif name == "type" and NAMES.types.get(kind) != (known := shared_text(paper.metadata, name)):
+            if known in csl_types():
+                fields["entrysubtype"] = known.removeprefix("article-")
+        elif name == "note":  # a line end alone is layout
+            lines = shared_text(paper.metadata, name).splitlines()
+            fields["note"] = "\n\n".join(" ".join(text_to_latex(line).split()) for line in lines)
         elif name == "editors":
             fields["editor"] = _people(paper, shared_list(paper.metadata, name))
         elif name in NAMES.shared and (value := shared_text(paper.metadata, name)):

@@ -13,7 +13,7 @@ from typing import Any
 
 from bibtexparser.middlewares.names import parse_single_name_into_parts, split_multiple_persons_names
 
-from aspectra.papers.bibliography import database_of, names_in
+from aspectra.papers.bibliography import csl_types, database_of, names_in
 from aspectra.papers.identifiers import named_identifiers, parse_identifier
 from aspectra.papers.languages import language_of
 from aspectra.papers.names import given_first, is_others, is_suffix, names_in_commas, people, spelt_out
@@ -139,7 +139,11 @@ def _title(fields: Mapping[str, str], kind: str) -> str:
 def _shared(kind: str, fields: Mapping[str, str]) -> dict[str, Any]:
     """Metadata under the names that all bibliographic formats share."""
     texts = NAMES.shared_texts(lambda name: _text(fields.get(name)))
-    found = {"type": NAMES.types.get(kind, "document"), **texts}
+    # BibLaTeX's field for what its types do not tell apart: "magazine", or a CSL type.
+    told = _text(fields.get("entrysubtype")).casefold()
+    told = next((name for name in (f"article-{told}", told) if name in csl_types()), "")
+    found = {"type": told or NAMES.types.get(kind, "document"), **texts}
+    found["note"] = _long_text(fields.get("note")).replace("\n\n", "\n")
     found["editors"] = names_of(fields.get("editor", ""))
     stated = _text(fields.get("database")), _text(fields.get("unique-id")), _address(fields.get("url"))
     # A field "source" may hold anything: only the name of a database counts.
