@@ -27,6 +27,7 @@ __all__ = [
     "keywords_in",
     "keywords_text",
     "names_in",
+    "page_range",
     "pages_in",
     "shared_list",
     "shared_text",
@@ -167,6 +168,16 @@ def database_of(
 def pages_in(text: str) -> str:
     """Pages with a plain hyphen between them and without *pp.* in front: ``12-19``."""
     return _DASHES.sub("-", _PP.sub("", text.strip()))
+
+
+def page_range(first: str, last: str) -> str:
+    """Pages out of two fields, of which the first may hold both.
+
+    >>> page_range("12", "19"), page_range("12-19", "19"), page_range("", "12-19")
+    ('12-19', '12-19', '12-19')
+    """
+    whole = first == last or pages_in(first).endswith(f"-{last}")
+    return f"{first}-{last}" if first and last and not whole else first or last
 
 
 def keywords_in(stated: str | list[str]) -> list[str]:

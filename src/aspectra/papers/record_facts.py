@@ -109,12 +109,27 @@ def facts_of(paper: Paper) -> RecordFacts:
     )
 
 
+_FORMS = (
+    "csl",
+    "bibtex",
+    "ris",
+    "nbib",
+    "wos",
+    "ovid",
+    "enw",
+    "refworks",
+    "noteexpress",
+    "endnote",
+    "pubmed",
+)
+
+
 def _fields(metadata: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Name of a field in lower case -> its values, over all layouts."""
     out: dict[str, list[Any]] = {}
     for name, value in metadata.items():
         out.setdefault(name.casefold(), []).append(value)
-    for form in ("csl", "bibtex", "ris", "nbib", "wos", "ovid", "enw", "endnote", "pubmed"):
+    for form in _FORMS:
         held = metadata.get(form)
         inner = held.get("fields", held) if isinstance(held, dict) else held
         pairs: Iterable[Any] = inner if isinstance(inner, list) else ()

@@ -280,7 +280,7 @@ class LibraryMachine(RuleBasedStateMachine):
                 ours = self.searcher.search(words, recipe, limit=len(_IDS))
                 assert ours.ids == theirs.ids
                 for one, other in zip(ours, theirs, strict=True):
-                    # Sums of deviations of either sign, from vectors of 32 bits: one near 0 differs by their size.
+                    # Sums of deviations of either sign: one near 0 differs by their size.
                     assert math.isclose(one.score, other.score, rel_tol=1e-4, abs_tol=1e-5)
                     assert one.evidence == other.evidence
             anew.refresh()

@@ -139,8 +139,8 @@ def test_a_refusal_says_what_the_file_looks_like(tmp_path: Path, content: bytes,
     "text",
     [
         "UI  - 1\nTI  - Owls\nAU  - Owl A\nSO  - Birds\nAB  - They\n      hunt.\n\nUI  - 2\nTI  - Mice\n",
-        "RT Journal Article\nSR Print\nID 1\nA1 Owl, A\nT1 Owls\nJF Birds\nYR 2012\n",
-        "{Reference Type}: Journal Article\n{Title}: Owls\n{Author}: Owl, A\n{Year}: 2021\n",
+        "KD Journal Article\nSR Print\nID 1\nA1 Owl, A\nT1 Owls\nJF Birds\nYR 2012\n",
+        "{Kind}: Journal Article\n{Title}: Owls\n{Author}: Owl, A\n{Year}: 2021\n",
     ],
 )
 def test_tagged_records_of_an_unknown_kind_are_refused_with_the_way_out(tmp_path: Path, text: str) -> None:

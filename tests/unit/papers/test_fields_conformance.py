@@ -10,6 +10,7 @@ import csv
 import html
 import io
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,7 +124,7 @@ def _tagged(
     lines = {name: f"{tag:{pad}}{between}" for name, _, tag in [title, *others]}
     shape = f"{head}{lines.pop('title')}{{title}}\n{{more}}{tail}"
     each: dict[str, tuple[str, Callable[[str], str]]] = {
-        name: ("", (lines[name] + "{}\n").format) for name in repeated
+        name: ("", (re.sub("[{}]", r"\g<0>\g<0>", lines[name]) + "{}\n").format) for name in repeated
     }
     return Form(file, shape, {n: "~" if n in each else f"{tag}~\n" for n, tag in lines.items()}, each=each)
 
@@ -169,6 +170,17 @@ FORMS: dict[str, Form] = {
         *("a.enw", "%0 Journal Article\n", "\n", " "),
         "title=%T abstract=%X venue=%J authors=%A editors=%E year=%D doi=%R serial=%@ isbn=%@ keywords=%K "
         "pages=%P language=%G publisher=%I note=%Z url=%U",
+    ),
+    "refworks": _tagged(
+        *("a.txt", "RT Journal Article\nSR Electronic(1)\n", "\n", " "),
+        "title=T1 abstract=AB venue=JF authors=A1 editors=A2 year=YR doi=DO serial=SN isbn=SN keywords=K1 "
+        "pages=SP language=LA publisher=PB note=NO url=UL",
+    ),
+    "noteexpress": _tagged(
+        *("a.net", "{Reference Type}: Journal Article\n", "\n", ": "),
+        "title={Title} abstract={Abstract} venue={Journal} authors={Author} editors={Editor} year={Year} "
+        "doi={DOI} serial={ISBN/ISSN} isbn={ISBN/ISSN} keywords={Keywords} pages={Pages} "
+        "language={Language} publisher={Publisher} note={Notes} url={URL}",
     ),
     "nbib": _tagged(
         *("a.nbib", "PMID- 1\nOWN - NLM\n", "\n", "- "),

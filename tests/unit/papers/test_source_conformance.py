@@ -86,6 +86,28 @@ PU- Owl Press
 %0 Book
 %T A third paper
 """,
+    "refworks": b"""RT Journal Article
+T1 Caf\xc3\xa9 ranking
+A1 Lovelace, Ada
+YR 1843
+
+RT Journal Article
+A1 Nobody, N
+
+RT Book, Whole
+T1 A third paper
+""",
+    "noteexpress": b"""{Reference Type}: Journal Article
+{Title}: Caf\xc3\xa9 ranking
+{Author}: Lovelace, Ada
+{Year}: 1843
+
+{Reference Type}: Journal Article
+{Author}: Nobody, N
+
+{Reference Type}: Book
+{Title}: A third paper
+""",
     "better-bibtex": b"""{"config": {"label": "BetterBibTeX JSON"}, "items": [
 {"itemType": "book", "title": "Caf\xc3\xa9 ranking", "creators": [{"lastName": "Lovelace"}]},
 {"itemType": "book", "creators": []},

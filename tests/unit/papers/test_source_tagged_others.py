@@ -235,3 +235,94 @@ def test_unknown_tagged_text_is_refused_with_the_way_out(tmp_path: Path, text: s
         detect(path)
     assert " ".join(text.splitlines()[0].split()) in caught.value.why
     assert "RIS" in caught.value.hint
+
+
+def test_noteexpress_as_chinese_databases_export_it(tmp_path: Path) -> None:
+    path = tmp_path / "cnki.net"
+    path.write_text(
+        """{Reference Type}: Journal Article
+{Title}: \u591c\u95f4\u732b\u5934\u9e70
+{Translated Title}: Owls at night
+{Author}: \u738b\u4f1f;\u674e\u82b3;
+{Author Address}: Wood University;
+{Journal}: \u9e1f\u7c7b\u5b66\u62a5
+{Year}: 2021
+{Volume} : 9
+{Issue}: 11
+{Pages}: 2184-2188
+{Keywords}: owls;night hunting
+{Abstract}: We heard owls.
+They struck.
+{ISBN/ISSN}: 1006-2084
+{Database Provider}: CNKI
+
+{Reference Type}: Thesis
+{Title}: Mice
+{Author}: Roe, Anna
+{Author}: Li, Bo
+{Publisher}: Wood University
+{Year}: 2020
+{DOI}: 10.1000/mice
+{URL}: https://example.org/mice
+""",
+        encoding="utf-8",
+        newline="",
+    )
+    assert detect(path) == "noteexpress"
+    first, second = (item for item in read_papers(path) if isinstance(item, Paper))
+    assert first.authors == ("\u738b\u4f1f", "\u674e\u82b3")
+    assert (first.year, first.venue) == (2021, "\u9e1f\u7c7b\u5b66\u62a5")
+    assert first.abstract == "We heard owls. They struck."
+    held = {name: first.metadata[name] for name in ("type", "volume", "issue", "pages", "issn", "database")}
+    assert list(held.values()) == ["article-journal", "9", "11", "2184-2188", "1006-2084", "CNKI"]
+    assert first.metadata["keywords"] == ["owls", "night hunting"]
+    assert (second.authors, second.metadata["type"]) == (("Anna Roe", "Bo Li"), "thesis")
+    assert (second.identifiers, second.url) == ({"doi": "10.1000/mice"}, "https://example.org/mice")
+
+
+def test_refworks_text(tmp_path: Path) -> None:
+    path = tmp_path / "refworks.txt"
+    path.write_text(
+        """RT Journal Article
+SR Print(0)
+ID 12
+A1 Roe, Anna
+A1 Li, Bo
+T1 Owls hunt
+JF Journal of Owls
+YR 2019
+VO 4
+IS 2
+SP 10
+OP 19
+K1 owls
+K1 night; mice
+AB Owls listen.
+OWLS strike.
+DO 10.1000/HUNT
+SN 1234-5679
+UL https://example.org/hunt
+DS PubMed
+AN 12345678
+
+RT Book, Section
+A1 Ng, Cy
+A2 Poe, Di
+T1 Mice
+T2 All of the wood
+YR 2001
+OP 3-9
+"""
+    )
+    assert detect(path) == "refworks"
+    first, second = (item for item in read_papers(path) if isinstance(item, Paper))
+    assert (first.title, first.authors, first.venue) == (
+        "Owls hunt",
+        ("Anna Roe", "Bo Li"),
+        "Journal of Owls",
+    )
+    assert first.abstract == "Owls listen. OWLS strike."
+    assert first.identifiers == {"doi": "10.1000/hunt", "pmid": "12345678"}
+    assert (first.metadata["pages"], first.metadata["keywords"]) == ("10-19", ["owls", "night", "mice"])
+    assert (second.metadata["type"], second.venue) == ("chapter", "All of the wood")
+    assert (second.metadata["editors"], second.metadata["pages"]) == (["Di Poe"], "3-9")

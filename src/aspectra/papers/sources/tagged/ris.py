@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from aspectra.papers.bibliography import database_of, names_in, pages_in
+from aspectra.papers.bibliography import database_of, names_in, page_range
 from aspectra.papers.identifiers import addresses_in, parse_identifier
 from aspectra.papers.names import names_in_lines
 from aspectra.papers.paper import Paper
@@ -97,12 +97,10 @@ def _names(record: TaggedRecord, *tags: str) -> list[str]:
 
 
 def _shared(kind: str, record: TaggedRecord, urls: list[str]) -> dict[str, Any]:
-    start, end = one_line(record.first("SP")), one_line(record.first("EP"))
-    whole = end == start or pages_in(start).endswith(f"-{end}")
     found = {
         "type": NAMES.types.get(kind, "document"),
         **NAMES.shared_texts(lambda tag: one_line(record.first(tag))),
-        "pages": f"{start}-{end}" if start and end and not whole else start or end,
+        "pages": page_range(one_line(record.first("SP")), one_line(record.first("EP"))),
         "issn": "; ".join(_squeezed(record, "SN")),
         "note": "\n".join(_squeezed(record, "N1")),
         "keywords": record.all("KW"),
