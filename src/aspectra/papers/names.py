@@ -21,6 +21,7 @@ __all__ = [
     "only_name",
     "people",
     "person",
+    "printed",
     "spelt_out",
     "split_names",
     "stated_names",
@@ -62,6 +63,7 @@ _PARTS = (
     ("family", "last", "lastName", "last_name", "surname", "familyName"),
     ("suffix",),
 )
+_EAST_ASIAN = re.compile(r"[\u3041-\u3096\u3400-\u9fff\uac00-\ud7a3]{1,4}")  # Han, hiragana, hangul
 _WHOLE = ("literal", "name", "display_name", "full_name")
 
 NameParts = tuple[str, str, str, str]
@@ -91,11 +93,22 @@ def given_first(name: object) -> str:
             return " ".join(parts)
         company = _COMPANY.fullmatch(parts[1]) or _OF_COMPANY.fullmatch(parts[1])
         if not company or (parts[1] in ("JR", "SR") and not text.isupper()):
-            return f"{parts[1]} {parts[0]}"
+            return printed(parts[1], parts[0])
     given = [part for part in parts[1:] if not is_suffix(part)]
     if len(parts) > 2 and len(given) == 1:
         return " ".join([given[0], parts[0], *filter(is_suffix, parts[1:])])
     return text.rstrip(", ") if len(parts) == 1 else text
+
+
+def printed(given: str, family: str, suffix: str = "") -> str:
+    """A name as printed: given names first, but in Chinese, Japanese and Korean script the family, unspaced.
+
+    >>> printed("Ada", "Lovelace"), printed("\u4f1f", "\u738b")
+    ('Ada Lovelace', '\u738b\u4f1f')
+    """
+    if _EAST_ASIAN.fullmatch(given) and _EAST_ASIAN.fullmatch(family):
+        return family + given
+    return one_line(f"{given} {family} {suffix}")
 
 
 def is_suffix(text: str) -> bool:
@@ -250,7 +263,7 @@ def person(value: Any, *, turn: bool = True) -> str:
         parts.extend(map(str, part) if isinstance(part, list) else [str(part)])
     if any("," in part and is_suffix(part.rpartition(",")[2]) for part in parts):  # as Zotero keeps suffixes
         return given_first(f"{' '.join(parts[1:])}, {parts[0]}")
-    return one_line(" ".join(parts))
+    return printed(one_line(" ".join(parts[:-2])), *parts[-2:])
 
 
 def stated_names(record: Any) -> set[str]:
@@ -280,6 +293,9 @@ def name_parts(name: str, stated: Collection[str] = ()) -> NameParts | None:
     >>> name_parts("World Health Organization") is None
     True
     """
+    for at in range(1, len(name)) if _EAST_ASIAN.fullmatch(name) else ():
+        if f"{name[:at]}, {name[at:]}" in stated:
+            return name[at:], "", name[:at], ""
     words: Sequence[str] = name.split()
     suffix = ""
     if len(words) > 2 and _LAST_SUFFIX.fullmatch(words[-1]):

@@ -472,6 +472,7 @@ KEYWORDS: list[tuple[Value, list[str]]] = [
 ]
 PEOPLE: list[tuple[list[str], list[str]]] = [
     (["Roe, Anna", "Li, Bo", "et al."], ["Anna Roe", "Bo Li"]),
+    (["\u738b, \u4f1f", "\uae40, \ucca0\uc218"], ["\u738b\u4f1f", "\uae40\ucca0\uc218"]),
     *(
         (["Roe, Anna", others], ["Anna Roe"])
         for others in ("others", "[et al.]", "and others", "...", "* \u2020")

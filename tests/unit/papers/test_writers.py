@@ -83,13 +83,15 @@ def test_names_survive_our_csv(tmp_path: Path, authors: tuple[str, ...]) -> None
 def test_family_names_of_several_words_stay_one_in_every_format(
     tmp_path: Path, first: str, then: str
 ) -> None:
-    stated = {"AU": ["Moreno Vall, Inés", "de la Cueva Ribas, Juan José", "Li, Wei Bo"]}
-    authors = ("Inés Moreno Vall", "Juan José de la Cueva Ribas", "Wei Bo Li")
+    stated = {
+        "AU": ["Moreno Vall, Inés", "de la Cueva Ribas, Juan José", "Li, Wei Bo", "\u6b27\u9633, \u5a1c"]
+    }
+    authors = ("Inés Moreno Vall", "Juan José de la Cueva Ribas", "Wei Bo Li", "欧阳娜")
     papers = [Paper("x", "Olive groves", authors=authors, metadata=stated)]
     (again,) = back(tmp_path, first, papers)
     assert "AU" not in again.metadata
     text = WRITERS.get(then).write([again])
-    for family in ("Moreno Vall", "Cueva Ribas", "Li"):
+    for family in ("Moreno Vall", "Cueva Ribas", "Li", "欧阳"):
         one = f'"family": "{family}"' if then == "csl-json" else f"{family}, "
         assert one in text
     assert again.authors == authors

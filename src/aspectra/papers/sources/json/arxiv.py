@@ -12,7 +12,7 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from aspectra.papers.names import people, split_names
+from aspectra.papers.names import people, printed, split_names
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble, identifiers_of
 from aspectra.papers.sources.json.records import JsonFormat, as_dict, as_list, rest
@@ -39,17 +39,17 @@ def arxiv_year(identifier: str) -> int | None:
     return 1900 + year if year >= 91 else 2000 + year
 
 
-def authors_of(printed: object, parsed: object) -> list[str]:
+def authors_of(whole: object, parsed: object) -> list[str]:
     """Names from arXiv's parsed form ([family, given, suffix, ...]), else from the printed list."""
     found = []
     for entry in as_list(parsed):
         parts = [one_line(part) for part in as_list(entry)[:3] if isinstance(part, str)]
         family, given, suffix = [*parts, "", "", ""][:3]
-        if name := one_line(f"{given} {family} {suffix}"):
+        if name := printed(given, family, suffix):
             found.append(name)
     if found:
         return found
-    return people(printed) if isinstance(printed, list) else split_names(printed)
+    return people(whole) if isinstance(whole, list) else split_names(whole)
 
 
 def _confidence(keys: frozenset[str], head: bytes) -> float:

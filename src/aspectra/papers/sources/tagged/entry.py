@@ -70,8 +70,9 @@ def _name(raw: str) -> str:
     if extended := {k.casefold(): v.strip('{}" ') for k, v in _EXTENDED.findall(raw)}:
         parts = [extended.get(part, "") for part in ("given", "prefix", "family", "suffix")]
         return one_line(latex_to_text(" ".join(part for part in parts if part)))
-    # BibTeX would take the suffix, or the "Inc." of a company, for a given name.
-    if is_suffix(raw.rpartition(",")[2]) or (raw.count(",") == 1 and given_first(raw) == one_line(raw)):
+    # BibTeX would take the suffix, or the "Inc." of a company, for a given name, and space Chinese names.
+    whole = given_first(raw) if raw.count(",") == 1 else " "
+    if is_suffix(raw.rpartition(",")[2]) or whole == one_line(raw) or " " not in whole:
         return one_line(latex_to_text(given_first(raw)))
     try:
         name = parse_single_name_into_parts(raw, strict=False)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from aspectra.papers.identifiers import identifiers_in, scheme_of
+from aspectra.papers.names import printed
 from aspectra.papers.paper import Paper, Reference, Section
 from aspectra.papers.sources.assembly import assemble, identifiers_of, year_in
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
@@ -100,7 +101,7 @@ def _person(contributor: Element) -> str:
     if name is None:
         name = first(contributor, "name-alternatives/name")
     if name is not None:
-        return one_line(" ".join(text_of(first(name, part)) for part in ("given-names", "surname", "suffix")))
+        return printed(*(text_of(first(name, part)) for part in ("given-names", "surname", "suffix")))
     return text_of(first(contributor, "string-name")) or text_of(
         first(contributor, "collab"), ("contrib-group",)
     )

@@ -11,11 +11,11 @@ from typing import Any
 
 from aspectra.papers.bibliography import names_in
 from aspectra.papers.identifiers import identifiers_in, scheme_of
+from aspectra.papers.names import printed
 from aspectra.papers.paper import Paper, Reference
 from aspectra.papers.sources.assembly import assemble, identifiers_of, year_in
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.xml.elements import Element, XmlFormat, attribute, first, found, leaves, text_of
-from aspectra.papers.text.cleaning import one_line
 from aspectra.papers.text.references import cited_title
 
 __all__: list[str] = []
@@ -36,7 +36,7 @@ def _person(author: Element) -> str:
     if collective := text_of(first(author, "CollectiveName")):
         return collective
     given = text_of(first(author, "ForeName")) or text_of(first(author, "Initials"))
-    return one_line(f"{given} {text_of(first(author, 'LastName'))} {text_of(first(author, 'Suffix'))}")
+    return printed(given, text_of(first(author, "LastName")), text_of(first(author, "Suffix")))
 
 
 def _abstract(element: Element | None) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from aspectra.papers.identifiers import identifiers_in, scheme_of
+from aspectra.papers.names import printed
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.assembly import assemble, identifiers_of, year_in
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
@@ -76,9 +77,8 @@ def _person(author: Element) -> str:
     names = first(author, "persName")
     if names is None:
         return text_of(author, skip=("affiliation", "email", "idno")) if author.tag != "author" else ""
-    parts = [text_of(part) for part in [*found(names, "forename"), *found(names, "surname")]]
-    parts += [text_of(part) for part in found(names, "genName")]
-    return one_line(" ".join(parts)) or text_of(names)
+    parts = [" ".join(map(text_of, found(names, part))) for part in ("forename", "surname", "genName")]
+    return printed(*parts) or text_of(names)
 
 
 def _identifiers(bibl: Element | None) -> dict[str, str]:
