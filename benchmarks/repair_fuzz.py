@@ -21,8 +21,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from aspectra.search.rerank.repair import read_choice, read_labels, read_number, repair
 
-__all__ = ["FORMS", "bad_reply", "check_bad", "check_good", "labels_for"]
-
 _DIGITS = ("0123456789", "０１２３４５６７８９", "٠١٢٣٤٥٦٧٨٩", "०१२३४५६७८९", "⁰¹²³⁴⁵⁶⁷⁸⁹", "𝟎𝟏𝟐𝟑𝟒𝟓𝟔𝟕𝟖𝟗")
 _SEPARATORS = (
     " > ",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aspectra.papers.sources.files import zstd
+from aspectra.base.decompression import zstd
 
 
 def put(path: Path, text: str) -> Path:

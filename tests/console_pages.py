@@ -8,8 +8,6 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["follow", "steps_of"]
-
 _HOW = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from aspectra.base.errors import BadInput
 from aspectra.lab.figures.drawing import SMALLEST
 
-__all__ = ["PlacedText", "layout_faults", "placed_texts"]
-
 _SVG = "{http://www.w3.org/2000/svg}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 _STEP = re.compile(r"(translate|scale|rotate|matrix)\(([^()]{0,200})\)")

@@ -9,8 +9,6 @@ import numpy as np
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.index.opened import Index
 
-__all__ = ["Grade", "grader", "met", "unknown"]
-
 Grade = Callable[[str, str], dict[str, float]]  # (attribute, value) -> id -> grade, in three decimals
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["HOSTILE", "MARK"]
-
 MARK = "window.taken=1"
 
 _CODE = [

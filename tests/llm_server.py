@@ -30,8 +30,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Server", "main"]
-
 KINDS = frozenset(
     """429 429-after 500 503 quota auth missing-model context timeout drop empty blank refusal filter cut json
     html""".split()

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TypeVar
 from zlib import crc32
 
-__all__ = ["LONG", "SLOW", "TURN", "TURNS", "some", "waits"]
-
 T = TypeVar("T")
 LONG = bool(os.environ.get("ASPECTRA_LONG"))
 TURNS = 5  # runs of make test, each of another commit, in which all slow tests are run about once

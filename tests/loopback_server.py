@@ -10,8 +10,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["serving_process"]
-
 
 @contextlib.contextmanager
 def serving_process(library: Path, home: Path, *options: str, **environment: str) -> Iterator[str]:

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["kept", "once"]
-
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / ".venv" / "kept"  # outside git, lost without harm
 

@@ -17,8 +17,6 @@ import httpx
 import aspectra
 from aspectra.app.library import Library
 
-__all__ = ["FLAGS", "Served", "chromium_path", "make_demo", "serving", "titles"]
-
 # Where distributions put the browser; the one without windows takes a fraction of the work.
 _CHROMIUM = (
     "/usr/bin/chromium-headless-shell",

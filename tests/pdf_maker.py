@@ -5,8 +5,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 
-__all__ = ["FONTS", "flate_bomb", "make_pdf", "place_pdf", "raw_pdf"]
-
 Line = str | tuple[float, str]
 
 

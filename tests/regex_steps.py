@@ -14,8 +14,6 @@ from re import _compiler, _parser  # type: ignore[attr-defined]
 from re import _constants as ops  # type: ignore[attr-defined]
 from typing import Any
 
-__all__ = ["Steps", "TooManySteps", "hostile_texts"]
-
 _ONE = (ops.LITERAL, ops.NOT_LITERAL, ops.ANY, ops.IN)
 _REPEATS = (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT)
 _COPIES = 64  # a group repeated more often is treated as one repeated without end

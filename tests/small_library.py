@@ -12,8 +12,6 @@ from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 
-__all__ = ["searcher_over"]
-
 
 def searcher_over(folder: Path, papers: Iterable[Paper], encoder: Any = None, **settings: Any) -> Searcher:
     """A new library in a folder, indexed by words, and by an encoder where one is given; without chunks."""

@@ -18,8 +18,6 @@ import httpx
 from aspectra.llm.client.openai_compatible import OpenAICompatible
 from llm_server import Server
 
-__all__ = ["START", "Connected", "Stuck", "VirtualLoop", "cancelled_at", "run"]
-
 T = TypeVar("T")
 START = 1000.0  # seconds on the clock when a loop begins
 MOST_MOVES = 100_000  # of the clock, in one loop

@@ -28,8 +28,6 @@ import traceback
 from pathlib import Path
 from typing import NoReturn
 
-__all__ = ["warm_python"]
-
 # It starts for each command, so it imports as little as can be: neither json nor socket.
 _CLIENT = """#!{python} -SEs
 import _socket, os, sys

@@ -16,8 +16,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-__all__ = ["ZoteroServer"]
-
 _KEYS = "23456789ABCDEFGHIJKLMNPQRSTUVWXYZ"
 
 

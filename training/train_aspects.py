@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from aspectra.papers.sources.files import zstd
+from aspectra.base.decompression import zstd
 from aspectra.views.encoders.pooling import mean_of_spans
 from aspectra.views.encoders.protocol import TokenEncoder, load_encoder
 from aspectra.views.terms.head import ASPECTS

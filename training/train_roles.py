@@ -37,7 +37,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
-from aspectra.papers.sources.files import zstd
+from aspectra.base.decompression import zstd
 from aspectra.views.lenses._role_features import PLACES, UNKNOWN, Pieces, Words, pooled, sentence_keys
 from aspectra.views.lenses._role_model import NEIGHBOUR, ROLES, RoleModel
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from aspectra.papers.sources.files import zstd
+from aspectra.base.decompression import zstd
 from aspectra.search.planning.wordings import LABELS, SURE, clauses
 from aspectra.views.encoders.protocol import load_encoder
 from aspectra.views.terms.head import ASPECTS

@@ -33,8 +33,6 @@ from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 
-__all__ = ["OUTCOMES", "answers", "flip", "make", "outcome", "run", "small_papers"]
-
 OUTCOMES = ("same", "refused", "changed", "uncaught")
 _WORDS = "owl mouse night wing egg nest song hunt dark prey flock sea".split()
 SETTINGS = IndexSettings(encoders=("fake",), chunks=("60w",), batch=16)

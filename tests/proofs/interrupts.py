@@ -39,8 +39,6 @@ from summary import Summary, arguments
 from aspectra.app.main import main as command_line
 from aspectra.papers.library.store import Store
 
-__all__ = ["COLUMNS", "STEPS", "prove"]
-
 COLUMNS = ("interrupts", "said damaged", "swallowed", "tracebacks", "papers lost", "not finished again")
 STEPS = ("add", "index", "remove", "decide")
 _HELD, _NEW = 200, 400  # papers in the library, and in the file that is added

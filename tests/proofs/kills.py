@@ -53,8 +53,6 @@ from aspectra.views.build.run import build_index
 from aspectra.views.encoders.protocol import ENCODERS, permit_encoder
 from fake_encoder import FakeEncoder
 
-__all__ = ["COLUMNS", "SCENARIOS", "child", "finish", "run"]
-
 COLUMNS = ("kills", "lost", "reopen failures", "repairs", "answers unequal")
 _QUERIES = ("the owl hunts at night", "song of the sea", "nest")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND

@@ -24,8 +24,6 @@ from typing import Any
 
 from aspectra.base.version import __version__
 
-__all__ = ["Summary", "arguments"]
-
 _SHOWN = 20
 
 

@@ -34,8 +34,6 @@ from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from aspectra.search.rerank.repair import read_choice, read_labels, read_number
 
-__all__ = ["TARGETS"]
-
 _OPTIONS = ReadOptions(max_text_chars=10_000, pdf_seconds=5, pdf_pages=3, pdf_memory_mb=512)
 _FILE = Path(tempfile.mkdtemp(prefix="fuzz-")) / "input"
 

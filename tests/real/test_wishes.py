@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from aspectra.papers.sources.files import zstd
+from aspectra.base.decompression import zstd
 from aspectra.search.instructions.reading import read_instruction
 from aspectra.search.instructions.understanding import understand
 from aspectra.search.query import Query

@@ -11,8 +11,6 @@ from typer.core import TyperGroup
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import CommandGroup, convert_plainly
 
-__all__ = ["app", "root"]
-
 # Command, in the order of the help -> module in commands that has it, as a function of the same name (or the
 # one after the colon) or, for a group of commands, as ``app``. Its class is in CLASSES of the module, if any.
 _COMMANDS = {

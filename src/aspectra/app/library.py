@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from aspectra.search.searcher import Searcher
     from aspectra.views.build.draft import IndexReport
 
-__all__ = ["Library", "create_library", "open_library"]
-
 
 class Library(Displayed):
     """A library of papers and its search; a context manager.

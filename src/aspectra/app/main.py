@@ -14,8 +14,6 @@ from collections.abc import Sequence
 
 from aspectra.base.errors import AspectraError
 
-__all__ = ["main"]
-
 _USAGE, _INTERRUPTED, _PIPE_CLOSED = 2, 130, 141
 _COLLECT_AFTER = 100_000  # new objects; 700 unless set
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from aspectra.search.conditions.condition import Condition
     from aspectra.search.query import Query
 
-__all__ = ["Aspect", "Direction", "Preferences", "Relation", "make_query", "parse_year"]
-
 Aspect = Literal["background", "method", "result"]
 """The aspects that sentences are labelled with; an aspect may also be free words."""
 

@@ -17,8 +17,6 @@ from aspectra.base.errors import UsageError
 if TYPE_CHECKING:
     from aspectra.search.plan import Plan
 
-__all__ = ["LAST", "Recent", "papers_of_last", "recall", "remember", "spelled"]
-
 LAST = "last"
 _NAME = "last.json"
 _NUMBERS = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?", re.ASCII)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from aspectra.app.terminal.progress import ProgressShown
     from aspectra.app.terminal.screen import Screen
 
-__all__ = ["CommonOptions", "Session", "common", "read_stdin"]
-
 _COMMANDS = re.compile(
     r"\baspectra (?:lens (?:add|estimate|list|remove|run|show|status)|"
     r"add|backup|decide|doctor|edit|index|list|open|redo|restore|search|show|status|tag|undo)\b"

@@ -13,20 +13,6 @@ from aspectra.base.config import Config, find_project_file, setting
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value
 
-__all__ = [
-    "DEFAULT_RECIPE",
-    "RUN_FORMATS",
-    "SPENDING",
-    "TABLE_FORMATS",
-    "Settings",
-    "data_folder",
-    "default_library",
-    "export_formats",
-    "load_config",
-    "state_file",
-    "user_file",
-]
-
 DEFAULT_RECIPE = "guided"
 SPENDING = ("search.recipe", "llm.model", "llm.budget", "llm.lanes", "llm.timeout", "llm.extra")
 """What says how much a language model is asked; a project's file sets it only with its user's permission."""

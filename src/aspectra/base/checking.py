@@ -7,9 +7,6 @@ from collections.abc import Iterable, Mapping, Sized
 
 from aspectra.base.errors import UsageError
 
-__all__ = ["check_choice", "check_length", "check_number", "did_you_mean", "refuse_unknown", "unknown_name"]
-
-
 _LONGEST_NAME = 200  # characters; what is longer was not meant for a name
 
 

@@ -22,18 +22,6 @@ from aspectra.base.checking import did_you_mean, unknown_name
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value
 
-__all__ = [
-    "PROJECT_FILE",
-    "Config",
-    "Key",
-    "find_key",
-    "find_project_file",
-    "keys_of",
-    "parse_value",
-    "read_file",
-    "setting",
-]
-
 PROJECT_FILE = "aspectra.toml"
 _PREFIX = "ASPECTRA_"
 _WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false", "": "false"}

@@ -19,14 +19,12 @@ from typing import IO, TYPE_CHECKING, Any
 from aspectra.base.errors import BadInput
 
 if sys.version_info >= (3, 14):
-    from compression import zstd
+    from compression import zstd as zstd
 else:
-    from backports import zstd
+    from backports import zstd as zstd
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
-
-__all__ = ["DAMAGE", "Bounds", "Decompressor", "Expansion", "compression_of", "decompressed", "zstd"]
 
 DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 """What reading a damaged compressed file raises."""

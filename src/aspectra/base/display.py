@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
     Forms: TypeAlias = dict[str, Any]
 
-__all__ = ["Displayed", "display_with"]
-
 _drawers: list[Callable[[object], Forms]] = []
 
 

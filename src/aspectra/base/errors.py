@@ -13,27 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "AspectraError",
-    "BadInput",
-    "Gone",
-    "LibraryBusy",
-    "LibraryCorrupt",
-    "LibraryNotFound",
-    "MissingExtra",
-    "NoSuchPaper",
-    "NoSuchThing",
-    "NotAllowed",
-    "NotTrusted",
-    "Overloaded",
-    "SeveralPapers",
-    "TooLarge",
-    "UsageError",
-    "ViewMismatch",
-    "catalogue",
-    "needs_extra",
-]
-
 
 _LONGEST = 4000  # characters of one part of a message; what is named in it may be of any length
 

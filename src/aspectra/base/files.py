@@ -19,9 +19,6 @@ from typing import BinaryIO
 
 from aspectra.base.errors import AspectraError
 
-__all__ = ["Disk", "disk", "make_folder", "refuse_journal", "using", "write_durably"]
-
-
 # Of file systems without hard links, with too many of a file already, or that forbid them.
 _NO_LINKS = {
     errno.EPERM,

@@ -7,8 +7,6 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["canonical_json", "digest", "digest_texts"]
-
 
 def canonical_json(value: Any) -> str:
     """The one spelling of a JSON value: sorted keys, no spaces, real Unicode, no NaN.

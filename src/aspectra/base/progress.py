@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["Progress", "quiet"]
-
 Progress = Callable[[str, int, int], None]  # called with (step, done, total)
 
 

@@ -14,8 +14,6 @@ from aspectra.base.errors import UsageError
 if TYPE_CHECKING:
     from importlib import metadata
 
-__all__ = ["Registry"]
-
 T = TypeVar("T")
 
 

@@ -10,8 +10,6 @@ from typing import Any
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 
-__all__ = ["file_name", "read_call", "read_member", "spell", "split_line"]
-
 _PART = re.compile(r"\s*+([\w-]++)\s*+(?:\((.*)\))?\s*+", re.DOTALL)
 _BARE = re.compile(r"\s*+(\w++)\s*+(?:,|$)")
 _OPTION = re.compile(r"""\s*+(\w++)\s*+=\s*+("[^"]*"|'[^']*'|[^,"'\s]*+(?:\s++[^,"'\s]++)*+)\s*+(?:,|$)""")

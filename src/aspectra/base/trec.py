@@ -8,8 +8,6 @@ import numpy as np
 
 from aspectra.base.errors import BadInput
 
-__all__ = ["falling", "trec_lines", "trec_token", "trec_words"]
-
 _STEP = 2.0**-22  # two units in the last place of a 32-bit float
 _LEAST = 1e-12  # below it 32-bit floats may be flushed to zero
 

@@ -24,24 +24,6 @@ from urllib.parse import urlsplit
 
 from aspectra.base.errors import NotTrusted, UsageError
 
-__all__ = [
-    "ADDRESSES",
-    "ASK",
-    "OPENAI_ORIGIN",
-    "OPENAI_VARIABLE",
-    "Permission",
-    "allow",
-    "allowed",
-    "allows",
-    "from_environment",
-    "key_for",
-    "origin_of",
-    "refused",
-    "require",
-    "trust_file",
-    "withdraw",
-]
-
 _LOG = logging.getLogger(__name__)
 OPENAI_VARIABLE = "OPENAI_API_KEY"
 OPENAI_ORIGIN = "https://api.openai.com"

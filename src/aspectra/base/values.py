@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import msgspec
-from msgspec.structs import force_setattr, replace
+from msgspec.structs import force_setattr as force_setattr
+from msgspec.structs import replace as replace
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
-
-__all__ = ["Value", "converted", "force_setattr", "replace"]
 
 T = TypeVar("T")
 

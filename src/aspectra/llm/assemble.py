@@ -35,8 +35,6 @@ from aspectra.llm.prices import Price, Prices, default_prices
 from aspectra.llm.rate import Lanes, RateLimit
 from aspectra.llm.retry import Retry
 
-__all__ = ["Model", "ModelSettings", "build_model", "wrap_model"]
-
 _FIRST = 2  # calls at once of a server on this computer, until it has answered some
 
 

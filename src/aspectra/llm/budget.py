@@ -25,20 +25,6 @@ from aspectra.llm.chat import ChatModel, Reply, Request, Usage, Wrapper
 from aspectra.llm.failures import BudgetReached, ModelError
 from aspectra.llm.prices import Price
 
-__all__ = [
-    "Account",
-    "Budget",
-    "Cost",
-    "Limits",
-    "call_cost",
-    "charged",
-    "estimate",
-    "estimate_tokens",
-    "note_recorded",
-    "prompt_tokens",
-    "spending",
-]
-
 _DENSEST = 2  # the worst case is this many times the rule of thumb
 _LOOK = 0.01  # seconds between two looks whether calls under way have ended
 _lock = threading.Lock()

@@ -12,8 +12,6 @@ from typing import Any, Literal, Protocol
 
 from aspectra.base.hashing import digest
 
-__all__ = ["ChatModel", "Message", "Reply", "Request", "Usage", "Wrapper"]
-
 Role = Literal["system", "user", "assistant"]
 
 

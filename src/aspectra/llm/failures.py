@@ -12,21 +12,6 @@ from typing import ClassVar, Self
 from aspectra.base.errors import AspectraError
 from aspectra.llm.chat import Usage
 
-__all__ = [
-    "BadRequest",
-    "BudgetReached",
-    "ContextExceeded",
-    "KeyRefused",
-    "Late",
-    "Malformed",
-    "ModelError",
-    "NoSuchModel",
-    "Offline",
-    "QuotaSpent",
-    "Refused",
-    "Transient",
-]
-
 
 class ModelError(AspectraError):
     """No usable answer could be had from a model.

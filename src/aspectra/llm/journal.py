@@ -21,8 +21,6 @@ from aspectra.llm.journal_file import JournalFile, Record
 from aspectra.llm.loops import PerLoop
 from aspectra.llm.rate import Lanes
 
-__all__ = ["Journal", "acceptable"]
-
 _GATHER = 0.001  # seconds that a write waits for company
 
 

@@ -25,8 +25,6 @@ from aspectra.base.files import refuse_journal
 from aspectra.base.hashing import digest_texts
 from aspectra.llm.chat import Reply, Usage
 
-__all__ = ["JournalBroken", "JournalFailed", "JournalFile", "Record"]
-
 _FORMAT = "1"
 _BUSY = 60.0  # seconds that a write waits for another process's
 _TABLES = """

@@ -9,8 +9,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["PerLoop", "run"]
-
 T = TypeVar("T")
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None

@@ -12,8 +12,6 @@ from typing import Any
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 
-__all__ = ["Price", "Prices", "default_prices"]
-
 
 @dataclass(frozen=True, slots=True)
 class Price:

@@ -11,8 +11,6 @@ from aspectra.base.errors import UsageError
 from aspectra.llm.budget import prompt_tokens
 from aspectra.llm.chat import ChatModel, Reply, Request, Wrapper
 
-__all__ = ["Lanes", "RateLimit"]
-
 _LOG = logging.getLogger(__name__)
 
 

@@ -17,8 +17,6 @@ from aspectra.llm.budget import charged
 from aspectra.llm.chat import ChatModel, Reply, Request, Usage, Wrapper
 from aspectra.llm.failures import KeyRefused, Late, Malformed, ModelError, NoSuchModel, QuotaSpent, Transient
 
-__all__ = ["Retry"]
-
 _CLOSED_DOOR = (KeyRefused, QuotaSpent, NoSuchModel)  # of the endpoint, for every request
 
 

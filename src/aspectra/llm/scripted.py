@@ -11,8 +11,6 @@ from aspectra.base.errors import UsageError
 from aspectra.llm.budget import estimate_tokens, prompt_tokens
 from aspectra.llm.chat import Reply, Request, Usage
 
-__all__ = ["Scripted", "Step"]
-
 Step = str | Reply | Exception
 
 

@@ -12,8 +12,6 @@ import re
 from aspectra.base.errors import UsageError
 from aspectra.base.trust import OPENAI_ORIGIN, OPENAI_VARIABLE, origin_of
 
-__all__ = ["DEFAULT_VARIABLE", "SHORTEST", "key_variable", "read_key", "redact"]
-
 DEFAULT_VARIABLE = "ASPECTRA_API_KEY"
 SHORTEST = 8  # characters of a key; fewer are a placeholder, such as "none", and stand in honest texts too
 _WINDOW = 6  # a run of this many characters of a key is as good as the key for whoever looks for it

@@ -19,20 +19,6 @@ import msgspec
 
 from aspectra.papers.text.cleaning import one_line, unmarked
 
-__all__ = [
-    "SHARED",
-    "Names",
-    "csl_types",
-    "database_of",
-    "keywords_in",
-    "keywords_text",
-    "names_in",
-    "page_range",
-    "pages_in",
-    "shared_list",
-    "shared_text",
-]
-
 SHARED = (
     *("type", "volume", "issue", "pages", "publisher", "issn", "date", "note", "keywords", "editors"),
     "database",

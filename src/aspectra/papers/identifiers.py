@@ -7,18 +7,6 @@ from collections.abc import Iterator, Mapping
 from html import unescape
 from urllib.parse import unquote
 
-__all__ = [
-    "ARXIV_DOI",
-    "SCHEMES",
-    "addresses_in",
-    "identifiers_in",
-    "issns_in",
-    "named_identifiers",
-    "normalise",
-    "parse_identifier",
-    "scheme_of",
-]
-
 ARXIV_DOI = "10.48550/arxiv."
 """How the DOIs of arXiv begin, in lower case."""
 

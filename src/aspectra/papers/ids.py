@@ -10,8 +10,6 @@ from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.remark import Remark
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["choose_id", "distinct_ids", "numbered"]
-
 
 def choose_id(
     own: object = "",

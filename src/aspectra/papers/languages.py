@@ -8,8 +8,6 @@ from importlib import resources
 
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["language_name", "language_of"]
-
 
 @cache
 def _codes() -> dict[str, str]:

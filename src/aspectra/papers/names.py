@@ -8,26 +8,6 @@ from typing import Any
 
 from aspectra.papers.text.cleaning import one_line, unmarked
 
-__all__ = [
-    "NameParts",
-    "given_first",
-    "initials_last",
-    "is_initials",
-    "is_others",
-    "is_suffix",
-    "name_parts",
-    "names_in_commas",
-    "names_in_lines",
-    "only_name",
-    "people",
-    "person",
-    "printed",
-    "spelt_out",
-    "split_names",
-    "stated_names",
-    "with_suffixes",
-]
-
 _SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|v|ph\.? ?d|m\.? ?d|esq)\.?", re.I)
 _BEHIND = re.compile(r"(?:[JS]r|II|III|IV|[Pp][Hh]\.? ?D|Esq)\.?")  # a whole name
 _COMPANY = re.compile(r"(?:inc|ltd|llc|corp|co|gmbh|plc|jr|sr)\.?", re.I)

@@ -19,16 +19,6 @@ from aspectra.base.display import Displayed
 from aspectra.base.hashing import digest
 from aspectra.base.values import converted
 
-__all__ = [
-    "Paper",
-    "Reference",
-    "Section",
-    "Sentence",
-    "Unit",
-    "field_text",
-    "normalise_title",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Section:

@@ -16,8 +16,6 @@ from aspectra.papers.bibliography import shared_text
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["FACTS_VERSION", "RecordFacts", "facts_of", "is_preprint_doi", "is_retracted"]
-
 FACTS_VERSION = 2  # another one rebuilds the columns of an index
 
 _MOST_AFFILIATIONS, _LONGEST = 40, 300

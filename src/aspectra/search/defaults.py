@@ -11,28 +11,6 @@ from dataclasses import dataclass, replace
 
 from aspectra.views.view import Matching
 
-__all__ = [
-    "ASPECT_CANDIDATES",
-    "ASPECT_MATCHINGS",
-    "ASPECT_WEIGHT",
-    "COMPLIANCE_WEIGHT",
-    "CONTRAST_BESIDE_TERMS",
-    "CONTRAST_WEIGHT",
-    "DIFFERENT_WEIGHT",
-    "DIRECTED_ABSTRACTS",
-    "DIRECTED_FULL_TEXTS",
-    "LATE_CANDIDATES",
-    "LATE_WEIGHT",
-    "LEXICAL_WEIGHT",
-    "LIKE_DECIDED",
-    "NAMED",
-    "TEXT_WEIGHT",
-    "UNLENSED_WEIGHT",
-    "Directed",
-    "Shares",
-    "aspect_shares",
-]
-
 # BM25 beside the abstract vector's 1.0.
 LEXICAL_WEIGHT = 0.3
 

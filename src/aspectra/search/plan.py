@@ -24,8 +24,6 @@ from aspectra.search.query import (
 )
 from aspectra.views.view import Probe
 
-__all__ = ["MOST_PROBES", "MOST_STEPS", "Fusion", "Plan", "Search"]
-
 MOST_PROBES = 64  # of all searches of a plan together: each scores every paper
 MOST_STEPS = 32
 _HEAVIEST = 1e6  # weights beyond it leave nothing of the other probes

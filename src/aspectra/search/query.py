@@ -9,18 +9,6 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, force_setattr
 from aspectra.search.conditions.condition import Conditions, as_names, check_conditions, distinct
 
-__all__ = [
-    "DIRECTIONS",
-    "LONGEST_ASPECT",
-    "LONGEST_TEXT",
-    "MOST_EVIDENCE",
-    "MOST_PAPERS",
-    "MOST_SEEDS",
-    "Query",
-    "Unread",
-    "Versions",
-]
-
 Versions = Literal["best", "all"]
 DIRECTIONS = ("builds-on", "built-on-by", "both")
 

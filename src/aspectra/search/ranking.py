@@ -19,8 +19,6 @@ from aspectra.search.step import Step, Tally
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ConditionResult", "Evidence", "Fit", "Hit", "ProbeScore", "Ranking"]
-
 
 @dataclass(frozen=True, slots=True)
 class Evidence:

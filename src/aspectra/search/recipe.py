@@ -27,8 +27,6 @@ from aspectra.search.query import DIRECTIONS, Query
 from aspectra.search.stages.protocol import STAGES, read_stages
 from aspectra.views.view import Matching, Metric, Pooling, Probe
 
-__all__ = ["ProbeRecipe", "Recipe", "SearchRecipe"]
-
 Instruction = Literal["", "ignore", "concat", "encoder", "read"]
 _LAST_ONLY: dict[str, Any] = {"direction": "", "lenses": (), "same_sentences": (), "roles": ()}
 

@@ -46,8 +46,6 @@ from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats
 
-__all__ = ["Result", "Searcher", "open_library"]
-
 
 @dataclass(frozen=True)
 class Result:

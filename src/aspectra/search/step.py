@@ -9,8 +9,6 @@ from typing import Any
 from aspectra.llm.budget import Cost
 from aspectra.llm.failures import ModelError
 
-__all__ = ["Step", "Tally"]
-
 _LOST = {  # defect -> what it means
     "only-reasoning": "had text in their reasoning alone",
     "empty": "were empty",

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.protocol import Encoder, Kind, TokenEncoder, Vectors
 
-__all__ = ["TEXTS", "EncoderConformance"]
-
 TEXTS = (
     "Dense retrieval of scientific papers",
     "",

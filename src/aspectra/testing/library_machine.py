@@ -24,8 +24,6 @@ from aspectra.views.build.segments import Segments
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.settings import IndexSettings
 
-__all__ = ["LibraryMachine", "papers"]
-
 # Words that no stemmer changes and no list of stop words has; one in two titles shares each of the first.
 _WORDS = ("owl", "fox", "bear", "wolf", "lynx", "crab", "moth")
 _IDS = tuple(f"p{number}" for number in range(9))

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 
 from aspectra.papers.paper import Paper
 
-__all__ = ["Limit", "after_adding", "bm25_scores"]
-
 _K1, _B = 1.5, 0.75
 
 

@@ -14,8 +14,6 @@ from typing import Any, BinaryIO, Literal, NoReturn, get_args
 
 from aspectra.base.files import Disk, using
 
-__all__ = ["FAULTS", "Fault", "Outcome", "SimulatedDisk", "run_with_fault"]
-
 Kind = Literal["kill", "torn", "power", "full", "error"]
 FAULTS: tuple[Kind, ...] = get_args(Kind)
 _CRASHED, _REFUSED, _RAISED = 79, 78, 77

@@ -16,8 +16,6 @@ from aspectra.papers.remark import Remark
 from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Source
 
-__all__ = ["GARBAGE", "SampleConformance", "SourceConformance", "check_items"]
-
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0d\x0e-\x1f\x7f-\x9f]")
 # Contents that no source can read, or hardly.
 GARBAGE = (

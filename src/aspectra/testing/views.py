@@ -9,8 +9,6 @@ from aspectra.views.index.opened import Index
 from aspectra.views.protocol import UnitView, VectorView, View, WordView
 from aspectra.views.view import Floats, Probe
 
-__all__ = ["ViewConformance"]
-
 
 class ViewConformance:
     """Tests of the views of an index. A subclass, or its module, has fixtures ``index`` and ``probe``.

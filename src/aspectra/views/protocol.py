@@ -17,20 +17,6 @@ from aspectra.views.storage.arrays import StoredArray
 from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats, Metric, Positions, Probe, Scored
 
-__all__ = [
-    "NOTES",
-    "TERMS",
-    "TOKENS",
-    "Asked",
-    "UnitView",
-    "VectorView",
-    "View",
-    "ViewFacts",
-    "WordView",
-    "chunk_base",
-    "lens_base",
-]
-
 TERMS = "terms"  # base of the views of terms of aspects
 TOKENS = "tokens"  # base of the views of token vectors
 NOTES = "notes"  # base of the view of notes and annotations

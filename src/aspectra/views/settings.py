@@ -18,8 +18,6 @@ from aspectra.views.readers.protocol import ASPECT_READERS, READERS
 from aspectra.views.text.chunks import ChunkSize
 from aspectra.views.text.tokens import LexicalSettings, TokenSettings
 
-__all__ = ["IndexSettings"]
-
 
 @dataclass(frozen=True)
 class IndexSettings:

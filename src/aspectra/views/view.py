@@ -11,20 +11,6 @@ from numpy.typing import NDArray
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value
 
-__all__ = [
-    "ROLES",
-    "ROLE_GROUPS",
-    "Floats",
-    "Matching",
-    "Metric",
-    "Pooling",
-    "Positions",
-    "Probe",
-    "Scored",
-    "SeedsAs",
-    "top_positions",
-]
-
 Pooling = Literal["max", "first", "sum", "mean3"]
 Metric = Literal["cosine", "dot", "l2"]
 Matching = Literal["", "single", "maxsim", "transport", "centroid"]

@@ -143,7 +143,7 @@ def test_add_a_folder_of_everything(run, home):
     )
     (folder / "sub" / "b.bib").write_text("@article{c, title={Broken, year=2020\n")
     (folder / "empty.ris").write_text("")
-    (folder / "refworks.txt").write_text("RT Journal Article\nID 1\nA1 Owl, A\nT1 Owls\nYR 2012\n")
+    (folder / "unknown.txt").write_text("KD Journal Article\nID 1\nA1 Owl, A\nT1 Owls\nYR 2012\n")
     (folder / "photo.bin").write_bytes(bytes(range(256)))
     (folder / ".hidden.bib").write_text("@article{h, title={Hidden}}")
     (folder / "README.md").write_text("# About\n\nText.\n")
@@ -154,8 +154,8 @@ def test_add_a_folder_of_everything(run, home):
     assert code == 0
     assert "Added 2 records" in out
     assert "empty.ris: skipped: is empty; check that the export" in err
-    assert "refworks.txt: skipped: the format is not recognised: it begins" in err
-    assert "export its records as RIS" in err.partition("refworks.txt: skipped: ")[2]
+    assert "unknown.txt: skipped: the format is not recognised: it begins" in err
+    assert "export its records as RIS" in err.partition("unknown.txt: skipped: ")[2]
     assert "3 files passed over" in err
     assert run("add", folder, "--strict")[0] == 4
     facts = json.loads(run("status", "--json", "--skips")[1])

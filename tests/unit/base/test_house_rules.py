@@ -54,21 +54,20 @@ def test_no_two_modules_of_a_room_differ_by_an_ending():
     assert [names for names in alike.values() if len(names) > 1] == []
 
 
-def test_public_names_are_explicit_and_documented():
+def test_faces_of_packages_alone_say_what_is_public():
+    said = {name for name in MODULES if hasattr(importlib.import_module(name), "__all__")}
+    assert said == {*PUBLIC[1:]}
+    faces = [importlib.import_module(name) for name in PUBLIC]
+    assert [(face.__name__, name) for face in faces for name in face.__all__ if not hasattr(face, name)] == []
+
+
+def test_names_without_an_underscore_are_documented():
     faults = []
     for name in MODULES:
-        module = importlib.import_module(name)
-        if str(module.__file__).endswith("__init__.py") and name not in PUBLIC:
-            continue
-        if not hasattr(module, "__all__"):
-            faults.append(f"{name} has no __all__")
-        for public in getattr(module, "__all__", ()):
-            value = getattr(module, public, None)
-            if value is None:
-                faults.append(f"{name}.{public} does not exist")
-            ours = getattr(value, "__module__", "").startswith("aspectra")
-            if callable(value) and ours and not (value.__doc__ or "").strip():
-                faults.append(f"{name}.{public} has no docstring")
+        for public, value in vars(importlib.import_module(name)).items():
+            own = getattr(value, "__module__", "") == name and getattr(value, "__name__", "") == public
+            if own and callable(value) and not public.startswith("_") and not (value.__doc__ or "").strip():
+                faults.append(f"{name}.{public}")
     assert faults == []
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from aspectra.base.decompression import zstd
 from aspectra.base.errors import BadInput, MissingExtra, UsageError
 from aspectra.lab.benchmarks._data import read_data
 from aspectra.lab.benchmarks._files import Folder
@@ -18,7 +19,6 @@ from aspectra.lab.benchmarks._hub import fetch
 from aspectra.lab.benchmarks._places import hub_sets
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, HubSet
 from aspectra.lab.runs.rows import array_items
-from aspectra.papers.sources.files import zstd
 from benchmark_fixtures import lines, put
 
 

@@ -6,9 +6,10 @@ import gzip
 
 import pytest
 
+from aspectra.base.decompression import zstd
 from aspectra.base.errors import BadInput
 from aspectra.papers.sources.assembly import each
-from aspectra.papers.sources.files import InputFile, read_lines, read_text, zstd
+from aspectra.papers.sources.files import InputFile, read_lines, read_text
 from aspectra.papers.sources.protocol import ReadOptions
 from aspectra.papers.text.cleaning import clean
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from aspectra.base.decompression import zstd
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
-from aspectra.papers.sources.files import zstd
 from aspectra.papers.sources.json.records import first_keys
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from aspectra.base.decompression import zstd
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.detection import read_papers
-from aspectra.papers.sources.files import zstd
 from aspectra.papers.sources.json.records import first_keys
 from aspectra.papers.sources.protocol import SOURCES, Remark
 

@@ -16,8 +16,6 @@ from aspectra.base.errors import UsageError
 if TYPE_CHECKING:
     from aspectra.papers.library.store import Store
 
-__all__ = ["Name", "add", "remove"]
-
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the lens.", show_default=False)]
 
 

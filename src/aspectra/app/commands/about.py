@@ -12,8 +12,6 @@ from aspectra.app.terminal.panels import AsJson, OutputFile
 from aspectra.app.terminal.screen import columns
 from aspectra.base.errors import needs_extra
 
-__all__ = ["licences", "schema"]
-
 
 @common
 def schema(

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from aspectra.app.ingest.files import FileReport
     from aspectra.app.ingest.works import NewRecords
 
-__all__ = ["add"]
-
 _SHOWN = 3  # remarks printed per file; the others are for `status --skips`
 _FILES = 20  # files that have lines of their own; of more, only what failed
 

@@ -32,8 +32,6 @@ from aspectra.app.terminal.screen import count
 from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 
-__all__ = ["app"]
-
 app = CommandGroup("Run experiments on benchmarks, score and compare them.")
 
 

@@ -18,8 +18,6 @@ from aspectra.base.config import PROJECT_FILE, find_key, keys_of, parse_value, r
 from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission, allow, allowed, from_environment, refused, withdraw
 
-__all__ = ["app"]
-
 app = CommandGroup("Show and change settings.")
 
 

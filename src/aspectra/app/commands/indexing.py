@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.views.build.draft import IndexReport
 
-__all__ = ["index", "tell_absent"]
-
 _TEXTS, _WORDS = "Full texts", "BM25"
 
 

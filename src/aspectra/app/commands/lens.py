@@ -22,8 +22,6 @@ from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import OUTPUT, AsJson, CommandGroup, option
 from aspectra.app.terminal.screen import columns, count
 
-__all__ = ["app"]
-
 app = CommandGroup("Compute something once for every paper, and search it.")
 app.command()(add)
 

@@ -13,8 +13,6 @@ from aspectra.app.terminal.panels import AsJson, option
 from aspectra.app.terminal.screen import columns, count, safe
 from aspectra.base.errors import UsageError
 
-__all__ = ["init", "remove", "status"]
-
 
 @common
 def init(

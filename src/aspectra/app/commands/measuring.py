@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from aspectra.lab.reports.tables import Table
     from aspectra.lab.runs.run import Run
 
-__all__ = ["measure"]
-
 _PAIR = re.compile(r",(?=[a-z]+=)")
 _BASE = "original"
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import Ranking
 
-__all__ = ["plan", "search", "similar"]
-
 _EMPTY, _WARNED = 3, 4
 
 Direction = Annotated[

@@ -17,8 +17,6 @@ from aspectra.papers.library.links.likeness import Compared, Verdict, compare, c
 from aspectra.papers.library.row_sums import MARKED
 from aspectra.papers.library.store import Store
 
-__all__ = ["Duplicates", "Group", "duplicates"]
-
 _SCHEMES = ("doi", "arxiv", "pmid", "pmcid")
 _EDGE = 16  # letters and digits at either end of a title
 _WHOLE, _NEXT = 12, 4  # records in a block that are all compared; else each with so many that follow

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from aspectra.papers.library.mutations import Writer
     from aspectra.papers.library.store import Store
 
-__all__ = ["Adding", "FileReport"]
-
 # Files that describe a folder; they are read only where they are named one by one.
 _ABOUT = ("readme", "license", "licence", "changelog", "contributing", "copying", "makefile")
 _MOST_REMEMBERED = 20_000  # papers per file; a larger file is simply read again

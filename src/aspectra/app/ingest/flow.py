@@ -20,8 +20,6 @@ from aspectra.papers.export.csv import safe_cell
 from aspectra.papers.library.row_sums import MARKED
 from aspectra.papers.library.store import Store
 
-__all__ = ["Flow", "Origin", "flow_of"]
-
 _REGISTER = re.compile(
     r"\bregist(?:er|ry|ries)\b|clinicaltrials|\bictrp\b|\bisrctn\b|\bctis\b|\bdrks\b|\banzctr\b|\bchictr\b",
     re.IGNORECASE,

@@ -8,9 +8,6 @@ from typing import Any
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.papers.library.store import Store
 
-__all__ = ["facts_of", "remarks", "summary"]
-
-
 # A file added again replaces what was said about it before.
 _NEWEST = "SELECT max(id) FROM additions GROUP BY path"
 

@@ -11,8 +11,6 @@ from aspectra.papers.library.marks.reader import Marks
 from aspectra.papers.library.marks.values import Action, Note
 from aspectra.papers.library.store import Store
 
-__all__ = ["LibraryMarks"]
-
 
 class LibraryMarks:
     """What a searcher says about the papers of a library: read it, write it, undo it.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from aspectra.search.ranking import Ranking
     from aspectra.search.searcher import Searcher
 
-__all__ = ["News", "SavedSearch", "SavedSearches"]
-
 _LONGEST_NAME = 100
 _MOST_SEEN = 20_000  # ids of earlier hits that are kept
 _NO_NAMES = 'none is saved: aspectra search "...", then aspectra save NAME'

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from aspectra.app.ingest.duplicates import Duplicates
     from aspectra.app.ingest.flow import Flow
 
-__all__ = ["NewRecords", "Works", "one_each", "written"]
-
 
 class NewRecords(NamedTuple):
     """What records that were added are.

@@ -10,21 +10,6 @@ import typer
 from aspectra.app.settings import TABLE_FORMATS
 from aspectra.app.terminal.panels import option
 
-__all__ = [
-    "Baseline",
-    "By",
-    "Correction",
-    "Experiment",
-    "Format",
-    "Incomplete",
-    "LoaderOption",
-    "Measures",
-    "Preset",
-    "Test",
-    "argument",
-    "choice",
-]
-
 
 def choice(about: str, *flags: str, metavar: str = "NAME") -> Any:
     """An option with its help; without flags, named like its parameter."""

@@ -25,16 +25,6 @@ if TYPE_CHECKING:
     from aspectra.llm.assemble import Model, ModelSettings
     from aspectra.llm.budget import Cost, Limits
 
-__all__ = [
-    "OracleRates",
-    "cost_in_words",
-    "currency_of",
-    "language_model",
-    "language_models",
-    "model_settings",
-    "read_limits",
-]
-
 OracleRates = Annotated[
     str | None,
     option("--oracle", metavar="RATES", about="Simulate the model: error=0.1,malformed=0.05."),

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from aspectra.app.session import Session
     from aspectra.search.recipe import Recipe
 
-__all__ = ["QuestionOptions", "ResultOptions"]
-
 Names = list[str] | None
 
 

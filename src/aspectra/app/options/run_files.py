@@ -11,8 +11,6 @@ from aspectra.lab.runs.files import DOCUMENT_KEYS, TOPIC_KEYS
 from aspectra.lab.runs.rows import first_of, read_rows
 from aspectra.papers.sources.files import read_text
 
-__all__ = ["read_excluded", "read_labels", "read_titles"]
-
 _TITLES = ("title", "name")
 _IDS = ("_id", "paper_id", "corpusid", *DOCUMENT_KEYS)
 

@@ -13,8 +13,6 @@ from aspectra.papers.export.csv import safe_cell
 if TYPE_CHECKING:
     from aspectra.search.ranking import ConditionResult, Hit, Ranking
 
-__all__ = ["Cell", "Criterion", "criteria_of", "criteria_table", "written_table"]
-
 
 @dataclass(frozen=True, slots=True)
 class Criterion:

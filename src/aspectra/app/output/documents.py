@@ -8,8 +8,6 @@ import msgspec
 
 from aspectra.search.ranking import ProbeScore
 
-__all__ = ["Document", "Hit", "Part", "Search"]
-
 Grade = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 

@@ -18,20 +18,6 @@ if TYPE_CHECKING:
     from aspectra.lab.reports.tables import Table
     from aspectra.lab.runs.run import Run
 
-__all__ = [
-    "benchmarks_of",
-    "cell_of",
-    "described",
-    "hub_sets",
-    "library_home",
-    "show_benchmarks",
-    "show_facts",
-    "sources_of",
-    "study_of",
-    "write_run",
-    "write_tables",
-]
-
 
 def library_home() -> Path:
     """The folder of the benchmarks' libraries; they can be made again from the files."""

@@ -13,8 +13,6 @@ from aspectra.papers.text.cleaning import one_line
 if TYPE_CHECKING:
     from aspectra.papers.paper import Paper
 
-__all__ = ["VIEW_COLUMNS", "library_rows", "record_rows", "view_rows"]
-
 VIEW_COLUMNS = ("view", "encoder", "fingerprint", "texts cut", "bytes/paper")
 
 

@@ -11,8 +11,6 @@ from aspectra.base.checking import check_choice
 if TYPE_CHECKING:
     from aspectra.app.ingest.flow import Flow
 
-__all__ = ["write_flow"]
-
 _ENDINGS = {".mmd": "mermaid", ".csv": "csv", ".json": "json"}
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from aspectra.views.prompted.running import LensEstimate, RunReport
     from aspectra.views.prompted.store import Tally
 
-__all__ = ["coverage", "estimate_in_words", "lens_rows", "report_in_words", "status_facts", "status_in_words"]
-
 SIMULATED = "*simulated*: no language model was asked"
 
 

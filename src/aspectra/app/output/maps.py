@@ -10,8 +10,6 @@ import numpy as np
 from aspectra.papers.paper import Paper
 from aspectra.views.view import Floats
 
-__all__ = ["LEAST_MAPPED", "PaperMap", "Place", "paper_map", "plane"]
-
 LEAST_MAPPED = 3  # papers; two always lie on a line
 _NEAREST = 3
 _SHAPE = (3.0, 2.0)  # width and height of the map

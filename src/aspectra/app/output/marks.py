@@ -7,8 +7,6 @@ from typing import Any
 
 from aspectra.app.output.documents import Document, Part
 
-__all__ = ["Listed", "Listing", "Marks", "mark_rows"]
-
 
 class Note(Part, frozen=True):
     """A note; ``number`` removes it (``aspectra note --remove``)."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.search.ranking import Hit
 
-__all__ = ["MOST_PAGES", "SORTS", "Page", "check_page", "page_of"]
-
 MOST_PAGES = 10  # pages that are found, and sorted, together
 _SHARE = 0.2  # of the best score; the newest of all papers need not have anything to do with the question
 SORTS = {

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.papers.paper import Paper
 
-__all__ = ["RESOLVERS", "listed_rows", "paper_document", "sentence_rows"]
-
 # Scheme of an identifier -> the address of its page.
 RESOLVERS = {
     "doi": "https://doi.org/{}",

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import ConditionResult, Hit, Ranking
 
-__all__ = ["by_line", "ids_kept", "show_hits", "write_ranking"]
-
 _KEYS = re.compile(r"^@\w+\{([^,\n]*),$", re.M)
 _AUTHORS = 3
 _LONGEST_VENUE = 60

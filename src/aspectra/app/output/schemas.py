@@ -18,8 +18,6 @@ from aspectra.app.upkeep.dependencies import Dependency
 from aspectra.base.checking import check_choice
 from aspectra.views.prompted.running import LensEstimate, RunReport
 
-__all__ = ["DOCUMENTS", "json_schema"]
-
 
 class Section(Part, frozen=True):
     """A section of a full text."""

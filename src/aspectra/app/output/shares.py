@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from aspectra.search.plan import Fusion
     from aspectra.search.ranking import Hit
 
-__all__ = ["score_shares", "why_not_higher"]
-
 _REST = "other parts"
 _LEAST = 5e-4  # a smaller rest is rounding
 

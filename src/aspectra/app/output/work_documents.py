@@ -8,8 +8,6 @@ from aspectra.app.ingest.duplicates import Group
 from aspectra.app.ingest.flow import Origin
 from aspectra.app.output.documents import Document, Hit, Part
 
-__all__ = ["Added", "Duplicates", "Flow", "Merged", "News", "Saved", "Split"]
-
 
 class AddedFile(Part, frozen=True):
     """What became of one file; ``error`` and ``passed_over`` are absent where it was read."""

@@ -13,24 +13,6 @@ from typing import Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand, TyperOption
 
-__all__ = [
-    "ARGUMENTS",
-    "COMMON",
-    "FAMILIES",
-    "FILTERS",
-    "OUTPUT",
-    "PREFERENCES",
-    "SEARCH",
-    "AsJson",
-    "CommandGroup",
-    "OutputFile",
-    "PanelCommand",
-    "convert_plainly",
-    "option",
-    "show_all_help",
-    "with_members",
-]
-
 ARGUMENTS, FILTERS, PREFERENCES = "Arguments", "Filters", "Preferences"
 SEARCH, OUTPUT, COMMON = "How to search", "Output", "Common"
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from aspectra.app.terminal.screen import safe
 
-__all__ = ["PROGRAM_READS", "ProgressShown", "duration"]
-
 PROGRAM_READS = "ASPECTRA_PROGRAM"  # where this variable is set, standard error holds JSON, an object a line
 _PROGRAM_EVERY = 0.2
 _EVERY = 10.0  # seconds between lines where standard error is no terminal

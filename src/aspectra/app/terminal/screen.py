@@ -21,8 +21,6 @@ from aspectra.base.files import write_durably
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Screen", "columns", "count", "error_text", "safe", "schema_of", "write_file"]
-
 # Control characters (escape sequences begin with one), and the marks that reverse the direction of a line.
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"

@@ -15,8 +15,6 @@ from aspectra.base.version import __version__
 if TYPE_CHECKING:
     from aspectra.papers.library.store import Store
 
-__all__ = ["Check", "examine"]
-
 _PACKAGES = tuple("numpy PyStemmer tokenizers openvino pypdfium2 bibtexparser PyYAML lxml typer rich".split())
 _EXTRAS = {"torch": "torch", "sentence-transformers": "torch", "httpx": "openai", "pandas": "pandas"}
 _KEYS = ("OPENAI_API_KEY",)

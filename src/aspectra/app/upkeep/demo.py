@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from aspectra.papers.library.store import Store
     from aspectra.views.build.draft import IndexReport
 
-__all__ = ["fill"]
-
 
 def fill(library: Store, session: Session) -> IndexReport:
     """Add the demo papers and index them, with the default encoder where it is installed.

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from aspectra.base.values import Value
 
-__all__ = ["Dependency", "dependencies", "installed_size"]
-
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _EXTRA = re.compile(r"\bextra\b")
 

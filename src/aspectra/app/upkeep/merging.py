@@ -10,8 +10,6 @@ from pathlib import Path
 
 from aspectra.base.version import OURSELVES
 
-__all__ = ["merge_later", "yield_to_others"]
-
 _NICE = 10
 
 

@@ -13,8 +13,6 @@ from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.store import Store
 
-__all__ = ["repair"]
-
 _LEFT = (".library.db.new*", REPAIRING)  # beside unfinished generations
 
 

@@ -8,8 +8,6 @@ from aspectra.app.library import Library, open_library
 from aspectra.base.progress import Progress, quiet
 from aspectra.papers.library.copies.backup import restore
 
-__all__ = ["restore_library"]
-
 
 def restore_library(
     file: Path | str, folder: Path | str, *, replace: bool = False, progress: Progress = quiet

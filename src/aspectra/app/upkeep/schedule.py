@@ -13,8 +13,6 @@ from aspectra.base.files import make_folder, write_durably
 from aspectra.papers.library.row_sums import damaged
 from aspectra.papers.library.store import Store
 
-__all__ = ["check_if_due"]
-
 _NAME = "checked.json"
 _WEEK = 7 * 24 * 3600  # seconds
 _MOST = 1000  # libraries remembered

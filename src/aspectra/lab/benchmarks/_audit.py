@@ -16,8 +16,6 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.sources.json.generic import papers_in_record
 from aspectra.papers.sources.protocol import ReadOptions
 
-__all__ = ["Corpus", "Problems", "Scan", "audit", "keep_judged", "own_id", "paper_of"]
-
 _IDS = ("_id", "paper_id", "corpusid", "corpus_id", "id", "docid", "doc_id")
 _TEXTS = ("title", "abstract", "text", "contents", "content", "full_paper", "sections")
 _OPTIONS = ReadOptions(markup=False)  # texts are ranked as the benchmark has them

@@ -10,8 +10,6 @@ from typing import Any
 
 from aspectra.base.values import Value
 
-__all__ = ["Collection", "collection", "collection_at", "collections", "read_data"]
-
 
 class Collection(Value, frozen=True):
     """A collection in the layout of a benchmark.

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from aspectra.base.errors import BadInput
 from aspectra.lab.runs.rows import Row, text_of
 
-__all__ = ["HAS", "HAS_NOT", "UNDECIDED", "Facts", "heading_words", "plain_words"]
-
 HAS, HAS_NOT, UNDECIDED = 1, 0, -1
 Decided = NDArray[np.int8]
 Mask = NDArray[np.bool_]

@@ -12,8 +12,6 @@ from aspectra.lab.runs.files import DUPLICATES, QRELS, read_table
 from aspectra.lab.runs.rows import Row, bad_line, read_rows
 from aspectra.papers.sources.files import InputFile, read_text
 
-__all__ = ["Folder"]
-
 _PACKED = ("", ".zst", ".gz")
 _BLOCK = 1 << 20
 

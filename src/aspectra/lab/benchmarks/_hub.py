@@ -10,8 +10,6 @@ from typing import Any
 from aspectra.base.errors import BadInput, MissingExtra
 from aspectra.lab.benchmarks.protocol import HubSet
 
-__all__ = ["fetch"]
-
 
 def fetch(sets: Sequence[HubSet], folder: Path) -> Path:
     """Download data sets into ``folder``, from which a loader reads them; returns ``folder``.

@@ -19,8 +19,6 @@ from aspectra.lab.benchmarks.protocol import Topic
 from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row, text_of
 
-__all__ = ["MODES", "Part", "group_of", "instruction_negatives", "read_part"]
-
 MODES = ("original", "instructed", "reversed")
 _FIELDS = {"original": "og", "instructed": "changed", "reversed": "reversed"}
 

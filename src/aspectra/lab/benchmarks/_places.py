@@ -11,17 +11,6 @@ from aspectra.base.checking import unknown_name
 from aspectra.base.values import Value
 from aspectra.lab.benchmarks._data import collections, read_data
 
-__all__ = [
-    "HubSet",
-    "Place",
-    "audit_command",
-    "compared",
-    "hub_sets",
-    "next_command",
-    "place",
-    "where",
-]
-
 
 @dataclass(frozen=True)
 class HubSet:

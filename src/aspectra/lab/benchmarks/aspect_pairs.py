@@ -22,8 +22,6 @@ from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.rows import Row, text_of
 
-__all__ = ["load", "plain_name"]
-
 _ASPECTS = ("background", "method", "result")
 _YES_NO = ("yes", "no")
 

@@ -21,8 +21,6 @@ from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row, text_of
 
-__all__ = ["load"]
-
 _YES_NO = ("yes", "no")
 
 

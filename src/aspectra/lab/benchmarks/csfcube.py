@@ -26,8 +26,6 @@ from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.rows import Row, text_of
 from aspectra.papers.paper import Paper
 
-__all__ = ["FACETS", "VARIANTS", "aspect_text", "facet_instruction", "load"]
-
 FACETS = ("background", "method", "result")
 _ROLES = {"background": ("background", "objective"), "method": ("method",), "result": ("result",)}
 _RATINGS = ("adju", "max", "min", "first", "second")

@@ -18,8 +18,6 @@ from aspectra.lab.benchmarks._modes import instruction_negatives, read_part
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, benchmark
 from aspectra.lab.runs.rows import first_of, text_of
 
-__all__ = ["load"]
-
 _MODES = ("original", "instructed")
 
 

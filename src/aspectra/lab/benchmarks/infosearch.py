@@ -23,8 +23,6 @@ from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row
 
-__all__ = ["load"]
-
 _ALIASES = {"clarity": "keyword"}
 
 

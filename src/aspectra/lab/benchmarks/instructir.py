@@ -18,8 +18,6 @@ from aspectra.lab.benchmarks.protocol import Benchmark, Topic, benchmark
 from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import first_of, text_of
 
-__all__ = ["load"]
-
 _MARK = "[SEP]"
 
 

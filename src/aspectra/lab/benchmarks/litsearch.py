@@ -19,8 +19,6 @@ from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.rows import Row, text_of
 from aspectra.papers.paper import Paper
 
-__all__ = ["load"]
-
 _TEXTS = ("title-abstract", "full")
 _SPECIFICITY = {"0": "broad", "1": "specific"}
 

@@ -25,8 +25,6 @@ from aspectra.lab.runs.files import TOPIC_KEYS
 from aspectra.lab.runs.rows import Row, first_of, text_of
 from aspectra.papers.paper import Paper
 
-__all__ = ["load"]
-
 _TASKS = {
     "math": "analogues/math",
     "writing": "analogues/writing",

@@ -20,23 +20,11 @@ from aspectra.base.hashing import digest
 from aspectra.base.registry import Registry
 from aspectra.lab.benchmarks._data import collection_at
 from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.benchmarks._places import HubSet, compared, hub_sets, next_command, place, where
+from aspectra.lab.benchmarks._places import HubSet as HubSet
+from aspectra.lab.benchmarks._places import compared, hub_sets, next_command, place, where
 from aspectra.lab.runs.files import DUPLICATES
 from aspectra.lab.runs.judged import Grades
 from aspectra.papers.paper import Paper
-
-__all__ = [
-    "BENCHMARKS",
-    "COMMON",
-    "Audit",
-    "Benchmark",
-    "Declaration",
-    "HubSet",
-    "Loader",
-    "Option",
-    "Topic",
-    "benchmark",
-]
 
 T = TypeVar("T")
 _NONE: Mapping[str, str] = MappingProxyType({})

@@ -28,8 +28,6 @@ from aspectra.lab.benchmarks._facts import HAS, HAS_NOT, UNDECIDED, Facts, headi
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 
-__all__ = ["load"]
-
 _TRIES = 400
 # A text is of use if its ten places can be filled, and if papers of its topic break each condition.
 _MEETING, _MEETING_TOPIC, _BREAKING_TOPIC = 10, 5, 3

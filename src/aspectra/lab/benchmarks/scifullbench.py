@@ -29,8 +29,6 @@ from aspectra.papers.paper import Paper, Section
 from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.text.cleaning import clean
 
-__all__ = ["document_id", "load"]
-
 _TEXTS = ("title-abstract", "chunks", "pairs", "full")
 _QUERIES = ("papers", "text")
 _FULL = ("Full_Papers_remove_citations_True_remove_mentions_True", "Full_Papers", "Full_Paper")

@@ -28,8 +28,6 @@ from aspectra.lab.construction.verdict import verdict_of
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 
-__all__ = ["Built", "build_set"]
-
 
 @dataclass(frozen=True)
 class Built:

@@ -15,8 +15,6 @@ from aspectra.lab.construction.protocol import StepReport
 from aspectra.lab.construction.recipe import BuildRecipe
 from aspectra.papers.library.store import Store
 
-__all__ = ["card_of"]
-
 _NONE = "not stated"
 
 

@@ -20,8 +20,6 @@ from aspectra.lab.construction.made import Draft, Made, MadeText
 from aspectra.lab.construction.protocol import Workbench
 from aspectra.papers.text.cleaning import clean
 
-__all__ = ["LAYOUTS", "Layout", "as_texts", "write_set"]
-
 Write = Callable[[Made, Workbench, Path], None]
 _MODES = {"original": "og", "instructed": "changed", "reversed": "reversed"}
 

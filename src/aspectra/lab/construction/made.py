@@ -12,8 +12,6 @@ from aspectra.base.hashing import digest_texts
 from aspectra.base.values import Value
 from aspectra.papers.paper import normalise_title
 
-__all__ = ["Draft", "Made", "MadeText"]
-
 Judged = Mapping[str, Mapping[str, int]]  # query -> document -> grade
 
 

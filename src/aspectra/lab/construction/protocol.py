@@ -23,8 +23,6 @@ from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 
-__all__ = ["STEPS", "RunStep", "Step", "StepReport", "Workbench", "step"]
-
 T = TypeVar("T")
 _READ = 500  # papers at a time
 

@@ -12,8 +12,6 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, replace
 from aspectra.lab.construction.protocol import STEPS
 
-__all__ = ["BuildRecipe", "recipe_names"]
-
 
 class BuildRecipe(Value, frozen=True):
     """How a benchmark is built.

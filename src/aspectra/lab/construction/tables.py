@@ -10,8 +10,6 @@ from aspectra.lab.runs.rows import Row
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.cleaning import folded
 
-__all__ = ["listed", "rows_of"]
-
 
 def rows_of(name: str) -> Iterator[tuple[str, Row]]:
     """Place (for messages) and object of each line; packed by gzip or zstd too.

@@ -12,8 +12,6 @@ from aspectra.lab.construction.protocol import Workbench
 from aspectra.lab.statistics.significance import SMALL
 from aspectra.papers.text.cleaning import folded
 
-__all__ = ["verdict_of"]
-
 _REACH = 1.96 + 0.84  # standard errors that a two-sided test at 5 % finds with a power of 80 %
 _SPREAD = 0.15  # deviation over queries of the difference of two systems; assumed: none has ranked the set
 _RARE = 20  # a name is in at most so many documents, and in at most one of so many

@@ -16,8 +16,6 @@ from aspectra.lab.measures.gap import Pools
 from aspectra.lab.measures.protocol import Arity, Family, Measure
 from aspectra.lab.runs.judged import Array, Grades, Judged
 
-__all__ = ["evaluate"]
-
 
 def evaluate(
     measures: Sequence[str | Measure | Family],

@@ -14,8 +14,6 @@ from aspectra.lab.evaluation.means import Counts
 from aspectra.lab.evaluation.presets import Preset
 from aspectra.lab.runs.judged import Array, Grades, Judged, judge
 
-__all__ = ["Inputs", "by_mode", "some"]
-
 _SHOWN = 5
 
 

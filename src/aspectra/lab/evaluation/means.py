@@ -10,8 +10,6 @@ from typing import Any
 from aspectra.base.errors import UsageError
 from aspectra.lab.measures.protocol import Family, Measure
 
-__all__ = ["Counts", "Evaluation", "Labels", "Score", "nested_mean"]
-
 # Unit -> name of a label -> its value.
 Labels = Mapping[str, Mapping[str, str]]
 

@@ -15,8 +15,6 @@ from aspectra.base.values import Value
 from aspectra.lab.measures.protocol import Measure, parse
 from aspectra.lab.runs.judged import Order, Precision
 
-__all__ = ["PRESETS", "Preset", "get_preset"]
-
 
 class Preset(Value, frozen=True):
     """A named way to evaluate.

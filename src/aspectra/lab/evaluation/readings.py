@@ -22,23 +22,6 @@ from aspectra.base.values import Value, replace
 from aspectra.search.instructions.understanding import Hints, understand
 from aspectra.search.query import Query
 
-__all__ = [
-    "NUMBERS",
-    "Annotation",
-    "Reading",
-    "Stated",
-    "all_words",
-    "common",
-    "complementary",
-    "empty_words",
-    "normal",
-    "read_text",
-    "same_aspect",
-    "same_value",
-    "share",
-    "subject",
-]
-
 # What only the text of a paper decides: one family. Venues and publishers are another.
 _FAMILIES = {
     **dict.fromkeys(("topic", "method", "population", "keyword", "reports"), "content"),

@@ -29,8 +29,6 @@ from aspectra.lab.evaluation.readings import (
     subject,
 )
 
-__all__ = ["Ratio", "Verdict", "by_attribute", "judge_reading", "reading_scores"]
-
 _TOPIC_KEPT = 0.9  # of its words
 _STILL_SEARCHED = 0.6  # of the words of what is denied
 

@@ -19,8 +19,6 @@ from aspectra.base.values import replace
 from aspectra.lab.experiments.experiment import BASE_MODE, Cell
 from aspectra.lab.experiments.records import Record, Records
 
-__all__ = ["add_ceilings"]
-
 
 def add_ceilings(cells: Iterable[Cell], records: Records) -> int:
     """Record the rankings of those cells that are ceilings of others; returns how many were made.

@@ -22,8 +22,6 @@ from aspectra.lab.experiments.experiment import Cell
 from aspectra.lab.experiments.manifest import write_json
 from aspectra.lab.experiments.study import Study
 
-__all__ = ["FILES", "Description", "Opened", "open_study", "save_study"]
-
 FILES = MappingProxyType(
     {
         "study": "experiment.json",

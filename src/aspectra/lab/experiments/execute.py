@@ -34,8 +34,6 @@ from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.search.searcher import Searcher
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 
-__all__ = ["Finished", "recorded_run", "results", "run_study", "score_study"]
-
 
 @dataclass(frozen=True)
 class Finished:

@@ -30,23 +30,6 @@ from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.protocol import TOKENS, ViewFacts
 from aspectra.views.settings import IndexSettings
 
-__all__ = [
-    "BASE_MODE",
-    "Cell",
-    "Models",
-    "Protocol",
-    "benchmark_library",
-    "library_state",
-    "modes_of",
-    "needs_full_text",
-    "needs_style",
-    "needs_tokens",
-    "needs_vectors",
-    "placed_whole",
-    "run_cells",
-    "topic_query",
-]
-
 Protocol = Literal["collection", "pool"]
 # The language model that stages call for a topic of a benchmark in a mode.
 Models = Callable[[Benchmark, Topic, str], ChatModel]

@@ -13,8 +13,6 @@ from aspectra.base.spelling import read_call, split_line
 from aspectra.lab.benchmarks.protocol import Benchmark
 from aspectra.search.recipe import Recipe
 
-__all__ = ["prompts_hash", "topics_hash"]
-
 # Where our own prompts are.
 _PROMPTS = ("aspectra.search.stages", "aspectra.search.rerank")
 _LENSES = "aspectra.views.prompted"  # the stage write asks what lenses ask

@@ -21,8 +21,6 @@ from aspectra.lab.experiments.scoring import Outcome
 from aspectra.lab.experiments.study import Study
 from aspectra.search.searcher import Searcher
 
-__all__ = ["cell_facts", "manifest", "write_json"]
-
 # Those whose version can change a ranking.
 _PACKAGES = (
     "numpy",

@@ -15,17 +15,6 @@ from aspectra.lab.reports.tables import Cell as TableCell
 from aspectra.lab.statistics.bootstrap import bootstrap_interval
 from aspectra.lab.statistics.significance import SMALL, Interval, compare, mean_interval
 
-__all__ = [
-    "INTERVALS_NOTE",
-    "breakdown_table",
-    "breakdown_tables",
-    "main_table",
-    "main_tables",
-    "marks_against",
-    "marks_note",
-    "plain_interval",
-]
-
 INTERVALS_NOTE = (
     "in brackets: 95 % t-intervals of means over units, bootstrap intervals where those would leave the "
     "scale, not of differences between recipes; none where a mean is of other means (folds, pairs) or of a "

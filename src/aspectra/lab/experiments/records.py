@@ -14,8 +14,6 @@ from aspectra.base.files import disk, make_folder
 from aspectra.base.values import Value
 from aspectra.search.step import Tally
 
-__all__ = ["Record", "Records"]
-
 
 class Record(Value, frozen=True):
     """One ranking.

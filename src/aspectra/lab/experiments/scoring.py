@@ -22,8 +22,6 @@ from aspectra.lab.measures.protocol import Arity, Measure
 from aspectra.lab.reports.tables import failed_note
 from aspectra.search.step import Tally
 
-__all__ = ["Outcome", "labels_of", "runs_of", "score_cell"]
-
 
 @dataclass(frozen=True)
 class Outcome:

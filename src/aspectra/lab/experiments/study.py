@@ -29,8 +29,6 @@ from aspectra.search.recipe import Recipe
 from aspectra.search.stages.protocol import needs_model
 from aspectra.views.settings import IndexSettings
 
-__all__ = ["Source", "Study", "corpus_hash", "library_folder", "protocols_of", "read_oracle"]
-
 Protocols = Literal["auto", "pool", "collection", "both"]
 
 

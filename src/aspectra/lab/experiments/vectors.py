@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from aspectra.base.errors import UsageError
 from aspectra.search.searcher import Searcher
 
-__all__ = ["DIVERSE", "PaperVectors", "paper_vectors", "vectors_by_id"]
-
 DIVERSE = 200  # first papers of a ranking whose diversity is measured (PRISM, table 8)
 # Ids of papers -> (papers with a vector, dimensions).
 PaperVectors = Callable[[Sequence[str]], NDArray[np.float64]]

@@ -25,8 +25,6 @@ from aspectra.lab.figures.scales import drawable, ends_of, finite, padded, tick
 from aspectra.lab.reports.tables import Number, Table
 from aspectra.lab.statistics.significance import Comparison, compare, win_tie_loss
 
-__all__ = ["NAME_WIDTH", "Dots", "delta_figure", "dot_figure", "draw_dots", "interval_note"]
-
 _MOST_PANELS = 6  # in a row
 NAME_WIDTH = 22  # characters of a line of a name
 

@@ -26,29 +26,6 @@ from aspectra.lab.reports.tables import Table, render
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "BODY",
-    "GREY",
-    "MOST_LINES",
-    "SMALLEST",
-    "WIDTH",
-    "Canvas",
-    "Drawing",
-    "Style",
-    "groups_of",
-    "needs_plot",
-    "new_canvas",
-    "no_systems",
-    "printable",
-    "shorten",
-    "spread",
-    "style_of",
-    "svg_text",
-    "text_height",
-    "text_width",
-    "write_drawing",
-]
-
 WIDTH = 7.0  # of a page with margins
 BODY, SMALLEST = 8.0, 7.0
 MOST_LINES = 6  # in one panel

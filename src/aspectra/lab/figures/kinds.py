@@ -28,8 +28,6 @@ from aspectra.lab.figures.recorded import (
 from aspectra.lab.figures.retrieved import retrieved
 from aspectra.lab.measures.protocol import Arity, parse
 
-__all__ = ["CUTS", "DIVERSITY", "KINDS", "draw"]
-
 CUTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 DIVERSITY = ("CosineDistance", "CentroidDistance", "HullVolume")
 _BREAKDOWNS = ("dimension", "facet", "aspect")

@@ -27,8 +27,6 @@ from aspectra.lab.figures.drawing import (
 from aspectra.lab.figures.scales import drawable, ends_of, factors, finite, padded, tick
 from aspectra.lab.reports.tables import Number, Table
 
-__all__ = ["Axis", "Panel", "line_figure", "panels_of", "pool_scaling"]
-
 _GAP = 0.14  # inches between the end of a line and its label
 _MOST_BANDS = 3  # more of them hide each other: whiskers then
 

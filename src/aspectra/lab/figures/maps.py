@@ -22,8 +22,6 @@ from aspectra.lab.figures.drawing import (
 )
 from aspectra.lab.reports.tables import Table
 
-__all__ = ["MOST_MAPPED", "Retrieved", "hull_2d", "map_figure", "tsne_places"]
-
 MOST_MAPPED = 3  # systems whose hulls can be told apart in one panel
 _LEAST = 5  # documents
 

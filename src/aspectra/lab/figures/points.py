@@ -26,8 +26,6 @@ from aspectra.lab.figures.drawing import (
 from aspectra.lab.figures.scales import drawable, ends_of, factors, finite, padded, tick
 from aspectra.lab.reports.tables import Number, Table
 
-__all__ = ["Point", "Scatter", "pareto_figure", "pareto_front", "scatter_figure"]
-
 _MARK = 0.045  # half a marker, inches
 Box = tuple[float, float, float, float]
 

@@ -25,8 +25,6 @@ from aspectra.lab.figures.drawing import (
 from aspectra.lab.figures.scales import drawable
 from aspectra.lab.reports.tables import Number, Table
 
-__all__ = ["radar_figure"]
-
 _SIDE = 2.1  # inches
 
 

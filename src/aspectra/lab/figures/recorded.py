@@ -21,19 +21,6 @@ from aspectra.lab.measures.protocol import Arity, Family, parse
 from aspectra.lab.reports.comparison import System, systems_of
 from aspectra.lab.reports.tables import Column, Number, failed_note
 
-__all__ = [
-    "COSTS",
-    "Choice",
-    "Place",
-    "choose_column",
-    "family_of",
-    "mean_of",
-    "open_all",
-    "places_of",
-    "spelled",
-    "study_table",
-]
-
 COSTS = ("ms/query", "calls/query", "tokens/query", "money")
 
 

@@ -15,8 +15,6 @@ from aspectra.lab.figures.maps import Retrieved
 from aspectra.papers.library.store import Store
 from aspectra.search.searcher import Searcher
 
-__all__ = ["retrieved"]
-
 _QUERIES = 4  # as in PRISM, figure 4
 
 

@@ -8,8 +8,6 @@ from typing import TypeGuard
 
 from aspectra.lab.reports.tables import Number
 
-__all__ = ["drawable", "ends_of", "factors", "finite", "padded", "tick"]
-
 
 def finite(value: float | None) -> TypeGuard[float]:
     """Whether there is a number to draw."""

@@ -7,8 +7,6 @@ import numpy as np
 from aspectra.lab.measures.protocol import Measure, Param
 from aspectra.lab.runs.judged import Array, Judged
 
-__all__ = ["DOCUMENT_MISSING", "REL", "UNJUDGED", "WIDEST", "discounts", "topic_of"]
-
 REL = Param("rel", 1.0, "least grade of a relevant document")
 UNJUDGED = Param(
     "unjudged", "zero", "unjudged documents count as grade 0, or leave the ranking first", ("zero", "skip")

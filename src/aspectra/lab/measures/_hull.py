@@ -6,8 +6,6 @@ import numpy as np
 
 from aspectra.lab.runs.judged import Array
 
-__all__ = ["convex_hull_volume"]
-
 _TOLERANCE = 1e-12
 
 

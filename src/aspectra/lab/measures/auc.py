@@ -8,8 +8,6 @@ from aspectra.lab.measures._common import REL
 from aspectra.lab.measures.protocol import Measure, measure
 from aspectra.lab.runs.judged import Judged
 
-__all__ = ["auc"]
-
 
 @measure("AUC", params=(REL,), missing=0.5)
 def auc(measure: Measure, topic: Judged) -> float | None:

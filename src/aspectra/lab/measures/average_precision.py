@@ -8,8 +8,6 @@ from aspectra.lab.measures._common import REL, UNJUDGED, WIDEST, topic_of
 from aspectra.lab.measures.protocol import Measure, Param, measure
 from aspectra.lab.runs.judged import Judged
 
-__all__ = ["average_precision"]
-
 
 @measure(
     "AP",

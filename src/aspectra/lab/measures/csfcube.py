@@ -8,8 +8,6 @@ from aspectra.lab.measures._common import REL, WIDEST
 from aspectra.lab.measures.protocol import Measure, measure
 from aspectra.lab.runs.judged import Array, Judged
 
-__all__ = ["csfcube_ndcg", "csfcube_r_precision", "dcg", "f1", "ndcg_percent"]
-
 
 def dcg(ranks: Array, grades: Array) -> float:
     """Discounted gain of CSFCube's tool: positions 1 and 2 undiscounted, then 1 / log2(position).

@@ -14,8 +14,6 @@ from aspectra.lab.measures._hull import convex_hull_volume
 from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
 from aspectra.lab.runs.judged import Array
 
-__all__ = ["centroid_distance", "cosine_distance", "hull_volume"]
-
 
 def _checked(vectors: Array) -> Array:
     out = np.asarray(vectors, np.float64)

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from aspectra.base.errors import UsageError
 from aspectra.lab.measures.protocol import Arity, Measure, Param, measure, parse
 
-__all__ = ["Pools", "gap"]
-
 Runs = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 

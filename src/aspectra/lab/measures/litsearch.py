@@ -8,8 +8,6 @@ from aspectra.lab.measures._common import REL, WIDEST
 from aspectra.lab.measures.protocol import Measure, measure
 from aspectra.lab.runs.judged import Judged
 
-__all__ = ["litsearch_ndcg"]
-
 
 @measure("litsearch_ndcg", cut="optional", params=(REL,))
 def litsearch_ndcg(measure: Measure, topic: Judged) -> float:

@@ -8,8 +8,6 @@ from aspectra.lab.measures._common import UNJUDGED, WIDEST, discounts, topic_of
 from aspectra.lab.measures.protocol import Measure, Param, measure
 from aspectra.lab.runs.judged import Array, Judged
 
-__all__ = ["gains", "ndcg"]
-
 
 def gains(grades: Array, kind: str) -> Array:
     """Gain of positive grades: the grade itself, or 2^grade - 1.

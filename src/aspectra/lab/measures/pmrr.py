@@ -12,8 +12,6 @@ from aspectra.lab.measures._common import DOCUMENT_MISSING, REL
 from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
 from aspectra.lab.runs.judged import Array, Judged
 
-__all__ = ["Pairs", "p_mrr", "pair_up", "rank_change"]
-
 
 def rank_change(original: Array, new: Array) -> Array:
     """Scores of documents that should fall from their places in ``original`` to those in ``new``.

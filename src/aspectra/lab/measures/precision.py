@@ -8,9 +8,6 @@ from aspectra.lab.measures._common import REL, UNJUDGED, topic_of
 from aspectra.lab.measures.protocol import Measure, Param, measure
 from aspectra.lab.runs.judged import Judged
 
-__all__ = ["precision", "r_precision", "success"]
-
-
 _OVER = Param("over", "cut", "over k, or over the documents ranked where these are fewer", ("cut", "ranked"))
 
 

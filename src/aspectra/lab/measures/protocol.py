@@ -17,8 +17,6 @@ from typing import Any, Literal
 from aspectra.base.errors import UsageError
 from aspectra.base.registry import Registry
 
-__all__ = ["MEASURES", "Arity", "Family", "Measure", "Param", "measure", "parse"]
-
 Value = str | int | float | bool
 Cut = Literal["required", "optional", "none"]
 Better = Literal["higher", "lower", ""]

@@ -10,8 +10,6 @@ from aspectra.lab.measures._common import DOCUMENT_MISSING, REL
 from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
 from aspectra.lab.runs.judged import Array, Judged
 
-__all__ = ["gold_rank", "negative_rank", "rank_gap"]
-
 _SHARED: Mapping[str, Any] = {
     "params": (
         REL,

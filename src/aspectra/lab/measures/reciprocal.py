@@ -6,8 +6,6 @@ from aspectra.lab.measures._common import REL, UNJUDGED, WIDEST, topic_of
 from aspectra.lab.measures.protocol import Measure, measure
 from aspectra.lab.runs.judged import Judged
 
-__all__ = ["reciprocal_rank"]
-
 
 @measure("MRR", cut="optional", params=(REL, UNJUDGED), aliases=("RR", "recip_rank"))
 def reciprocal_rank(measure: Measure, topic: Judged) -> float:

@@ -9,8 +9,6 @@ from aspectra.lab.measures.ndcg import ndcg
 from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
 from aspectra.lab.runs.judged import Judged
 
-__all__ = ["robustness"]
-
 
 @measure(
     "Robustness",

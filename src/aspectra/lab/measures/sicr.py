@@ -11,8 +11,6 @@ from aspectra.lab.measures._common import REL
 from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
 from aspectra.lab.runs.judged import Judged
 
-__all__ = ["complies", "sicr"]
-
 Triple = tuple[float, float, float]
 
 

@@ -11,8 +11,6 @@ from aspectra.lab.measures._common import REL
 from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
 from aspectra.lab.runs.judged import Judged
 
-__all__ = ["per", "wise", "wise_ideal", "wise_score"]
-
 _PARAMS = (
     REL,
     Param("rule", "paper", "1 is earned up to rank N, or below N (public code)", ("paper", "fork")),

@@ -11,8 +11,6 @@ from importlib import resources
 from aspectra.lab.figures.drawing import Drawing, printable, svg_text
 from aspectra.lab.reports.tables import Table
 
-__all__ = ["Section", "escaped", "figure_html", "notes_html", "page_html", "table_html"]
-
 _LINKED = re.compile(r'((?:\bid|xlink:href)=")(#?)|(url\(#)')
 _MOST_ROWS = 400  # of a figure's numbers on the page
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

@@ -16,8 +16,6 @@ from aspectra.lab.pages.verdict import Verdict, verdict_on
 from aspectra.lab.reports.comparison import comparison_tables
 from aspectra.lab.reports.tables import Cell, Table
 
-__all__ = ["FIGURES", "Page", "report_page"]
-
 # Kinds of figures that a report shows where they can be drawn.
 FIGURES = ("means", "deltas", "radar", "tradeoff", "cost", "diversity", "movement", "recall")
 

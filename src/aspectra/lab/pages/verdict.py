@@ -10,8 +10,6 @@ from aspectra.lab.figures.recorded import Choice, Place, choose_column, family_o
 from aspectra.lab.reports.tables import Column, Number
 from aspectra.lab.statistics.significance import SMALL, Comparison, compare
 
-__all__ = ["Verdict", "verdict_on"]
-
 _SHOWN = 5  # names in a sentence
 _PLAIN = "bm25"  # what others are compared with where it was run and nothing else is named
 

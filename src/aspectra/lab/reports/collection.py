@@ -16,8 +16,6 @@ from aspectra.lab.benchmarks.protocol import Benchmark, Topic
 from aspectra.lab.reports.tables import Cell, Table
 from aspectra.papers.paper import Paper
 
-__all__ = ["collection_tables"]
-
 _MOST_VALUES = 40  # of a label that queries are broken down by
 _WORD = re.compile(r"[^\W_]+")
 

@@ -16,8 +16,6 @@ from aspectra.lab.reports.published import tables as published_numbers
 from aspectra.lab.reports.tables import SMALL_NOTE, Column, Number, Table, failed_note, set_shown
 from aspectra.lab.statistics.significance import SMALL, compare, win_tie_loss
 
-__all__ = ["System", "comparison_tables", "published_table", "systems_of"]
-
 # How the intervals relate to the p beside them, by correction.
 _INTERVALS = {
     "none": "95 % intervals by the same test: one excludes 0 exactly if p < 0.05",

@@ -18,18 +18,6 @@ from aspectra.lab.reports.tables import SMALL_NOTE, Cell, Number, Table
 from aspectra.lab.statistics.bootstrap import bootstrap_interval
 from aspectra.lab.statistics.significance import SMALL, Interval, Values, compare, mean_interval
 
-__all__ = [
-    "Bound",
-    "GapTask",
-    "PoolScore",
-    "best_of",
-    "gap_of",
-    "gap_table",
-    "growth_table",
-    "interval_of",
-    "mean_of",
-]
-
 Bound = Literal["lower", "upper"]
 _INTERVALS = (
     "in brackets: 95 % t-intervals over queries, bootstrap intervals where those would leave the scale"

@@ -13,8 +13,6 @@ from aspectra.lab.reports.gap import GapTask, best_of, gap_of, interval_of, mean
 from aspectra.lab.reports.tables import Cell, Number, Table
 from aspectra.lab.statistics.significance import Interval
 
-__all__ = ["RANKING", "RECALL", "Limit", "limits", "obliqueness_table", "verdict"]
-
 RANKING, RECALL = "nDCG@10", "R@100"
 _UPPER = "verification, nDCG@10, upper bound"
 

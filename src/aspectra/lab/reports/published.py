@@ -19,8 +19,6 @@ from typing import Any
 from aspectra.base.errors import UsageError
 from aspectra.lab.benchmarks.protocol import Benchmark
 
-__all__ = ["Published", "paper_rows", "part_of", "tables"]
-
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 

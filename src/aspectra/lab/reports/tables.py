@@ -12,20 +12,6 @@ from typing import Any
 from aspectra.base.checking import check_choice
 from aspectra.lab.statistics.significance import SMALL, Interval
 
-__all__ = [
-    "FORMATS",
-    "SMALL_NOTE",
-    "Cell",
-    "Column",
-    "Number",
-    "Table",
-    "failed_note",
-    "first_of",
-    "render",
-    "set_shown",
-    "to_dict",
-]
-
 # Judgement set, measure, mode.
 Column = tuple[str, str, str]
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from aspectra.lab.runs.judged import Grades
 
-__all__ = ["Checks", "check_run"]
-
 _EXAMPLES = 3
 
 

@@ -16,23 +16,13 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
+from aspectra.base.decompression import zstd
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.trec import trec_lines, trec_words
 from aspectra.lab.runs.checks import Checks
 from aspectra.lab.runs.judged import Order, order_ids
 from aspectra.lab.runs.rows import Row, read_rows, text_of
-from aspectra.papers.sources.files import InputFile, zstd
-
-__all__ = [
-    "DOCUMENT_KEYS",
-    "DUPLICATES",
-    "QRELS",
-    "RUN",
-    "TOPIC_KEYS",
-    "read_table",
-    "write_qrels",
-    "write_run",
-]
+from aspectra.papers.sources.files import InputFile
 
 Data = dict[str, dict[str, float]]
 

@@ -17,8 +17,6 @@ from aspectra.lab.runs.rows import Row, first_of, read_rows
 from aspectra.lab.runs.run import Run
 from aspectra.papers.paper import normalise_title
 
-__all__ = ["UNMATCHED", "read_export"]
-
 UNMATCHED = "unmatched:"
 _TITLE_KEYS = ("title", "document title", "paper title", "name", "ti")
 _SCORE_KEYS = ("score", "relevance", "similarity", "sim")

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from aspectra.base.checking import check_choice
 from aspectra.base.errors import BadInput
 
-__all__ = ["Array", "Grades", "Judged", "Order", "Precision", "judge", "order_ids"]
-
 Order = Literal["id-descending", "id-ascending", "input"]
 Precision = Literal["float64", "float32"]
 T = TypeVar("T")

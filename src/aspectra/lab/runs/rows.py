@@ -19,8 +19,6 @@ from aspectra.base.errors import BadInput, MissingExtra
 from aspectra.papers.sources.files import InputFile, read_head, read_lines
 from aspectra.papers.text.cleaning import clean
 
-__all__ = ["Row", "array_items", "bad_line", "first_of", "read_rows", "text_of"]
-
 Row = Mapping[str, Any]
 
 _BLOCK = 1 << 20

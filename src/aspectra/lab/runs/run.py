@@ -12,8 +12,6 @@ from aspectra.lab.runs.checks import Checks
 from aspectra.lab.runs.files import DUPLICATES
 from aspectra.lab.runs.judged import Order, order_ids
 
-__all__ = ["Qrels", "Run"]
-
 
 @dataclass(frozen=True)
 class _Table(Mapping[str, Mapping[str, float]]):

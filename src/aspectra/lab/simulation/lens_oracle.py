@@ -17,8 +17,6 @@ from aspectra.base.hashing import digest
 from aspectra.llm.budget import estimate_tokens, prompt_tokens
 from aspectra.llm.chat import Reply, Request, Usage
 
-__all__ = ["LensOracle"]
-
 
 @dataclass(frozen=True)
 class LensOracle:

@@ -20,8 +20,6 @@ from aspectra.base.errors import UsageError
 from aspectra.llm.budget import estimate_tokens, prompt_tokens
 from aspectra.llm.chat import Reply, Request, Usage
 
-__all__ = ["Oracle", "Rates"]
-
 _BEGINNING = 1500  # characters: some 250 words
 
 

@@ -16,8 +16,6 @@ from aspectra.lab.runs.judged import Array
 from aspectra.lab.statistics.bootstrap import RESAMPLES
 from aspectra.lab.statistics.significance import Interval
 
-__all__ = ["Agreement", "cohen_kappa", "krippendorff_alpha"]
-
 
 class Agreement(NamedTuple):
     """An agreement.

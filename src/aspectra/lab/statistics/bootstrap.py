@@ -6,8 +6,6 @@ import numpy as np
 
 from aspectra.lab.statistics.significance import Interval, Values
 
-__all__ = ["BOOTSTRAP_NOTE", "RESAMPLES", "bootstrap_interval"]
-
 RESAMPLES = 10_000
 BOOTSTRAP_NOTE = f"in brackets: 95 % percentile intervals of {RESAMPLES:,} bootstrap resamples of the units"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["bonferroni", "holm"]
-
 
 def bonferroni(ps: Sequence[float | None]) -> list[float | None]:
     """Each p times the number of defined ones, at most 1.

@@ -9,8 +9,6 @@ import numpy as np
 
 from aspectra.lab.runs.judged import Array
 
-__all__ = ["beta_regularised", "normal_sf", "signed_rank_counts", "student_isf", "student_sf"]
-
 _TINY = 1e-300
 _STEPS = 10_000
 

@@ -22,21 +22,6 @@ from aspectra.lab.runs.judged import Array
 from aspectra.lab.statistics.corrections import bonferroni, holm
 from aspectra.lab.statistics.distributions import normal_sf, signed_rank_counts, student_isf, student_sf
 
-__all__ = [
-    "SMALL",
-    "TESTS",
-    "Comparison",
-    "Interval",
-    "Values",
-    "WinTieLoss",
-    "compare",
-    "mean_interval",
-    "paired_t",
-    "randomisation",
-    "wilcoxon",
-    "win_tie_loss",
-]
-
 Alternative = Literal["two-sided", "less", "greater"]
 Values = Mapping[str, float]
 # Below so many units tables call a sample small: the t-test then leans on differences that are about normal.

@@ -47,8 +47,6 @@ from aspectra.lab.experiments.study import Study
 from aspectra.lab.studies.prompts import with_prompts
 from aspectra.search.recipe import Recipe
 
-__all__ = ["Column", "Paper", "StudyFile", "TableSpec", "read_study_file"]
-
 
 class Column(Value, frozen=True):
     """A column of a table.

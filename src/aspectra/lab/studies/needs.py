@@ -16,8 +16,6 @@ from aspectra.search.stages.protocol import load_stages
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.settings import IndexSettings
 
-__all__ = ["Need", "absent_data", "lacking"]
-
 
 @dataclass(frozen=True)
 class Need:

@@ -32,8 +32,6 @@ from aspectra.llm.chat import ChatModel
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.settings import IndexSettings
 
-__all__ = ["Page", "half_of", "run_study_file"]
-
 Outcomes = Mapping[str, Sequence[Outcome]]
 
 

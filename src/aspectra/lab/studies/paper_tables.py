@@ -17,8 +17,6 @@ from aspectra.lab.reports.tables import Cell, Number, Table, failed_note
 from aspectra.lab.studies.file import Paper, TableSpec
 from aspectra.lab.studies.needs import Need
 
-__all__ = ["Ran", "check_paper_table", "paper_tables"]
-
 _MEAN = "mean of "
 _PAIR = "pair"
 _OWN_PROMPT = "own prompt"

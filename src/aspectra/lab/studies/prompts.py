@@ -17,8 +17,6 @@ from aspectra.search.rerank.method import Method
 from aspectra.search.stages.protocol import STAGES
 from aspectra.views.encoders.prompts import PROMPT_OPTIONS
 
-__all__ = ["with_prompts"]
-
 # Stage -> its options that are files, and which of our prompts they stand for.
 _OPTIONS = {"rewrite": {"prompt_file": "rewrite"}, "agent": {"hop_prompt": "hop", "read_prompt": "read"}}
 _WRITTEN = ("research_question", "method", "experiment", "overview", "write_all")

@@ -24,8 +24,6 @@ from aspectra.llm.secrets import SHORTEST, read_key, redact
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["ACCEPTED", "LARGEST_BODY", "Body", "Endpoint", "offline"]
-
 LARGEST_BODY = 16 * 2**20  # bytes; an answer of some thousand tokens has a few tens of thousands
 ACCEPTED = {"Accept-Encoding": "gzip"}
 """What :class:`Body` can undo, as a header of every request."""

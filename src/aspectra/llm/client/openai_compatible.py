@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     import httpx
 
-__all__ = ["OpenAICompatible", "journal_name"]
-
 _LOG = logging.getLogger(__name__)
 _SOON = 5.0  # seconds for a fact that can be done without
 

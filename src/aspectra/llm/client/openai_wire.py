@@ -25,16 +25,6 @@ from aspectra.llm.failures import (
     Transient,
 )
 
-__all__ = [
-    "context_in_card",
-    "failure",
-    "inner_status",
-    "read_reply",
-    "refused_option",
-    "request_body",
-    "retry_after",
-]
-
 Clean = Callable[[str], str]
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 _TRANSIENT = {408, 409, 425, 429}

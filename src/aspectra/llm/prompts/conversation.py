@@ -32,8 +32,6 @@ from aspectra.base.errors import UsageError
 from aspectra.llm.chat import Message, Request, Role
 from aspectra.llm.prompts.template import check_places, fill
 
-__all__ = ["CONVERSATION_KEYS", "Conversation", "Turn"]
-
 _OWN = ("keys", "max_tokens", "names", "paper", "repetition_penalty", "reply", "turns")
 CONVERSATION_KEYS = ("placeholders", "system", "user", *_OWN)
 

@@ -15,8 +15,6 @@ from collections.abc import Callable
 
 from aspectra.base.errors import UsageError
 
-__all__ = ["as_data", "holds_mark", "refuse_marks", "without_marks"]
-
 # Brackets other than "<", "[" and their wide forms, which marks of some families have.
 _OPENERS = "◁⟨〈❬❮❰⟪《‹«⦑⧼【〖〔⟦⟬「『◀⊲≪"
 _CLOSERS = "▷⟩〉❭❯❱⟫》›»⦒⧽】〗〕⟧⟭」』▶⊳≫"

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["plain_digits", "without_hidden"]
-
 # Besides every format character (category Cf: zero-width, direction, tags, soft hyphen): characters that
 # change or fill others without being seen.
 _ALSO_HIDDEN = re.compile(

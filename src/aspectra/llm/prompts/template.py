@@ -17,8 +17,6 @@ from typing import Any
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 
-__all__ = ["LARGEST_PROMPT", "check_places", "fill", "parse_prompt", "read_prompt"]
-
 LARGEST_PROMPT = 2**16  # bytes of a prompt; a key of many parts takes quadratic time to read
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 _OPEN = re.compile(r"\{\{.{0,40}")

@@ -18,8 +18,6 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.sources.tagged.entry import NAMES, entry_paper, names_of
 from aspectra.papers.text.latex import latex_to_text, text_to_latex
 
-__all__ = ["BibtexWriter"]
-
 _NO_KEY = re.compile(r"[\s{}(),=\"#%\\~'@]+")
 _FIELD_NAME = re.compile(r"[A-Za-z][\w.:+-]*")
 _KIND = re.compile(r"[A-Za-z]+")

@@ -20,8 +20,6 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import year_in
 from aspectra.papers.sources.json.csl_json import NAMES, VARIABLES_OF, item_paper
 
-__all__ = ["CslJsonWriter"]
-
 _DATES = ("issued", "accessed", "available-date", "event-date", "original-date", "published", "submitted")
 _DAY = re.compile(r"(\d{4})[-/](\d{1,2})(?:[-/]0{0,2}(\d{1,2}))?/?")
 

@@ -14,8 +14,6 @@ from aspectra.papers.bibliography import keywords_text, shared_list
 from aspectra.papers.export.protocol import WRITERS, tidy
 from aspectra.papers.paper import Paper
 
-__all__ = ["COLUMNS", "CsvWriter", "safe_cell"]
-
 COLUMNS = tuple("id title authors year venue doi arxiv pmid url language keywords abstract".split())
 COLUMNS += ("included", "decision", "reason", "tags", "notes")  # ASReview reads the first
 _INCLUDED = {"include": "1", "exclude": "0"}

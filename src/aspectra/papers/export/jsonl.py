@@ -9,8 +9,6 @@ from aspectra.papers.export.protocol import WRITERS
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.cleaning import storable
 
-__all__ = ["JsonLinesWriter"]
-
 
 class JsonLinesWriter:
     """One :meth:`Paper.to_dict` a line."""

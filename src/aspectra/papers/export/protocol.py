@@ -20,8 +20,6 @@ from aspectra.papers.record_facts import is_retracted
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
-__all__ = ["NO_LIMIT", "WRITERS", "ReadBack", "Writer", "inverted", "raw_record", "tidy"]
-
 NO_LIMIT = ReadOptions(max_text_chars=2**62)
 """For reading back what was written."""
 

@@ -19,8 +19,6 @@ from aspectra.papers.sources.tagged.records import TaggedRecord
 from aspectra.papers.sources.tagged.ris import NAMES, TAGS_OF, ris_paper
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["RisWriter"]
-
 _Tags = list[tuple[str, str]]
 
 

@@ -24,8 +24,6 @@ from aspectra.base.errors import LibraryCorrupt
 from aspectra.papers.library.row_sums import RowSums, row_hash
 from aspectra.papers.library.rows import part_sql
 
-__all__ = ["Arrays", "Derived", "DerivedWriter", "Missing", "Producer", "Stored", "pack", "unpack"]
-
 Arrays = list[NDArray[Any]]
 _KINDS = {kind.encode(): np.dtype(f"<{kind}") for kind in ("f4", "f2", "i4", "u4", "u1")}
 _SHAPES = ("<", "<I", "<II", "<III")

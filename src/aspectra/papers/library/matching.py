@@ -16,8 +16,6 @@ from aspectra.papers.library.rows import compared_record, stored_paper
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.remark import Remark
 
-__all__ = ["Matcher", "same_named"]
-
 _LONGEST_ID = 500
 _COMPARED = 50  # papers that share an id, at most, with which a record of another title is compared
 _NUMBER = re.compile(r"~\d{1,6}")

@@ -17,8 +17,6 @@ from aspectra.papers.library.row_sums import SUMMED, write_all
 from aspectra.papers.library.rows import BLANK
 from aspectra.papers.library.schema import create_tables
 
-__all__ = ["MIGRATIONS", "upgrade"]
-
 _ROWS = 20_000  # rows moved at a time: the room of moved rows is used again
 
 

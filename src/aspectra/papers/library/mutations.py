@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from aspectra.papers.library.derived import DerivedWriter
     from aspectra.papers.library.marks.writer import MarksWriter
 
-__all__ = ["AddReport", "Writer"]
-
 _BATCH = 1000  # papers per transaction: what a kill can undo
 _MOST_WAITING = 10_000  # records that are kept for the end of their file
 # Kept where another file's record has none.

@@ -26,20 +26,6 @@ import xxhash
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.papers.library.folder.interrupts import remembering
 
-__all__ = [
-    "MARKED",
-    "PAPER_ROW",
-    "SUMMED",
-    "RowSums",
-    "damaged",
-    "install",
-    "problems",
-    "row_hash",
-    "sound_rows",
-    "track",
-    "write_all",
-]
-
 # The columns of `papers`, in the order in which they are hashed.
 PAPER_ROW = (
     *("pos", "id", "content_hash", "text_hash", "full_hash", "title", "abstract", "year", "venue"),

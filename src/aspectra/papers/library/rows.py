@@ -20,24 +20,6 @@ from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.text.cleaning import folded
 from aspectra.papers.text.sentences import SPLITTER_VERSION, lead_field
 
-__all__ = [
-    "BLANK",
-    "Parts",
-    "author_keys",
-    "bump",
-    "compared_record",
-    "drop_papers",
-    "full_hash",
-    "paper_columns",
-    "paper_from_row",
-    "paper_row",
-    "part_sql",
-    "put_paper",
-    "same_given",
-    "stored_paper",
-    "text_hash",
-]
-
 # Fields with a column of their own; all others but sections and references are JSON in `record`.
 _COLUMNS = ("title", "abstract", "year", "venue", "language")
 _HASHES = {"text": "text_hash", "sections": "full_hash", "record": "content_hash"}

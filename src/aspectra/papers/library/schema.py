@@ -18,19 +18,6 @@ from aspectra.papers.library import row_sums
 from aspectra.papers.library.folder.interrupts import noted_error, noting, remembering
 from aspectra.papers.library.folder.lock import WriterLock, hold
 
-__all__ = [
-    "FAULTS",
-    "FORMAT",
-    "Reader",
-    "at_rest",
-    "connect",
-    "create",
-    "create_tables",
-    "problems",
-    "translate",
-    "writable",
-]
-
 # The number of the newest migration, see `migrations`; an older version refuses a newer library.
 FORMAT = 5
 # Damaged text is no error of SQLite's, but of whoever decodes it: rows, and messages that quote the schema.

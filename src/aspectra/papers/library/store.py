@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from aspectra.papers.library.derived import Derived
     from aspectra.papers.library.marks.reader import Marks
 
-__all__ = ["Store"]
-
 _LISTED = "(SELECT value FROM json_each(?))"  # the values of one JSON array
 
 # The snapshot that the code under way reads from, and whose it is.

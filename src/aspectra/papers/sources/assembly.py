@@ -18,8 +18,6 @@ from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, unmarked
 
-__all__ = ["assemble", "each", "identifiers_of", "role_of", "within_limits", "without_notice", "year_in"]
-
 T = TypeVar("T")
 
 _YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")

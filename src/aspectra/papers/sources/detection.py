@@ -16,8 +16,6 @@ from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["UnknownFormat", "detect", "read_papers"]
-
 _LEAST = 0.3
 _SIGN = 4  # bytes by which a ZIP archive is told
 _SQLITE = b"SQLite format 3"

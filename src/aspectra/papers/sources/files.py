@@ -12,21 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from aspectra.base.decompression import DAMAGE, Bounds, compression_of, decompressed, zstd
+from aspectra.base.decompression import DAMAGE, Bounds, compression_of, decompressed
 from aspectra.base.errors import BadInput
 from aspectra.papers.remark import Remark
 from aspectra.papers.sources.limits import LIMITS
-
-__all__ = [
-    "DAMAGE",
-    "InputFile",
-    "kind_of_file",
-    "not_a_file",
-    "read_head",
-    "read_lines",
-    "read_text",
-    "zstd",
-]
 
 _HEAD_BYTES = 65_536
 _MAX_BYTES = 512 * 1024 * 1024

@@ -14,8 +14,6 @@ from aspectra.base.decompression import Bounds, Expansion
 from aspectra.base.errors import BadInput
 from aspectra.papers.sources.files import InputFile
 
-__all__ = ["InnerFile", "ZipMembers", "archive_of", "zip_names"]
-
 _ZIP = b"PK\x03\x04"
 # (where it stands, the bytes, the name) of archives of files
 _SIGNS = (

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["LIMITS", "Limits"]
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -19,12 +19,10 @@ from typing import TYPE_CHECKING, Protocol
 from aspectra.base.decompression import Bounds
 from aspectra.base.registry import Registry
 from aspectra.papers.paper import Paper
-from aspectra.papers.remark import Remark
+from aspectra.papers.remark import Remark as Remark
 
 if TYPE_CHECKING:
     from aspectra.papers.sources.files import InputFile
-
-__all__ = ["SOURCES", "ReadOptions", "Remark", "Source"]
 
 
 @dataclass(frozen=True, slots=True)

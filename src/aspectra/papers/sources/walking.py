@@ -10,8 +10,6 @@ from pathlib import Path
 
 from aspectra.papers.sources.files import kind_of_file
 
-__all__ = ["Found", "walk"]
-
 _MAX_DEPTH = 32
 
 

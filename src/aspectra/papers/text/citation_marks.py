@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-__all__ = ["STRIPPER_VERSION", "Stripped", "strip_citations"]
-
 # Part of every cache key that depends on what is left out: raise it when the rules change.
 STRIPPER_VERSION = 1
 

@@ -24,9 +24,6 @@ import unicodedata
 from collections.abc import Collection, Mapping
 from typing import Any
 
-__all__ = ["FOLDING_VERSION", "clean", "folded", "mend_hyphens", "one_line", "storable"]
-__all__ += ["strip_invisible", "unmarked", "unwrap"]
-
 # Control characters other than tab and newline, and lone surrogates, which UTF-8 cannot hold.
 _UNCLEAN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 # A terminal sequence goes whole: its letters ("[31m") are no text either.

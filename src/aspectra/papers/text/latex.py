@@ -13,8 +13,6 @@ from functools import lru_cache
 from pylatexenc.latex2text import LatexNodes2Text
 from pylatexenc.latexwalker import LatexWalkerError
 
-__all__ = ["RAISED", "latex_to_text", "text_to_latex"]
-
 _SPECIAL = re.compile(r"[\\{}$~]|--|``|''|[?!]`")
 _TOKEN = re.compile(
     r"""

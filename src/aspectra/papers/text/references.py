@@ -12,9 +12,6 @@ from aspectra.papers.identifiers import identifiers_in
 from aspectra.papers.paper import Reference
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["ABSTRACT_NAMES", "REFERENCES_NAMES", "cited_title", "cut_references", "entries_of"]
-__all__ += ["read_reference"]
-
 # Headings, in whatever format a paper comes.
 ABSTRACT_NAMES = r"abstract|summary|zusammenfassung|kurzfassung|résumé|resumen|resumo"
 REFERENCES_NAMES = (

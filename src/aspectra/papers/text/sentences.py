@@ -11,8 +11,6 @@ from collections.abc import Iterator
 
 from aspectra.papers.paper import Paper, Sentence
 
-__all__ = ["SPLITTER_VERSION", "abstract_sentences", "lead_field", "split_sentences", "trimmed"]
-
 # Part of every cache key that depends on sentence boundaries: raise it when the rules change.
 SPLITTER_VERSION = 1
 

@@ -16,8 +16,6 @@ from aspectra.papers.paper import Reference, Section
 from aspectra.papers.text.cleaning import one_line
 from aspectra.papers.text.references import ABSTRACT_NAMES, cut_references, entries_of, read_reference
 
-__all__ = ["Outline", "bare_heading", "outline"]
-
 _NAMES = "|".join(Path(__file__).with_name("headings.txt").read_text("utf-8").split("\n")[:-1])
 _KNOWN = re.compile(
     rf"(?P<number>(?:\d{{1,2}}(?:\.\d{{1,2}}){{0,3}}|[IVX]{{1,5}}|[A-Z])[.:)]?)?\s*(?P<name>{_NAMES})[.:]?",

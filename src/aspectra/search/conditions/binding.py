@@ -11,8 +11,6 @@ from aspectra.search.conditions.grading import alternatives, conditions_mask
 from aspectra.search.conditions.lists import UserLists
 from aspectra.views.index.opened import Index
 
-__all__ = ["bound_conditions", "left_out_warnings", "none_left_warnings", "ordering_conditions"]
-
 
 def bound_conditions(
     conditions: Iterable[Condition], seeds: Sequence[str], index: Index, lists: UserLists

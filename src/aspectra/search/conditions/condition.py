@@ -13,9 +13,6 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, force_setattr
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 
-__all__ = ["MEETS", "MOST_CONDITIONS", "Condition", "Conditions", "Exemption", "Relation"]
-__all__ += ["as_names", "check_conditions", "distinct", "limits"]
-
 _LONGEST_NAME = 1000  # characters of an attribute's name
 _LONGEST_SPELLING = 200_000
 _LONGEST_LABEL = 120

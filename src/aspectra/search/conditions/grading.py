@@ -33,9 +33,6 @@ from aspectra.search.conditions.condition import MEETS, Condition, Exemption
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["Graded", "alternatives", "apply_conditions", "conditions_mask", "exempt_from", "exempting"]
-__all__ += ["exemptions_without_data", "field_mean", "lead", "passes", "unknown_papers", "without_data"]
-
 # Papers that the best one is compared with: so many, and a larger library has more papers on a subject.
 _FIELD, _FIELD_SHARE = 100, 0.005
 _SHARPNESS = 10.0

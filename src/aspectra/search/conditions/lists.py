@@ -8,8 +8,6 @@ from msgspec import field
 
 from aspectra.base.values import Value
 
-__all__ = ["UserLists", "joined", "names_in"]
-
 _SEPARATOR = " | "
 
 

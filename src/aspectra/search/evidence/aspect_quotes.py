@@ -17,8 +17,6 @@ from aspectra.views.index.opened import Index
 from aspectra.views.protocol import UnitView
 from aspectra.views.view import Positions, Probe
 
-__all__ = ["aspect_quotes"]
-
 
 def aspect_quotes(
     index: Index, search: Search, positions: Positions, papers: Sequence[Paper]

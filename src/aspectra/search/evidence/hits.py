@@ -23,8 +23,6 @@ from aspectra.search.stages.protocol import Draft
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Positions
 
-__all__ = ["Explainer", "exemption_of", "quotes_of", "reason_of"]
-
 
 class Explainer:
     """Scores and grades of papers by the last search.

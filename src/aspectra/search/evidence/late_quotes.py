@@ -16,8 +16,6 @@ from aspectra.views.protocol import Asked
 from aspectra.views.storage.units import EncodedText
 from aspectra.views.view import Positions
 
-__all__ = ["with_matches"]
-
 _SHOWN = 5  # pairs of words named beside a quote
 
 

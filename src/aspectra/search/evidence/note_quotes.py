@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from aspectra.papers.library.marks.values import Note
     from aspectra.views.lexical.notes import NotesView
 
-__all__ = ["with_notes"]
-
 
 def with_notes(
     index: Index, search: Search, papers: Sequence[Paper], quotes: Sequence[tuple[Evidence, ...] | None]

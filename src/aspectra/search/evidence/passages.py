@@ -12,8 +12,6 @@ from aspectra.search.plan import Search
 from aspectra.search.ranking import Evidence
 from aspectra.views.index.opened import Index
 
-__all__ = ["with_passages"]
-
 _SHORTEST, _LONGEST = 6, 80  # words: shorter ones are headings, longer ones tables
 
 

@@ -18,8 +18,6 @@ from aspectra.views.storage.units import Units
 from aspectra.views.text.chunks import ChunkSize, chunk_spans
 from aspectra.views.view import Floats, Positions, Probe
 
-__all__ = ["Quoter"]
-
 # A sentence that holds every word of a short query gains this much cosine: an exact term is what a reader
 # looks for in a quote. It fades for long queries, whose words are everywhere.
 _WORD_BONUS = 0.25

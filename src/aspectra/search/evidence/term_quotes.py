@@ -11,8 +11,6 @@ from aspectra.views.protocol import TERMS, ViewFacts
 from aspectra.views.terms.view import TermView
 from aspectra.views.view import Probe
 
-__all__ = ["TermQuoter"]
-
 # A sentence with less of the seed's terms, by count and rarity, names too few of them to be the reason.
 # Set by looking at hits, not tuned.
 _LEAST_SHARE = 0.1

@@ -21,8 +21,6 @@ from aspectra.search.ranking import Fit, Hit
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Probe
 
-__all__ = ["fit_of", "weak_match_warning"]
-
 _BEST = 3  # hits whose likeness is averaged
 _RAREST = 8  # words of the query that a hit is measured against
 

@@ -16,8 +16,6 @@ from aspectra.search.evidence.hits import exemption_of, reason_of
 from aspectra.search.plan import Plan
 from aspectra.search.scoring.engine import Engine
 
-__all__ = ["Reason", "WhyNot", "unfiltered", "why_not"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reason:

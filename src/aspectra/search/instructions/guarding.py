@@ -16,8 +16,6 @@ from aspectra.search.instructions.pieces import Piece
 from aspectra.search.instructions.recognisers.lexicon import word_sets
 from aspectra.search.instructions.settling import MEANT, UNKNOWN, Read
 
-__all__ = ["field_of", "guarded", "in_field", "is_capitalised", "is_typed"]
-
 _WORDS = word_sets("guarding")
 _FEW = 3  # words of a title or a name at least
 _MOSTLY = 0.75  # of the words of a title begin with a capital

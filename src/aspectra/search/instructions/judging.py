@@ -37,8 +37,6 @@ from aspectra.search.instructions.recognisers.lexicon import word_sets
 from aspectra.search.instructions.settling import EVENT, MEANT, TASTE, UNKNOWN, Read, is_header
 from aspectra.search.instructions.subjects import subject_of
 
-__all__ = ["read_pieces"]
-
 _WORDS = word_sets("judging")
 _PAIR = 2
 _SHORT, _NEAR = 3, 20  # marks of a piece, and pieces, that are looked at

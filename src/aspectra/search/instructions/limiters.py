@@ -20,22 +20,6 @@ from aspectra.search.instructions.pieces import Piece, is_rule
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.settling import EVENT, MEANT, TASTE, Read
 
-__all__ = [
-    "allows",
-    "combined",
-    "denied_again",
-    "heads",
-    "is_event",
-    "leads_to",
-    "nested",
-    "perhaps_denied",
-    "prefixed",
-    "pseudo",
-    "rejected",
-    "signed",
-    "tastes",
-]
-
 _WORDS = word_sets("limiters")
 _SMALL = _WORDS["small"]  # words of any phrase that say nothing of how it is meant
 _PAIR = 2

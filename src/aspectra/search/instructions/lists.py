@@ -11,8 +11,6 @@ from aspectra.search.instructions.meaning import FACTS, Sign, requests_of
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.settling import UNKNOWN, Read, correct, exempt, permit
 
-__all__ = ["LIST", "denial", "settled"]
-
 LIST = 8  # marks of an item of a list
 _AND = word_sets("lists")["and"]
 _OR = word_sets("lists")["or"]

@@ -16,8 +16,6 @@ from aspectra.search.instructions.recognisers.names import Name, read_library_ve
 from aspectra.search.instructions.recognisers.spelling import corrected
 from aspectra.search.instructions.recognisers.tokens import DELIMITERS, Token, fold, tokenise
 
-__all__ = ["SIGNS", "is_english", "marks_of"]
-
 SIGNS = ("neg", "hard", "soft", "perm", "except")
 _GRAMMAR = frozenset(
     "neg hard soft wish perm except fix but cue taste demand open label lead doc".split()

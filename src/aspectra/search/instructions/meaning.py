@@ -11,20 +11,6 @@ from aspectra.search.instructions.pieces import Piece, is_rule
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.recognisers.names import is_place, is_publisher
 
-__all__ = [
-    "FACTS",
-    "FREE",
-    "WEB",
-    "Request",
-    "Sign",
-    "free_requests",
-    "phrases",
-    "requests_of",
-    "sign_of",
-    "soften",
-    "valid",
-]
-
 # Facts of the record: hard where they are stated plainly.
 FACTS = frozenset("year venue author affiliation publisher cites".split())
 # Attributes that free words can be.

@@ -13,8 +13,6 @@ from aspectra.search.instructions.marks import SIGNS
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.recognisers.tokens import DELIMITERS
 
-__all__ = ["Piece", "divide", "is_rule"]
-
 _WORDS = word_sets("pieces")
 _NEAR = 30  # marks on either side that decide about a cut
 _SEVERAL = 2

@@ -24,8 +24,6 @@ from aspectra.search.instructions.pieces import divide
 from aspectra.search.instructions.settling import Read, contradicting
 from aspectra.search.query import Unread
 
-__all__ = ["Part", "Reading", "read_instruction"]
-
 # What nobody counts as part of a subject at its ends.
 _OUTER = " \t\r\n.,;:!?…。，：；？！、-–—"
 _MOST, _MOST_ASPECTS = 32, 4  # conditions, and aspects of each sign, that are read from one text

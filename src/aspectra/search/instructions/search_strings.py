@@ -15,8 +15,6 @@ from aspectra.search.conditions.attributes.content.boolean import LONGEST_STRING
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.query import Query, Unread
 
-__all__ = ["read_string"]
-
 _MOST_WORDS = 4  # of a term without quotes
 # What strings of one database alone have; the first that is found decides how the string is read.
 _FORMS = {

@@ -20,19 +20,6 @@ from aspectra.search.instructions.pieces import Piece
 from aspectra.search.instructions.recognisers.bounds import number_of
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 
-__all__ = [
-    "EVENT",
-    "MEANT",
-    "TASTE",
-    "UNKNOWN",
-    "Read",
-    "contradicting",
-    "correct",
-    "exempt",
-    "is_header",
-    "permit",
-]
-
 # Why a piece is not read.
 EVENT = "a time that is no year"
 MEANT = "it is not clear how it is meant"

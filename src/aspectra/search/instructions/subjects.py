@@ -11,8 +11,6 @@ from aspectra.search.instructions.pieces import Piece
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.recognisers.names import is_venue
 
-__all__ = ["Subject", "subject_of"]
-
 _WORDS = word_sets("subjects")
 _OF, _THAT, _IN, _FOR, _WITH = _WORDS["of"], _WORDS["that"], _WORDS["in"], _WORDS["for"], _WORDS["with"]
 _ONWARD = (_WORDS["prepositions"] | _THAT | _IN | _FOR | _WITH) - {"of"}

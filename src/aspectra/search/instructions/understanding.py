@@ -19,8 +19,6 @@ from aspectra.search.instructions.recognisers.lexicon import Mark
 from aspectra.search.instructions.search_strings import read_string
 from aspectra.search.query import Query, Unread
 
-__all__ = ["DENIALS", "LONGEST_READ", "Understood", "Wording", "Wordings", "signed", "understand"]
-
 _BETWEEN = re.compile(r"\s+(?:[\w'’-]+\s+)?")  # words that may ask for something: one other at most
 _PERHAPS = "perhaps a request; its words are searched for"
 LONGEST_READ = 2000  # characters of a text or an instruction in which requests are looked for

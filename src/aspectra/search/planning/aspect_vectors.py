@@ -12,8 +12,6 @@ from aspectra.views.dense.centroid import mean_query
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Probe
 
-__all__ = ["aspect_vectors"]
-
 
 def aspect_vectors(index: Index, ids: Sequence[str], aspect: str) -> Floats:
     """See :meth:`aspectra.search.searcher.Searcher.aspect_vectors`."""

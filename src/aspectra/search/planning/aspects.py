@@ -10,17 +10,6 @@ from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
 from aspectra.views.view import ROLE_GROUPS, ROLES, Probe
 
-__all__ = [
-    "ASPECT_ROLES",
-    "REST",
-    "Aspect",
-    "aspect_probes",
-    "aspects_asked",
-    "corrected_roles",
-    "named_sentences",
-    "other_roles",
-]
-
 # Roles of each aspect, named by their first one; the role other belongs to none.
 ASPECT_ROLES: dict[str, tuple[str, ...]] = {group[0]: group for group in ROLE_GROUPS if group[0] != "other"}
 

@@ -10,8 +10,6 @@ from aspectra.views.encoders.prompts import Prompts
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.view import Probe, SeedsAs
 
-__all__ = ["for_encoders"]
-
 
 def for_encoders(
     search: Search, views: ViewNames, instruction: str, *, joined: bool

@@ -24,8 +24,6 @@ from aspectra.views.index.opened import Index
 from aspectra.views.terms.head import TokenHead
 from aspectra.views.view import Floats
 
-__all__ = ["LABELS", "PERHAPS", "beside", "hints", "hints_by", "hints_of"]
-
 LABELS = ("subject", "request")
 PERHAPS = 0.8  # chance from which a word is reported
 _WORD = re.compile(r"[\w'’-]+")

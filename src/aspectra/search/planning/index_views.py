@@ -9,8 +9,6 @@ from aspectra.search.planning.seeds import IndexSeeds
 from aspectra.search.planning.wordings import wordings_of
 from aspectra.views.index.opened import Index
 
-__all__ = ["index_views"]
-
 
 def index_views(index: Index) -> ViewNames:
     """The views of an index, with what it knows of seeds and venues."""

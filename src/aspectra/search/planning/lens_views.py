@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from aspectra.search.plan import Plan
 from aspectra.views.index.opened import Index
 
-__all__ = ["fitting", "lens_warnings"]
-
 
 def fitting(text: str, readings: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Names of the lenses whose cues are in a query, those with most cues first.

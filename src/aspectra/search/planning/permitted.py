@@ -10,8 +10,6 @@ from aspectra.search.plan import Plan
 from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames
 from aspectra.views.index.opened import Index
 
-__all__ = ["permission_warnings", "with_permitted"]
-
 
 def with_permitted(make: Callable[[ViewNames], Plan], views: ViewNames, index: Index) -> Plan:
     """The plan on all views, or on those whose encoder is permitted where it encodes a text with another.

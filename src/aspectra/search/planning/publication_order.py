@@ -9,8 +9,6 @@ from aspectra.search.conditions.condition import Condition
 from aspectra.search.plan import Plan, Search
 from aspectra.views.index.opened import Index
 
-__all__ = ["in_publication_order", "year_warnings"]
-
 _GRACE = 1  # years: a preprint and its journal version are often dated apart
 _TIMED = ("builds-on", "built-on-by")
 

@@ -12,8 +12,6 @@ from aspectra.search.plan import Plan
 from aspectra.search.planning.aspects import aspects_asked
 from aspectra.search.query import Unread
 
-__all__ = ["NOT_APPLIED", "Requests"]
-
 # How a warning of what was not applied begins.
 NOT_APPLIED = "not applied:"
 

@@ -15,8 +15,6 @@ from aspectra.views.terms.phrases import Offer, offers_of
 from aspectra.views.terms.view import TermView
 from aspectra.views.view import ROLE_GROUPS
 
-__all__ = ["IndexSeeds", "term_warnings"]
-
 
 class IndexSeeds:
     """Terms and sentences of seeds, see :class:`~aspectra.search.planning.planners.protocol.Seeds`.

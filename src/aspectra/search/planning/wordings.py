@@ -24,8 +24,6 @@ from aspectra.views.index.opened import Index
 from aspectra.views.terms.head import ASPECTS, TokenHead
 from aspectra.views.view import Floats
 
-__all__ = ["LABELS", "SURE", "clauses", "encoder_of", "read_wording", "wordings_of"]
-
 # Classes of the head: likeness in an aspect, likeness alone, what does not matter, and anything else.
 LABELS = (*ASPECTS, "likeness", "aside", "other")
 SURE, PERHAPS = 0.8, 0.5  # chances from which an aspect is read, and from which it may be mentioned

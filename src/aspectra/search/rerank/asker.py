@@ -23,8 +23,6 @@ from aspectra.llm.prices import Price
 from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.search.step import Tally
 
-__all__ = ["Asker", "in_parallel"]
-
 T = TypeVar("T")
 S = TypeVar("S")
 _LEAST_SHARE = 0.2  # of the text budget, below which a context counts as too small for the question

@@ -19,8 +19,6 @@ from aspectra.llm.budget import estimate_tokens
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.text.sentences import split_sentences
 
-__all__ = ["WHOLE", "Fit", "Fitted", "check_tokens", "fit_for", "fit_text", "share_out", "shared_words"]
-
 _GAP = " … "
 WHOLE = 2**31  # tokens; no text has so many
 _FOR_TEXTS = 0.75  # of the context that an endpoint states; the rest is for the prompt and the reply

@@ -15,8 +15,6 @@ from aspectra.base.spelling import read_member, spell, split_line
 from aspectra.search.rerank.judges.protocol import JUDGES, Judge
 from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, Sorter
 
-__all__ = ["Method", "fits"]
-
 
 def fits(judge: Judge, sorter: Sorter) -> bool:
     """Whether the sorter can use the judge's answers, and the judge takes as many papers as it shows."""

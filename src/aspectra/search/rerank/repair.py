@@ -16,17 +16,6 @@ from typing import Any, Literal
 from aspectra.llm.prompts.plain_text import plain_digits
 from aspectra.search.rerank.thoughts import without_thoughts
 
-__all__ = [
-    "Form",
-    "Reading",
-    "Repaired",
-    "json_values",
-    "read_choice",
-    "read_labels",
-    "read_number",
-    "repair",
-]
-
 Form = Literal["json", "keys", "chain", "lines", "brackets", "bare", "words", "none"]
 
 _TRIES = 40  # places at which JSON is looked for

@@ -16,8 +16,6 @@ from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.search.rerank.sorters.protocol import JudgedPapers, Sorted
 from aspectra.search.step import Tally
 
-__all__ = ["RerankResult", "rerank"]
-
 # Share of questions whose answer was repaired or missing, above which a result counts as degraded.
 _DEGRADED_ABOVE = 0.2
 

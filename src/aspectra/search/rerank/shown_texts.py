@@ -18,8 +18,6 @@ from aspectra.search.rerank.fitting import WHOLE, Fit, fit_text, share_out
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.templates import criterion, rules
 
-__all__ = ["ShownTexts"]
-
 
 class ShownTexts:
     """The texts of one reranking, cleaned once and fitted as each request needs them.

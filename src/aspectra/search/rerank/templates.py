@@ -29,8 +29,6 @@ from aspectra.llm.prompts.data import refuse_marks
 from aspectra.llm.prompts.plain_text import without_hidden
 from aspectra.llm.prompts.template import parse_prompt, read_prompt
 
-__all__ = ["Prompt", "criteria", "criterion", "rules"]
-
 _HERE = "aspectra.search.rerank"
 # A plain place -> what it stands for.
 _INSTEAD = {"query": "question", "plain_notes": "notes", "text": "paper"}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["without_thoughts"]
-
 _LONGEST = 200_000  # characters that are read, the last ones
 _WORDS = "think|thought|reason|reflect|analy|scratch|monolog|deliberat|cot|ponder"
 _THOUGHT = rf"(?:[\w:.]{{0,20}}[_: ])?(?:{_WORDS})\w{{0,12}}"

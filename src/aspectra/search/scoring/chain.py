@@ -24,8 +24,6 @@ from aspectra.search.scoring.fusion import reciprocal_ranks
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Positions, Probe, top_positions
 
-__all__ = ["Chain", "Node", "fold", "run_chain"]
-
 Allowed = NDArray[np.bool_] | None
 
 

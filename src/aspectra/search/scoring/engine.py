@@ -31,8 +31,6 @@ from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
 from aspectra.views.view import Positions, top_positions
 
-__all__ = ["Engine", "Found"]
-
 Versions = Callable[[Iterable[str]], Mapping[str, Sequence[str]]]
 
 

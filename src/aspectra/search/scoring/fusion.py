@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from aspectra.views.view import Floats
 
-__all__ = ["Scale", "highest", "reciprocal_ranks", "scale"]
-
 # A rare word matches nothing in the sample, whose deviation would then be 0: scores are never stretched
 # beyond this many deviations for the best paper.
 _MOST_DEVIATIONS = 20.0

@@ -20,9 +20,6 @@ from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
 from aspectra.views.view import Floats, Positions, Scored, top_positions
 
-__all__ = ["Fused", "Scoring", "join", "score_exactly", "score_papers"]
-
-
 _BATCH = 40  # candidates graded at a time by conditions that read texts
 
 

@@ -20,19 +20,6 @@ from aspectra.search.step import Step
 from aspectra.views.index.citations import GRAPH_VIEW
 from aspectra.views.view import Probe
 
-__all__ = [
-    "ask_wording",
-    "check_words",
-    "criterion_of",
-    "field_of",
-    "kind_texts",
-    "kinds",
-    "prompt",
-    "reworded",
-    "step_of",
-    "wording",
-]
-
 _PACKAGE = "aspectra.search.stages"
 _WORDING = {
     "type": "object",

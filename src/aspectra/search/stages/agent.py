@@ -29,8 +29,6 @@ from aspectra.search.stages._rewording import (
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
 
-__all__ = ["Agent"]
-
 _LONGEST_NOTES = 3000  # characters of notes handed on
 
 

@@ -11,8 +11,6 @@ from aspectra.search.scoring.chain import Chain
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
 
-__all__ = ["ChainStage"]
-
 
 @STAGES.register("chain")
 @dataclass(frozen=True)

@@ -15,8 +15,6 @@ from aspectra.search.plan import Search
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
 
-__all__ = ["Feedback"]
-
 
 @STAGES.register("feedback")
 @dataclass(frozen=True)

@@ -27,18 +27,6 @@ from aspectra.search.scoring.engine import Engine, Found
 from aspectra.search.scoring.scores import Fused
 from aspectra.search.step import Step
 
-__all__ = [
-    "STAGES",
-    "Context",
-    "Draft",
-    "Stage",
-    "Step",
-    "load_stages",
-    "needs_model",
-    "permissions_of",
-    "read_stages",
-]
-
 
 @dataclass(frozen=True)
 class Draft:

@@ -15,8 +15,6 @@ from aspectra.search.rerank.rerank import rerank
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
 
-__all__ = ["Reranking"]
-
 
 @STAGES.register("rerank")
 @dataclass(frozen=True)

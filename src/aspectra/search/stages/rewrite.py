@@ -22,8 +22,6 @@ from aspectra.search.stages._rewording import (
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
 
-__all__ = ["Rewrite"]
-
 
 @STAGES.register("rewrite")
 @dataclass(frozen=True)

@@ -14,8 +14,6 @@ from aspectra.search.stages.protocol import STAGES, Context, Draft, Stage
 from aspectra.search.stages.top import Top
 from aspectra.search.step import Step
 
-__all__ = ["Move", "Prefixes", "Progress", "estimate_steps", "run_steps"]
-
 # (step, place before, place after); places count from 1, and None before means that the step brought it.
 Move = tuple[str, int | None, int]
 

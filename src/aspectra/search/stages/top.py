@@ -10,8 +10,6 @@ from aspectra.base.spelling import spell
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
 
-__all__ = ["Top"]
-
 
 @STAGES.register("top")
 @dataclass(frozen=True)

@@ -34,8 +34,6 @@ from aspectra.views.protocol import ViewFacts
 from aspectra.views.readers.protocol import ASPECT_READERS
 from aspectra.views.view import Probe
 
-__all__ = ["Write"]
-
 _LONGEST = 4000  # characters of a query
 
 

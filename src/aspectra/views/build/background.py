@@ -20,8 +20,6 @@ from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["Background"]
-
 
 class Background:
     """The base of a generation, as what later segments are measured by.

@@ -26,8 +26,6 @@ from aspectra.views.storage.arrays import new_array
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
 
-__all__ = ["Draft", "IndexReport"]
-
 
 @dataclass
 class IndexReport:

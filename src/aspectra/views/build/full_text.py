@@ -19,8 +19,6 @@ from aspectra.views.protocol import ViewFacts, chunk_base
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
 
-__all__ = ["write_full_texts", "write_readings"]
-
 # A chunk has the words of its heading, as far as this many characters: a longer one, which is no heading,
 # would be repeated with each of them.
 _LONGEST_HEADING = 500

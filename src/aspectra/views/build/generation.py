@@ -29,8 +29,6 @@ from aspectra.views.prompted.building import collect_prompted
 from aspectra.views.storage.columns import write_columns
 from aspectra.views.storage.units import Units, paper_spans
 
-__all__ = ["write_generation"]
-
 
 def write_generation(draft: Draft) -> dict[str, Any]:
     """Write everything; returns the manifest."""

@@ -25,8 +25,6 @@ from aspectra.views.protocol import ViewFacts
 from aspectra.views.storage.arrays import save_array
 from aspectra.views.view import Floats
 
-__all__ = ["apply_lenses", "collect_lenses", "lens_state", "lens_values"]
-
 _AHEAD = 1000  # papers read at a time
 _MANY = 5000  # papers from which on starting processes is worth its second
 _Work = list[tuple[Paper, dict[str, str]]]  # paper, names of lenses -> key of the value

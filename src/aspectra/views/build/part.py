@@ -13,8 +13,6 @@ from aspectra.papers.paper import Paper
 if TYPE_CHECKING:
     from aspectra.papers.library.derived import Derived
 
-__all__ = ["PartOfStore", "chosen"]
-
 
 class PartOfStore(Store):
     """The papers at some positions, and what is derived from them. It is closed with the library.

@@ -19,14 +19,6 @@ from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats
 
-__all__ = [
-    "fill_missing",
-    "make_readings",
-    "reader_state",
-    "reader_vectors",
-    "stored_spans",
-]
-
 # Roles of an abstract's sentences that stand for an aspect where there is no full text to read.
 _ROLES = {"question": ("background", "objective"), "method": ("method",), "experiment": ("result",)}
 

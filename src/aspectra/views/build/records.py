@@ -16,8 +16,6 @@ from aspectra.views.storage.columns import save_coded
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.view import Positions
 
-__all__ = ["RecordColumns", "update_citations", "write_citations"]
-
 _PAIRS = "SELECT DISTINCT pos, target FROM citations WHERE target IS NOT NULL"
 _MANY = 50_000  # places that one statement names at most
 _LISTED = "SELECT pos, count(*) FROM citations"

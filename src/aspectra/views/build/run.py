@@ -31,8 +31,6 @@ from aspectra.views.prompted.building import prompted_state
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.folder import WHOLE, StoredFolder, open_folder
 
-__all__ = ["SETTINGS_KEY", "IndexReport", "build_index", "merge_segments", "settings_of"]
-
 SETTINGS_KEY = "index_settings"
 T = TypeVar("T")
 Named = list[tuple[str, Encoder]]  # with their specifications

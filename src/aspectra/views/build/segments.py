@@ -36,8 +36,6 @@ from aspectra.views.storage.units import Units
 from aspectra.views.text.tokens import LexicalSettings
 from aspectra.views.view import Positions
 
-__all__ = ["Changes", "Segments", "add_segment", "is_one", "paper_rows", "save_rows"]
-
 _ROWS = "papers"  # name of the array that tells a generation's papers
 
 

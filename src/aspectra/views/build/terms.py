@@ -28,8 +28,6 @@ from aspectra.views.terms.values import PaperTerms, encode_with_terms, term_valu
 from aspectra.views.terms.view import build_terms
 from aspectra.views.view import Floats
 
-__all__ = ["FEW", "encode_terms", "lacking_terms", "term_state", "write_terms"]
-
 # So many papers without terms are encoded again unasked. Of more, so many are: to tell what all would take.
 FEW = 64
 _BLOCK = 4096  # vectors read at a time

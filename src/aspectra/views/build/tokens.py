@@ -22,8 +22,6 @@ from aspectra.views.protocol import TOKENS
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import new_array, save_array
 
-__all__ = ["encode_lacking_tokens", "write_tokens"]
-
 
 def encode_lacking_tokens(
     library: Store, writer: Writer, encoder: Encoder, settings: IndexSettings, progress: Progress

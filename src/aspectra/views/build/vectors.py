@@ -22,19 +22,6 @@ from aspectra.views.storage.units import paper_spans
 from aspectra.views.terms.values import encode_with_terms, term_values
 from aspectra.views.text.chunks import ChunkSize, chunk_spans, windows
 
-__all__ = [
-    "abstract_batches",
-    "abstract_vectors",
-    "chunk_texts",
-    "chunk_vectors",
-    "citation_version",
-    "encode_abstracts",
-    "encode_chunks",
-    "encode_sentences",
-    "section_chunks",
-    "sentence_vectors",
-]
-
 _LOG = logging.getLogger(__name__)
 _AHEAD = 8  # batches sorted by length together, so that little is spent on padding
 _WINDOW_WORDS = 300  # fits 512 word pieces of ordinary prose

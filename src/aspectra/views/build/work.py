@@ -32,8 +32,6 @@ from aspectra.views.lexical.reverse import REVERSE_VERSION
 from aspectra.views.prompted.building import encode_readings, prompted_state
 from aspectra.views.settings import IndexSettings
 
-__all__ = ["Work", "fixed_state", "parts_read", "state_of"]
-
 
 @dataclass(frozen=True)
 class Work:

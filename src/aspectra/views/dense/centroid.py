@@ -12,8 +12,6 @@ from aspectra.views.dense.matching import widen
 from aspectra.views.encoders.pooling import unit_rows
 from aspectra.views.view import Floats, Metric, Positions
 
-__all__ = ["centroids", "mean_query", "score_means"]
-
 _BLOCK = 512  # rows at a time: 768 kB at 384 dimensions
 
 

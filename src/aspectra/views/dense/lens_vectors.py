@@ -22,8 +22,6 @@ from aspectra.views.storage.arrays import new_array, save_array, save_json
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.view import Floats
 
-__all__ = ["LensEncoder", "VectorLens", "build_lens_vectors", "vector_lens"]
-
 _CLIP = 3.0
 
 

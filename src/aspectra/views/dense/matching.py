@@ -26,16 +26,6 @@ from aspectra.base.errors import UsageError
 from aspectra.views.encoders.pooling import unit_rows
 from aspectra.views.view import Floats, Metric, Positions
 
-__all__ = [
-    "Matches",
-    "check_groups",
-    "max_sim",
-    "narrowed",
-    "similarities",
-    "single_match",
-    "widen",
-]
-
 _LOWEST: dict[Metric, float] = {"cosine": -1.0, "dot": -1.0, "l2": -2.0}
 _BLOCK = 256  # rows widened at a time: 384 kB at 384 dimensions, which stays in the core's own cache
 # Multiplications of one product. OpenBLAS wakes its other threads for more than about 2**18 to 2**19, and for

@@ -20,8 +20,6 @@ from aspectra.views.storage.arrays import StoredArray
 from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["dense_moments", "nearest_in_seed"]
-
 _ROWS = 4096  # unit vectors widened at a time: 6 MB at 384 dimensions
 _DOCUMENTS = 64  # sample documents looked at together
 

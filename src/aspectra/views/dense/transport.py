@@ -17,8 +17,6 @@ from aspectra.base.errors import UsageError
 from aspectra.views.dense.matching import Matches, check_groups, similarities
 from aspectra.views.view import Floats
 
-__all__ = ["Sinkhorn", "transport", "transport_plans"]
-
 _CELLS = 1 << 15  # of a bucket: 128 kB an array, so that the few of one round stay in cache
 _PLAIN_ROUNDS = 20  # enough for nearly all papers; the others go on by Newton's method
 _LONGEST_STEP = 2.0  # far from the plan Newton's steps are too long

@@ -13,8 +13,6 @@ from aspectra.views.dense.matching import Matches, check_groups, max_sim, single
 from aspectra.views.dense.transport import transport
 from aspectra.views.view import Floats, Matching, Metric, Positions
 
-__all__ = ["UnitBatch"]
-
 
 @dataclass(frozen=True)
 class UnitBatch:

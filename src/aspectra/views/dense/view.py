@@ -20,8 +20,6 @@ from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats, Metric, Positions, Probe, Scored
 
-__all__ = ["DenseView"]
-
 # A unit is about free words from this cosine on (a sentence and a phrase on its subject), give or take.
 _ABOUT, _ABOUT_WIDTH = 0.3, 0.05
 _Part = tuple[tuple[str, ...], str]  # roles and focus: which units take part

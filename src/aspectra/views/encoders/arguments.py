@@ -8,8 +8,6 @@ from urllib.parse import parse_qsl
 from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission
 
-__all__ = ["folder_permission", "positive_int", "split_argument", "yes_or_no"]
-
 
 def split_argument(argument: str, known: Iterable[str], *, encoder: str) -> tuple[str, dict[str, str]]:
     r"""The place (model, directory) and the options of an encoder's argument.

@@ -35,8 +35,6 @@ from aspectra.views.encoders.transformer.runtime import Runtime, available_cores
 from aspectra.views.encoders.transformer.tokens import Tokens
 from aspectra.views.encoders.transformer.weights import weight_files
 
-__all__ = ["load_colbert", "make"]
-
 _LEAST_TOKENS = 4  # the marker, two special ones and one of the text
 
 

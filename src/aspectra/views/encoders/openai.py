@@ -34,16 +34,6 @@ from aspectra.views.encoders.pooling import unit_rows
 from aspectra.views.encoders.prompts import Prompts
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, Encoding, Kind, Span, Vectors
 
-__all__ = [
-    "BadRequest",
-    "KeyRefused",
-    "OfflineRefused",
-    "OpenAIEmbeddings",
-    "QuotaSpent",
-    "Unavailable",
-    "make",
-]
-
 _LOG = logging.getLogger(__name__)
 _DEFAULT_URL = f"{OPENAI_ORIGIN}/v1"
 _ATTEMPTS = 5

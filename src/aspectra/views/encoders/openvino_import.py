@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["import_openvino"]
-
 _LOCK = threading.RLock()
 _REPORTS = "openvino_telemetry"
 _TOOLS = "openvino.tools.ovc"

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from aspectra.views.encoders.protocol import Span, Vectors
 
-__all__ = ["POOLINGS", "mean_of_spans", "mean_of_tokens", "pool_spans", "unit_rows"]
-
 # Names of sentence-transformers, in the order in which it joins the vectors of several.
 POOLINGS = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 

@@ -16,17 +16,6 @@ from typing import Protocol, runtime_checkable
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.protocol import Encoder, Kind
 
-__all__ = [
-    "PROMPT_OPTIONS",
-    "TEMPLATES",
-    "PromptedEncoder",
-    "Prompts",
-    "encodable",
-    "name_of",
-    "prompt_facts",
-    "resolve_prompts",
-]
-
 # Lone surrogates (from damaged input) cannot be written as UTF-8. One character for one keeps offsets.
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 _DECLARED_INSTRUCTION = re.compile(r"Instruct: .*\n(Query: ?)", re.DOTALL)

@@ -23,24 +23,6 @@ from aspectra.base.registry import Registry
 from aspectra.base.trust import Permission, allow, require
 from aspectra.views.encoders.arguments import split_argument
 
-__all__ = [
-    "ENCODERS",
-    "EachText",
-    "Encoder",
-    "EncoderFactory",
-    "Encoding",
-    "Kind",
-    "LateEncoder",
-    "Span",
-    "TokenEncoder",
-    "Vectors",
-    "load_early",
-    "load_encoder",
-    "needs_of",
-    "permit_encoder",
-    "refusal",
-]
-
 Kind = Literal["query", "document"]
 Vectors = NDArray[np.float32]
 Span = tuple[int, int]

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from aspectra.views.encoders.protocol import Encoder, TokenEncoder
 from aspectra.views.view import Floats
 
-__all__ = ["EncodedQuery", "QueryEncoder"]
-
 _RECENT = 256  # texts whose vectors are remembered
 _RECENT_TOKENS = 32  # the same with the states of their tokens, of which a long text has a megabyte
 

@@ -15,8 +15,6 @@ from typing import Any
 
 from aspectra.base.hashing import digest
 
-__all__ = ["cache_dir", "content_hash", "recall", "remember"]
-
 
 def cache_dir() -> Path:
     """``ASPECTRA_CACHE_DIR``, or the platform's cache folder for this user."""

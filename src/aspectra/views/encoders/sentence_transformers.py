@@ -29,8 +29,6 @@ from aspectra.views.encoders.torch.adapters import Adapters
 from aspectra.views.encoders.torch.loading import load_model
 from aspectra.views.encoders.torch.model_files import identity, model_permissions
 
-__all__ = ["SentenceTransformers", "make"]
-
 _NO_LIMIT = 2**31 - 1
 _CHUNK = 256  # texts whose token states are held at once
 _SAMPLE = "Dense retrieval, revisited: a study of 3 encoders."

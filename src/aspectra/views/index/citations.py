@@ -20,8 +20,6 @@ from aspectra.base.errors import NoSuchPaper, ViewMismatch
 from aspectra.views.protocol import Asked, View, ViewFacts
 from aspectra.views.view import Floats, Positions, Probe, Scored
 
-__all__ = ["GRAPH_VIEW", "CitationView"]
-
 GRAPH_VIEW = "citations@graph"
 Links = tuple[NDArray[np.int64], NDArray[np.int32]]
 

@@ -6,8 +6,6 @@ from contextlib import suppress
 
 from aspectra.papers.library.store import Store
 
-__all__ = ["load_default_encoder"]
-
 
 def load_default_encoder(library: Store, text: str) -> None:
     """Begin to load the encoder of the current index in another thread.

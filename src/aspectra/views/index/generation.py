@@ -30,8 +30,6 @@ from aspectra.views.storage.units import Units, paper_spans
 from aspectra.views.text.tokens import LexicalSettings
 from aspectra.views.view import ROLE_GROUPS, Floats, Positions
 
-__all__ = ["Generation"]
-
 _ALWAYS = ("venues", "languages")  # columns that generations of all versions have
 # What is loaded when it is first read.
 _ARRAYS = ("sample", "years", "text_hashes", "cited_by", "references", "full_text", "citations")

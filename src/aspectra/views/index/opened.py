@@ -20,8 +20,6 @@ from aspectra.views.index.kinds.protocol import VIEW_KINDS
 from aspectra.views.protocol import NOTES, Asked, VectorView, View, ViewFacts, WordView
 from aspectra.views.view import Matching, Positions, Probe, Scored
 
-__all__ = ["Index"]
-
 
 class Index(Generation):
     """One immutable generation and its views; see :class:`~aspectra.views.index.generation.Generation`."""

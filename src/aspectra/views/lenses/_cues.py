@@ -23,8 +23,6 @@ from aspectra.views.lenses._lead import LeadText, lead_text
 from aspectra.views.lenses.protocol import LensKind, TextSpan
 from aspectra.views.view import Floats
 
-__all__ = ["Cue", "CueLens", "CueTable", "Phrase", "Where", "cue", "strongest"]
-
 _NOT_BORDER = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\s]")
 _BRACES = re.compile(r"\{([^{}]*+)\}")
 _GAP = re.compile(r" (\.\.|~) ")

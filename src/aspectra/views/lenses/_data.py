@@ -6,8 +6,6 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["load_data"]
-
 
 def load_data(name: str) -> dict[str, Any]:
     """What ``data/NAME.toml`` holds."""

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 
 from aspectra.views.lenses._data import load_data
 
-__all__ = ["Features", "logistic"]
-
 
 class Features:
     """Words and weights from ``data/NAME_features.toml``.

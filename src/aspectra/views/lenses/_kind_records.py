@@ -9,8 +9,6 @@ from typing import Any
 from aspectra.papers.paper import Paper
 from aspectra.views.lenses._data import load_data
 
-__all__ = ["recorded_kinds"]
-
 _LONGEST = 200  # characters of a value that is a type; longer ones are texts
 
 

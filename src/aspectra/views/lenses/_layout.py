@@ -15,8 +15,6 @@ from typing import Literal, NamedTuple
 
 from aspectra.views.lenses._data import load_data
 
-__all__ = ["Layout", "Line", "LineKind", "asks", "layout"]
-
 LineKind = Literal[
     "answer", "clause", "code", "comment", "heading", "item", "option", "prose", "question", "quote", "turn"
 ]

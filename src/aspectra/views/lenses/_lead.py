@@ -14,8 +14,6 @@ from aspectra.papers.text.sentences import lead_field, split_sentences, trimmed
 from aspectra.views.lenses._layout import Layout, layout
 from aspectra.views.lenses.protocol import TextSpan
 
-__all__ = ["LeadText", "hardness", "lead_text"]
-
 # Characters read: the style of a page shows long before its end.
 _MOST = 12_000
 

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from aspectra.views.lenses._data import load_data
 from aspectra.views.lenses._remembered import Remembered
 
-__all__ = ["PLACES", "UNKNOWN", "Floats", "Ints", "Pieces", "Words", "pooled", "sentence_keys"]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
 

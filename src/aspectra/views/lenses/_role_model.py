@@ -15,8 +15,6 @@ import numpy as np
 
 from aspectra.views.lenses._role_features import Floats, Ints, Pieces, Words, pooled, sentence_keys
 
-__all__ = ["NEIGHBOUR", "ROLES", "RoleModel", "shipped"]
-
 ROLES = ("background", "objective", "method", "result", "other")
 _SLOT_BITS = 20
 NEIGHBOUR = 0.5  # scale of the neighbours' keys in training: the smaller, the more they are regularised

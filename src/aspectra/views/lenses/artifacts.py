@@ -19,8 +19,6 @@ from aspectra.views.lenses._data import load_data
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
-__all__ = ["ArtifactsLens"]
-
 _OFFERED, _ANNOUNCED, _SILENT = 0.95, 0.8, 0.05
 _AROUND = 250  # characters of a sentence read before and behind a word of availability
 _NEAR = 100  # characters between a thing and its offer

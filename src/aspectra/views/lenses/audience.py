@@ -18,8 +18,6 @@ from aspectra.views.lenses._cues import CueLens
 from aspectra.views.lenses._lead import LeadText, hardness
 from aspectra.views.lenses.protocol import LENSES
 
-__all__ = ["AudienceLens"]
-
 
 class AudienceLens(CueLens):
     """Grades of ``lay``, ``expert``, ``student`` and ``practitioner``, each 0 to 1 on a logistic scale.

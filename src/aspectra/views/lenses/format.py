@@ -15,8 +15,6 @@ from aspectra.views.lenses._layout import Layout, LineKind, asks
 from aspectra.views.lenses._lead import LeadText
 from aspectra.views.lenses.protocol import LENSES
 
-__all__ = ["FormatLens"]
-
 
 def _code(lines: Layout) -> float:
     # Commands with a comment each are all code and comment; the same commands below bullets are a list of

@@ -22,8 +22,6 @@ from aspectra.views.lenses._lead import LeadText
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.view import Floats
 
-__all__ = ["IMPLIED", "KINDS", "RECORDED", "KindLens", "stated_as"]
-
 # How much a row of the data file counts: a title, or one phrase said of the paper, is just enough.
 _STRENGTHS: dict[str, dict[str, Any]] = {
     "title": {"weight": 4.2, "most": 1, "where": "title"},

@@ -23,8 +23,6 @@ from aspectra.views.lenses._remembered import Remembered
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
-__all__ = ["LANGUAGES", "LanguageLens", "label_of"]
-
 _CYRILLIC, _ARABIC = ("ru", "uk", "bg", "sr"), ("ar", "fa", "ur")
 _LATIN_SCRIPT = (
     *("en", "de", "fr", "es", "pt", "it", "nl", "sv", "da", "no", "fi"),

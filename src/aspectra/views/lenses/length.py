@@ -18,8 +18,6 @@ from aspectra.papers.text.sentences import split_sentences
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
-__all__ = ["HAN_WORDS", "WORDS_PER_PAGE", "LengthLens", "stated_pages"]
-
 WORDS_PER_PAGE = 500  # of a paper: two narrow columns hold some 900, a manuscript 300
 
 # Words of an alphabetic script that one character is worth to a reader. A Chinese word has 1.6 characters

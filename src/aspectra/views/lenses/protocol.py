@@ -19,17 +19,6 @@ from aspectra.base.registry import Registry
 from aspectra.papers.paper import Paper
 from aspectra.views.view import Floats
 
-__all__ = [
-    "LENSES",
-    "Lens",
-    "LensKind",
-    "LensValues",
-    "TextSpan",
-    "default_lenses",
-    "found_in_package",
-    "optional_lenses",
-]
-
 LensKind = Literal["sentence", "paper", "vector"]
 
 

@@ -17,8 +17,6 @@ from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.storage.units import paper_spans
 from aspectra.views.view import Floats
 
-__all__ = ["RolesLens"]
-
 _TOGETHER = 512  # sentences predicted at once: what fits the cache
 
 

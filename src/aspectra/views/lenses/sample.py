@@ -22,8 +22,6 @@ from aspectra.views.lenses._lead import LeadText, lead_text
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
-__all__ = ["SampleLens"]
-
 _TOKEN = re.compile(r"[0-9]{1,9}(?:[,\u2009\u202f][0-9]{3})*+(?:\.[0-9]+)?|[^\W\d_]+|[%=.;:()<>≥≤+±-]")
 _FILLERS = 6  # words between a number and its noun
 _LEAST, _MOST = 2, 10_000_000

@@ -14,9 +14,6 @@ from aspectra.views.lenses._cues import CueLens
 from aspectra.views.lenses._lead import LeadText, hardness
 from aspectra.views.lenses.protocol import LENSES
 
-__all__ = ["SourceLens"]
-
-
 _PAPERS_HAVE = frozenset({"doi", "arxiv", "acl", "s2", "openalex", "pmid", "pmcid"})
 
 _TURNED = re.compile(r"\s*+([^:：\n]{2,40}?)(?: wrote| schrieb|写道)?\s?[:：]")

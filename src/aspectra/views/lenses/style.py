@@ -26,8 +26,6 @@ from aspectra.views.lenses._data import load_data
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
-__all__ = ["StyleLens"]
-
 MOST = 40_000  # characters read of a paper: a style is settled long before
 WORD_BUCKETS, GRAM_BUCKETS, SHAPE_BUCKETS = 512, 1024, 512
 _GRAMS, _SHAPES = (4,), (2, 3, 4, 5)

@@ -22,8 +22,6 @@ from aspectra.views.storage.units import Units
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
 
-__all__ = ["LexicalView", "build_lexical"]
-
 _ABSTRACTS = ViewFacts.words_of("abstract").name
 
 

@@ -24,8 +24,6 @@ from aspectra.views.storage.units import Units
 from aspectra.views.text.tokens import LexicalSettings
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["Statistics", "WordIndex", "merged_vocabulary"]
-
 _GIVEN = "statistics.json"
 # A few words make up most postings that queries read: the weights of those are kept, up to 16 MB.
 _MANY, _ROOM = 1000, 1 << 22

@@ -21,8 +21,6 @@ from aspectra.views.protocol import Asked, View, ViewFacts
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
 
-__all__ = ["NotesView", "note_text"]
-
 
 def note_text(note: Note) -> str:
     """What is searched of a note: the searcher's words, then the passage they are about."""

@@ -25,8 +25,6 @@ from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.text.tokens import LexicalSettings
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["Postings", "Segment", "Weighing", "count_words", "postings_of", "save_postings"]
-
 _DELTA = 0.5  # of bm25l and bm25+: what a word adds to a document that holds it at all
 _EPSILON = 0.25  # of okapi, see Weighing
 _MOST = np.iinfo(np.uint16).max

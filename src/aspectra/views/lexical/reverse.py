@@ -25,17 +25,6 @@ from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.text.tokens import LexicalSettings
 from aspectra.views.view import Floats, Positions
 
-__all__ = [
-    "ASKING_WORDS",
-    "REVERSE_VERSION",
-    "Document",
-    "Moments",
-    "WordPairs",
-    "build_moments",
-    "build_pairs",
-    "moments_of",
-]
-
 # Words that a paper asks with: those of the highest frequency times rarity. Fifty to two hundred do about
 # equally well, all of them do worse.
 ASKING_WORDS = 100

@@ -17,8 +17,6 @@ from aspectra.views.prompted.prompt import MOST_CHARACTERS, LensPrompt, common
 from aspectra.views.prompted.schema import Unreadable
 from aspectra.views.prompted.store import Reading
 
-__all__ = ["NO_TEXT", "TRIES", "Shown", "question", "read_paper", "show"]
-
 NO_TEXT = "no text beyond a title"
 TRIES = 3  # answers asked for, at most, until one can be read
 _SHRINK = (1.0, 0.5, 0.25)  # shares of a paper shown, where a model reads less than was thought

@@ -26,8 +26,6 @@ from aspectra.views.protocol import ViewFacts, lens_base
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import save_array
 
-__all__ = ["NUMBER", "collect_prompted", "encode_readings", "prompted_state"]
-
 NUMBER = "number"  # the column of a number lens
 _FORMAT = "1"
 

@@ -26,8 +26,6 @@ from aspectra.views.lenses.protocol import LENSES, optional_lenses
 from aspectra.views.prompted.prompt import BUILTIN_PROMPTS, LensPrompt, builtin_text
 from aspectra.views.prompted.schema import LENSES_KEY
 
-__all__ = ["PromptedLens", "check_name", "define", "definition", "definitions", "undefine", "usable"]
-
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 # What conditions of other kinds are called; a lens of that name could not be told from them.
 _TAKEN = frozenset({"author", "keyword", "venue", "year"})

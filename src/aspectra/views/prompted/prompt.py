@@ -35,8 +35,6 @@ from aspectra.llm.prompts.conversation import CONVERSATION_KEYS, Conversation
 from aspectra.llm.prompts.template import fill, parse_prompt
 from aspectra.views.prompted.schema import Read, Unreadable, ValueSchema
 
-__all__ = ["BUILTIN_PROMPTS", "MOST_CHARACTERS", "LensPrompt", "builtin_text", "common"]
-
 _KNOWN = ("answer", "paper", "rules", "text", "title")
 _KEYS = (
     "about",

@@ -25,8 +25,6 @@ from aspectra.views.prompted.asking import NO_TEXT, TRIES, question, read_paper,
 from aspectra.views.prompted.definition import PromptedLens, define
 from aspectra.views.prompted.store import Reading, papers_at, tally, unread, values_of
 
-__all__ = ["LensEstimate", "RunReport", "bound_to", "estimate_lens", "run_lens"]
-
 _MEASURED = 20  # values from which on an estimate is measured rather than guessed
 _PATIENCE = 120.0  # seconds that the last write waits for another process's
 

@@ -16,8 +16,6 @@ from typing import Any, Literal
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 
-__all__ = ["LENSES_KEY", "Read", "Unreadable", "Value", "ValueSchema"]
-
 LENSES_KEY = "prompted_lenses"  # of a library's small table: the definitions of its prompted lenses
 
 Value = str | float

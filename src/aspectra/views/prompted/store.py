@@ -19,21 +19,6 @@ from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.prompted.definition import PromptedLens
 from aspectra.views.prompted.schema import Value
 
-__all__ = [
-    "Reading",
-    "Tally",
-    "forget",
-    "papers_at",
-    "reading_of",
-    "readings",
-    "state",
-    "tally",
-    "text_of_paper",
-    "unread",
-    "values_of",
-    "vectors_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Reading:

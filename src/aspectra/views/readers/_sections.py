@@ -19,8 +19,6 @@ from aspectra.views.lenses._role_model import ROLES, shipped
 from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.text.tokens import Tokeniser
 
-__all__ = ["ASPECTS", "WORDS", "aspect_of", "central", "lead", "sections_of", "sentences_of"]
-
 ASPECTS = ("question", "method", "experiment")
 # About one encoder's worth of text.
 WORDS = 200

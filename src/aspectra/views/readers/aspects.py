@@ -10,8 +10,6 @@ from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.readers._sections import central, lead, sections_of, sentences_of
 from aspectra.views.readers.protocol import READERS, Reading
 
-__all__ = ["SectionReader"]
-
 
 def _every(paper: Paper, spans: Sequence[TextSpan]) -> tuple[TextSpan, ...]:
     """All sentences."""

@@ -19,8 +19,6 @@ from aspectra.papers.paper import Paper, field_text
 from aspectra.papers.text.citation_marks import strip_citations
 from aspectra.views.lenses.protocol import TextSpan
 
-__all__ = ["ASPECT_READERS", "READERS", "Reader", "Reading", "reading_text"]
-
 
 @dataclass(frozen=True)
 class Reading:

@@ -23,8 +23,6 @@ from aspectra.base.files import disk
 from aspectra.papers.library.generations.checksums import FileSums
 from aspectra.papers.library.generations.folders import damaged
 
-__all__ = ["StoredArray", "StoredFile", "closed", "new_array", "save_array", "save_json"]
-
 _MAPPED = 1 << 20  # smaller files are read: a map costs a descriptor
 _HEADER = 4096  # no header of these arrays is longer
 

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from aspectra.views.storage.arrays import save_array, save_json
 from aspectra.views.storage.folder import StoredFolder
 
-__all__ = ["id_order", "sample_ids", "save_coded", "stored_codes", "stored_ids", "write_columns"]
-
 _SAMPLE = 1024
 
 

@@ -22,8 +22,6 @@ from aspectra.papers.library.generations.checksums import Checksums
 from aspectra.papers.library.generations.folders import Generations, damaged
 from aspectra.views.storage.arrays import StoredArray, StoredFile, closed
 
-__all__ = ["Layout", "SegmentedArray", "StoredFolder", "open_folder"]
-
 WHOLE = "whole/"  # what is written for all segments together
 
 

@@ -14,8 +14,6 @@ from aspectra.views.storage.arrays import StoredArray, save_array
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.view import Floats, Pooling, Positions
 
-__all__ = ["EncodedText", "Units", "paper_spans"]
-
 _TITLE = -2
 _ABSTRACT = -1  # sections count from 0
 

@@ -18,8 +18,6 @@ from aspectra.base.hashing import digest
 from aspectra.views.encoders.protocol import Encoder, TokenEncoder, Vectors
 from aspectra.views.view import Floats
 
-__all__ = ["ASPECTS", "TokenHead", "head_of"]
-
 # The aspects that terms have, in the order of all arrays. A word may also belong to none.
 ASPECTS = ("background", "method", "result")
 

@@ -10,8 +10,6 @@ import numpy as np
 from aspectra.views.terms.head import ASPECTS
 from aspectra.views.terms.values import PaperTerms
 
-__all__ = ["Offer", "Phrase", "offers_of"]
-
 _LIKELY = 0.3  # chance from which on a word is part of a phrase
 _SURE_OF = 3  # words that say how sure a paper's terms are
 _JOINTS = (" ", "-", "\u2010", "\u2011")

@@ -27,8 +27,6 @@ from aspectra.views.terms.head import ASPECTS, TokenHead, head_of
 from aspectra.views.text.tokens import plain_words, word_spans
 from aspectra.views.view import Floats
 
-__all__ = ["PaperTerms", "encode_with_terms", "term_values", "terms_of_paper"]
-
 _VERSION = 1  # of the values: raise it when words, chances or vectors are made otherwise
 _LEAST = 0.1  # an aspect has a vector where some token has this chance of it
 

@@ -26,8 +26,6 @@ from aspectra.views.terms.values import PaperTerms
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
 from aspectra.views.view import Floats, Probe
 
-__all__ = ["TermView", "aspect_columns", "aspect_weights", "build_terms", "stem_counts", "word_stems"]
-
 _LEAST = 0.05  # a word that counts less in a paper is left out of it
 _SEEDS = 64  # of which terms are kept
 _LIKELY = 0.3  # from here on a word is a term to people

@@ -9,8 +9,6 @@ from itertools import pairwise
 
 from aspectra.base.errors import UsageError
 
-__all__ = ["ChunkSize", "chunk_spans", "windows"]
-
 _CHUNK = re.compile(r"(\d+)([wt])")
 
 

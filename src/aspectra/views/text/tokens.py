@@ -14,8 +14,6 @@ from aspectra.base.checking import check_choice, unknown_name
 from aspectra.base.errors import UsageError
 from aspectra.papers.text.cleaning import folded
 
-__all__ = ["METHODS", "LexicalSettings", "TokenSettings", "Tokeniser", "plain_words", "word_spans"]
-
 METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+", "okapi")
 
 # Letters and digits; Han, kana and hangul characters are words of one character, since they are written

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from aspectra.papers.library.store import Store
     from aspectra.search.ranking import Hit
 
-__all__ = ["push_papers", "undo_last"]
-
 _SHOWN = 10
 _KEPT = 20  # pushes that can be taken back
 _WRITING = "writing to Zotero"

@@ -17,8 +17,6 @@ from aspectra.base.errors import UsageError
 if TYPE_CHECKING:
     from aspectra.app.library import Library
 
-__all__ = ["edit"]
-
 
 @common
 def edit(

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from aspectra.papers.paper import Paper
     from aspectra.search.plan import Plan
 
-__all__ = ["export", "show"]
-
 _LISTED = 20  # citing and cited papers shown
 
 

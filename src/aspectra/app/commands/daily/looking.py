@@ -23,8 +23,6 @@ from aspectra.base.errors import AspectraError, UsageError
 if TYPE_CHECKING:
     from aspectra.app.library import Library
 
-__all__ = ["list_papers", "open_paper"]
-
 _MOST = 5  # pages opened at once
 
 

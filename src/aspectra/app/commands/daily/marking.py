@@ -17,8 +17,6 @@ from aspectra.base.errors import NoSuchPaper, UsageError
 if TYPE_CHECKING:
     from aspectra.app.library import Library
 
-__all__ = ["CLASSES", "TagCommand", "decide", "note", "papers_named", "redo", "tag", "undo"]
-
 _WAYS = "ids, DOIs or titles; last 3 or last 1-20 of a search; --from FILE. aspectra list shows ids"
 _UNDECIDED = "undecided"
 _OFFERED = 9  # reasons that are offered

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import Ranking
 
-__all__ = ["news", "save", "saved"]
-
 
 @common
 def save(

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.papers.paper import Paper
 
-__all__ = ["duplicates", "merge", "split"]
-
 _SHOWN = 20  # groups of each kind that are printed
 _MEMBERS = 10  # records of a group that are printed
 Words = Annotated[

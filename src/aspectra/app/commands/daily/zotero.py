@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from aspectra.app.ingest.zotero.sync import SyncReport
     from aspectra.papers.sources.zotero.changes import ZoteroSource
 
-__all__ = ["app"]
-
 _SHOWN = 3
 _KEY = "ZOTERO_API_KEY"
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from aspectra.lab.construction.build import Built
     from aspectra.lab.reports.tables import Table
 
-__all__ = ["build"]
-
 
 @common
 def build(

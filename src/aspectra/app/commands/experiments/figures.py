@@ -9,8 +9,6 @@ from aspectra.app.options.lab import Baseline, By, Correction, Measures, Test, a
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.screen import count, write_file
 
-__all__ = ["figure", "report"]
-
 Directories = Annotated[list[Path], argument("Directories of experiments, or of a study.", "DIR...")]
 Systems = Annotated[list[str] | None, choice("Only this system; again for more.", "--system")]
 Benchmark = Annotated[str, choice("Only this benchmark.", "--benchmark")]

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from aspectra.lab.reports.tables import Table
     from aspectra.search.recipe import Recipe
 
-__all__ = ["gap"]
-
 _RETRIEVERS = ("bm25", "dense", "hybrid")
 _SIZES = (10, 20, 50, 100, 200)
 _ALL = 10_000  # more documents than a pool has

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from aspectra.app.surfaces.mcp.libraries import Libraries
     from aspectra.app.surfaces.service.answering import Service
 
-__all__ = ["mcp", "served_libraries"]
-
 
 @common
 def mcp(

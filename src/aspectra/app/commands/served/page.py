@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.app.surfaces.service.gate import Gate
 
-__all__ = ["serve"]
-
 _TOKEN = "ASPECTRA_TOKEN"  # noqa: S105 - the variable's name
 
 

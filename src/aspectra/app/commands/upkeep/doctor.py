@@ -11,8 +11,6 @@ import typer
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import AsJson, option
 
-__all__ = ["doctor", "setup"]
-
 _MARKS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 _STYLES = {"ok": "", "note": "yellow", "bad": "bold red"}
 _DAMAGED = 6

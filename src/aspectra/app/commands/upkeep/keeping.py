@@ -11,8 +11,6 @@ from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import option
 from aspectra.app.terminal.screen import count
 
-__all__ = ["backup", "restore"]
-
 
 @common
 def backup(

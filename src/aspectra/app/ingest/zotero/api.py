@@ -15,8 +15,6 @@ from aspectra.base.errors import BadInput
 from aspectra.base.hashing import digest
 from aspectra.papers.sources.zotero.changes import Changes, Remembered, collection_paths
 
-__all__ = ["ZoteroApi"]
-
 _AT_ONCE = 50  # keys in one request, items in one writing request
 _PAGE = 100  # items, of the service; the program on this computer gives all at once
 

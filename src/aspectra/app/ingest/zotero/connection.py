@@ -23,8 +23,6 @@ import msgspec
 from aspectra.base.errors import AspectraError, UsageError
 from aspectra.base.version import __version__
 
-__all__ = ["LOCAL_PORT", "WEB", "Connection", "Reply", "ZoteroError", "local_address"]
-
 LOCAL_PORT = 23119
 WEB = "https://api.zotero.org"
 _LARGEST = 1 << 30  # bytes; a library of 100,000 items has some hundred million

@@ -20,8 +20,6 @@ from aspectra.papers.sources.zotero.changes import Remembered, pdf_path
 if TYPE_CHECKING:
     from aspectra.papers.library.store import Store
 
-__all__ = ["PdfReport", "read_pdfs"]
-
 _AT_ONCE = 25  # PDFs between two times that the state is kept; reading one takes a second or more
 
 

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from aspectra.app.ingest.zotero.connection import Connection, ZoteroError
 
-__all__ = ["WriteKey", "keys_file"]
-
 
 def keys_file() -> Path:
     """Where keys are kept; it need not exist."""

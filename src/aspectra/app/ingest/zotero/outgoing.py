@@ -11,8 +11,6 @@ from aspectra.papers.names import name_parts, stated_names
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.zotero.notes import note_html
 
-__all__ = ["Outgoing", "Quote", "import_file", "item_of_paper"]
-
 _NAMES = names_in("zotero")
 # CSL type -> Zotero's; of several the one that comes first in the table.
 _TYPES = {csl: own for own, csl in reversed(_NAMES.types.items())}

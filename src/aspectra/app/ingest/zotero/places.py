@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Places", "find_places"]
-
 _PREFERENCE = re.compile(r'^user_pref\("extensions\.zotero\.([A-Za-z.]+)", (.+)\);\s*$', re.M)
 _LARGEST = 4 << 20  # bytes of a file of preferences
 

@@ -20,8 +20,6 @@ from aspectra.app.ingest.zotero.keys import WriteKey
 from aspectra.app.ingest.zotero.outgoing import Outgoing, item_of_paper
 from aspectra.base.hashing import digest_texts
 
-__all__ = ["Pushed", "Pushing"]
-
 _AT_ONCE = 50  # objects in one writing request
 _LETTERS = "23456789ABCDEFGHIJKLMNPQRSTUVWXYZ"
 _TRIES = 2

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from aspectra.papers.library.mutations import Writer
     from aspectra.papers.library.store import Store
 
-__all__ = ["SyncReport", "follow", "recall", "remember"]
-
 _SYSTEM = "zotero"
 
 

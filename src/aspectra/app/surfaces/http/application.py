@@ -32,8 +32,6 @@ from aspectra.app.surfaces.web.triage import triage
 from aspectra.base.errors import AspectraError, NoSuchThing, UsageError
 from aspectra.base.version import __version__
 
-__all__ = ["Mounted", "api", "application"]
-
 
 class NotThatWay(AspectraError):
     """An address that takes other methods than the one of the request."""

@@ -15,8 +15,6 @@ from aspectra.app.output.marks import Listing
 from aspectra.app.surfaces.service.question import Question
 from aspectra.base.errors import UsageError
 
-__all__ = ["ANSWERS", "BODIES", "Problem", "read_body", "written"]
-
 T = TypeVar("T")
 Id = Annotated[str, Meta(min_length=1, max_length=1000)]
 Ids = Annotated[list[Id], Meta(min_length=1, max_length=500)]

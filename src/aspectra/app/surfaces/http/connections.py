@@ -10,8 +10,6 @@ from typing import ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["BACKLOG", "LimitedConnection"]
-
 BACKLOG = 32  # taken from the system at once: that many beyond `most`, for a moment
 
 

@@ -14,8 +14,6 @@ from aspectra.app.surfaces.service.access import COOKIE, Access, NoToken
 from aspectra.app.surfaces.service.answering import FROM_ELSEWHERE
 from aspectra.base.errors import AspectraError, NotAllowed, TooLarge
 
-__all__ = ["Guards"]
-
 _NO_FORMS = ("/v1/", "/mcp", "/healthz", "/readyz")
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _ELSEWHERE = ("cross-site", "same-site")  # other ports of this computer are of the same site

@@ -13,8 +13,6 @@ from aspectra.app.surfaces.http.openapi import answers, body
 from aspectra.app.surfaces.service.jobs import Jobs
 from aspectra.base.errors import UsageError
 
-__all__ = ["job_routes"]
-
 Key = Annotated[
     str,
     Header(alias="Idempotency-Key", max_length=200, description="the same key starts the same job once"),

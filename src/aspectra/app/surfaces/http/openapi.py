@@ -12,8 +12,6 @@ from starlette.routing import BaseRoute
 from aspectra.app.surfaces.http.bodies import ANSWERS, BODIES, Problem
 from aspectra.app.surfaces.http.problems import PROBLEM
 
-__all__ = ["answers", "body", "described"]
-
 _REFERENCE = "#/components/schemas/{name}"
 
 

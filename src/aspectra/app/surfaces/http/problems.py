@@ -11,8 +11,6 @@ from starlette.responses import Response
 from aspectra.app.surfaces.service.failures import retry_headers
 from aspectra.base.errors import AspectraError
 
-__all__ = ["PROBLEM", "problem", "problem_response"]
-
 PROBLEM = "application/problem+json"
 
 

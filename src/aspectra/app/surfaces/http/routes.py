@@ -28,8 +28,6 @@ from aspectra.app.terminal.screen import schema_of
 from aspectra.base.errors import UsageError
 from aspectra.base.version import __version__
 
-__all__ = ["document", "routes"]
-
 T = TypeVar("T")
 PaperId = Annotated[str, Path(min_length=1, max_length=1000, description="an id, DOI, arXiv id or title")]
 Handle = Annotated[str, Path(min_length=1, max_length=64, pattern="^[0-9a-f]+$")]

@@ -13,8 +13,6 @@ from aspectra.base.checking import did_you_mean
 from aspectra.base.errors import UsageError
 from aspectra.base.values import converted
 
-__all__ = ["MOST_PAPERS", "Cite", "Explain", "Get", "Search", "Similar", "Status", "input_schema", "read"]
-
 MOST_PAPERS = 25  # in one answer
 Direction = Literal["", "builds-on", "built-on-by", "both"]
 Detail = Literal["ids", "brief", "full"]

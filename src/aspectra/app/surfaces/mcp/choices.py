@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from aspectra.app.surfaces.mcp.libraries import Libraries
     from aspectra.app.surfaces.service.answering import Service
 
-__all__ = ["Choice", "NeedsChoice", "library_of", "papers_of", "read_state", "write_state"]
-
 _LONGEST_STATE = 24_000
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from aspectra.search.evidence.why_not import WhyNot
     from aspectra.search.ranking import Hit, Ranking
 
-__all__ = ["explain_match", "library_status"]
-
 _LISTS = 2_500  # bytes of each
 
 

@@ -12,8 +12,6 @@ from typing import Any, TypeVar
 from aspectra.app.terminal.screen import safe
 from aspectra.llm.prompts.plain_text import without_hidden
 
-__all__ = ["ANSWER", "STRUCTURED", "TEXT", "clip", "fitting", "handle", "line", "plain", "size", "strings"]
-
 ANSWER = 24_000
 """Most bytes of an answer, with what the protocol puts around it."""
 

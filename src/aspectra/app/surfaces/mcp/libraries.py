@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from aspectra.app.settings import Settings
     from aspectra.base.config import Config
 
-__all__ = ["Libraries", "listed_libraries"]
-
 _LONGEST_NAME = 64
 _MOST = 50
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from aspectra.app.surfaces.service.question import Question
     from aspectra.search.ranking import Evidence, Hit, Ranking
 
-__all__ = ["Told", "find_similar", "search_papers"]
-
 MOST_REACHED = 250  # papers of one question, over all its answers
 _PLACES = "places"  # an answer ends where its bytes do, so its cursor counts papers, not pages
 _NOTES = 1_200  # bytes of each list beside the papers

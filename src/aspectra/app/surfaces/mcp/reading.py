@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from aspectra.papers.export.protocol import Writer
     from aspectra.papers.paper import Paper
 
-__all__ = ["export_citations", "get_paper"]
-
 # Most bytes of a passage and of citations. Both stand in the structured content and in the text beside it,
 # since a client may show either alone.
 _PASSAGE = 8_000

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from aspectra.app.surfaces.mcp.libraries import Libraries
 
-__all__ = ["LOOPBACK", "McpApplication", "mcp_application", "mcp_server", "serve_stdio"]
-
 LOOPBACK = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 _LISTED = CacheHint(ttl_ms=3_600_000, scope="public")  # what is listed changes with the program alone
 _BODY = 1_048_576  # most bytes of a request

@@ -14,8 +14,6 @@ from aspectra.app.surfaces.mcp.reading import export_citations, get_paper
 if TYPE_CHECKING:
     from aspectra.app.surfaces.mcp.libraries import Libraries
 
-__all__ = ["INSTRUCTIONS", "TOOLS", "Tool"]
-
 INSTRUCTIONS = """\
 Searches libraries of scientific papers and shows the evidence. Begin with search_papers (a question in \
 words) or find_similar (seed papers: id, DOI, arXiv id or exact title). Write requests into the words: \

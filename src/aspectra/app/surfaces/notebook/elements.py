@@ -11,25 +11,6 @@ from html import escape
 
 from aspectra.app.terminal.screen import safe
 
-__all__ = [
-    "MARKED",
-    "MOST_BYTES",
-    "Markup",
-    "bar",
-    "element",
-    "fitting",
-    "joined",
-    "lines",
-    "listed",
-    "picture",
-    "plain",
-    "quiet",
-    "quoted",
-    "row",
-    "size_of",
-    "table",
-]
-
 MOST_BYTES = 100_000  # of one form of a value
 MARKED = "background-color:#fff0b3;color:#1c1c1c"
 _LONGEST = 4000  # characters of one text

@@ -12,8 +12,6 @@ from typing import Any
 from aspectra.app.surfaces.notebook.elements import MOST_BYTES, Markup, element, plain, size_of
 from aspectra.app.terminal.screen import safe
 
-__all__ = ["NO_MATH", "Forms", "shortened"]
-
 # MathJax, which notebooks run on all HTML, would take what stands between two dollar signs.
 NO_MATH = '<div class="tex2jax_ignore mathjax_ignore">'
 

@@ -12,8 +12,6 @@ from aspectra.app.terminal.screen import schema_of
 if TYPE_CHECKING:
     from aspectra.app.library import Library
 
-__all__ = ["forms_of_library"]
-
 _VIEWS = 60
 _NUMBERS = (3, 4)
 

@@ -31,8 +31,6 @@ from aspectra.papers.text.sentences import abstract_sentences, lead_field
 if TYPE_CHECKING:
     from aspectra.app.library import Library
 
-__all__ = ["OpenedPaper", "forms_of_opened", "forms_of_paper", "open_paper"]
-
 # Lines below sentences: on white and on black each has a contrast of 3 or more, and a word says the same.
 ROLE_COLOURS = {
     "background": "#8a8a8a",

@@ -10,8 +10,6 @@ from typing import Any
 from aspectra.app.surfaces.notebook.elements import Markup, element, plain, quiet
 from aspectra.app.terminal.progress import ProgressShown
 
-__all__ = ["Progress"]
-
 _EVERY = 0.2  # seconds between two updates
 _SOON = 0.5  # seconds before anything is shown
 

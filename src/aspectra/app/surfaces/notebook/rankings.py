@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import Hit, Ranking
 
-__all__ = ["forms_of_plan", "forms_of_ranking"]
-
 _CRITERIA = 6  # columns; more do not fit beside the papers
 _QUOTES = 3  # of a paper
 _NOTES = 12

@@ -38,8 +38,6 @@ from aspectra.lab.reports.tables import Table, render
 if TYPE_CHECKING:
     from aspectra.search.ranking import Ranking
 
-__all__ = ["forms_of_drawing", "plot_scores", "score_parts"]
-
 _COLOURS = 6  # parts that are drawn apart; the smallest beyond them are drawn as one
 _HITS = 40  # drawn
 _LINE, _BAR = 0.23, 0.72  # height of a hit in inches, and the share of it that is filled

@@ -18,8 +18,6 @@ from aspectra.papers.paper import Paper
 from aspectra.search.plan import Plan
 from aspectra.search.ranking import Ranking
 
-__all__ = ["forms_of"]
-
 _DRAWN: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (Ranking, forms_of_ranking),
     (Plan, forms_of_plan),

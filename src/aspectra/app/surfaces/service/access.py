@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from aspectra.base.errors import NotAllowed, UsageError
 
-__all__ = ["COOKIE", "Access", "NoToken", "is_loopback"]
-
 COOKIE = "aspectra_token"
 
 

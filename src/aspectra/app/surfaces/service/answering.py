@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import Ranking
 
-__all__ = ["FROM_ELSEWHERE", "Answer", "ModelOff", "Service"]
-
 _KEPT = 500  # plans
 FROM_ELSEWHERE: ContextVar[bool] = ContextVar("from_elsewhere", default=False)
 """Whether a link of another site brought the request under way: then no language model is asked."""

@@ -6,8 +6,6 @@ import logging
 
 from aspectra.base.errors import AspectraError
 
-__all__ = ["as_error", "retry_headers"]
-
 _LOG = logging.getLogger("aspectra.surfaces")
 
 

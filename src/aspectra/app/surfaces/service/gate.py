@@ -14,8 +14,6 @@ import anyio.to_thread
 
 from aspectra.base.errors import AspectraError, Overloaded
 
-__all__ = ["MODEL_DEADLINE", "DeadlineReached", "Gate", "leave_turn"]
-
 T = TypeVar("T")
 
 

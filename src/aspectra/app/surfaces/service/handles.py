@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from aspectra.base.errors import Gone, UsageError
 
-__all__ = ["Cursor", "Handles"]
-
 _SIGNED = 12  # bytes of the signature
 _LONGEST = 400
 

@@ -22,8 +22,6 @@ from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import AspectraError, NoSuchThing, Overloaded, UsageError
 from aspectra.base.version import OURSELVES
 
-__all__ = ["Job", "Jobs", "plain_name"]
-
 _KEPT = 100  # jobs that have ended
 _WAITING = 20
 _MOST_NOTES = 200

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.search.plan import Plan
 
-__all__ = ["MOST_SHOWN", "Question", "refuse_files"]
-
 MOST_SHOWN = 100  # papers on a page
 Short = Annotated[str, Meta(max_length=200)]
 Few = Annotated[tuple[Short, ...], Meta(max_length=20)]

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.papers.paper import Paper
 
-__all__ = ["suggested_papers"]
-
 _WORDS = 8  # of what was typed
 _LONGEST = 300  # characters of it
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from aspectra.app.surfaces.service.answering import Answer, Service
     from aspectra.search.plan import Plan
 
-__all__ = ["KEPT", "MOST", "Move", "Step", "Trail", "changed_lines", "encoders_of", "moves"]
-
 KEPT, MOST = 500, 600  # steps that are left when the file has grown beyond so many lines
 
 

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from aspectra.app.surfaces.web.rendering import Pages
     from aspectra.papers.paper import Paper
 
-__all__ = ["asking"]
-
 _REASONS = 50  # that were given before, and are offered
 _MAPPED = 50  # best papers on the map
 _LONGEST_ASPECT = 500

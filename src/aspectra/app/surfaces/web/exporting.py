@@ -16,8 +16,6 @@ from aspectra.base.errors import UsageError
 if TYPE_CHECKING:
     from aspectra.app.surfaces.web.rendering import Pages
 
-__all__ = ["FORMATS", "exporting"]
-
 # Format -> (its name for people, type of the file).
 FORMATS = {
     "bibtex": ("BibTeX", "application/x-bibtex"),

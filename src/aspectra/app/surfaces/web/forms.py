@@ -11,8 +11,6 @@ from starlette.requests import Request
 from aspectra.base.checking import check_length
 from aspectra.base.errors import UsageError
 
-__all__ = ["MOST_IDS", "given_of", "ids_of", "one_of", "read_form"]
-
 MOST_IDS = 500
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from aspectra.app.surfaces.service.jobs import Job
     from aspectra.app.surfaces.web.rendering import Pages
 
-__all__ = ["job_pages"]
-
 _KINDS = {"add": "Adding papers", "index": "Indexing", "bench": "Benchmark", "lens": "Running a lens"}
 _MOST_LINES = 100
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.app.surfaces.web.rendering import Pages
 
-__all__ = ["MOST_FILES", "library_pages"]
-
 MOST_FILES = 200
 _ON_A_PAGE = 50  # remarks
 _LISTED = 20  # papers on a page

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from aspectra.papers.library.marks.reader import Marks
     from aspectra.papers.library.marks.values import Action
 
-__all__ = ["last_steps", "marking"]
-
 _OFFERED = ("decide", "tag", "note")
 
 _LONGEST_NOTE = 20_000

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from aspectra.papers.paper import Paper
     from aspectra.views.terms.phrases import Offer
 
-__all__ = ["Opened", "paper_pages"]
-
 _LINKED = 25  # papers that are listed of each kind of link
 _TERMS = 12  # that are offered of an aspect
 _SHOWN_TEXT = 4000  # characters of a section; its own page would be too long for a browser

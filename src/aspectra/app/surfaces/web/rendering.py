@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from aspectra.app.surfaces.service.jobs import Jobs
     from aspectra.papers.paper import Paper
 
-__all__ = ["FOLDER", "Pages"]
-
 FOLDER = Path(__file__).parent
 T = TypeVar("T")
 

@@ -15,8 +15,6 @@ from aspectra.app.surfaces.web.forms import one_of, read_form
 if TYPE_CHECKING:
     from aspectra.app.surfaces.web.rendering import Pages
 
-__all__ = ["signing_in"]
-
 _LONGEST = 1000
 
 

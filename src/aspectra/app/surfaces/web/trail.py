@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.app.surfaces.web.rendering import Pages
 
-__all__ = ["trail_pages"]
-
 _ON_A_PAGE = 30
 _TITLES = 3  # of each step
 

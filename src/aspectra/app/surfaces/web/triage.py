@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from aspectra.papers.paper import Paper
     from aspectra.search.ranking import Evidence, Ranking
 
-__all__ = ["triage"]
-
 POOL = 50  # papers of a question that are screened, where the address names no other number
 POOLS = (20, 50, 100)
 _MOST_SKIPPED = 200

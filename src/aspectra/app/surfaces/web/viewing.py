@@ -28,23 +28,6 @@ if TYPE_CHECKING:
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import Evidence, Hit, Ranking
 
-__all__ = [
-    "Asked",
-    "Row",
-    "ShownHit",
-    "Wanted",
-    "address",
-    "asked_tags",
-    "edited_address",
-    "hits_of",
-    "kind_of",
-    "pieces_of",
-    "place_of",
-    "plain_warning",
-    "said_of",
-    "words_of",
-]
-
 
 def address(question: Question, path: str = "/", more: Iterable[tuple[str, object]] = ()) -> str:
     """The address of a question: what has its default is left out.

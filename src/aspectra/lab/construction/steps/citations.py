@@ -23,8 +23,6 @@ from aspectra.papers.text.citation_marks import strip_citations
 from aspectra.papers.text.references import cut_references
 from aspectra.papers.text.sentences import split_sentences
 
-__all__ = ["GraphOptions", "UnlinkOptions", "graph", "unlink"]
-
 _SHORT = 4  # a title of fewer words is met by chance
 _COUNTS = (1, 2, 5, 10, 20)
 

@@ -22,8 +22,6 @@ from aspectra.lab.construction.tables import listed, rows_of
 from aspectra.papers.languages import language_name
 from aspectra.papers.text.cleaning import folded
 
-__all__ = ["ConditionsOptions", "conditions"]
-
 _SURE = 0.8  # a grade of a lens from which a document meets a condition; below the rest it breaks it
 _INSTRUCTIONS = {
     "language": ("Only documents written in {}.", "Only documents that are not written in {}."),

@@ -18,8 +18,6 @@ from aspectra.lab.construction.tables import rows_of
 from aspectra.papers.paper import normalise_title
 from aspectra.papers.text.cleaning import clean
 
-__all__ = ["GroupsOptions", "groups"]
-
 
 class GroupsOptions(Value, frozen=True):
     """Options of ``groups``.

@@ -19,8 +19,6 @@ from aspectra.lab.construction.protocol import Workbench, step
 from aspectra.lab.construction.tables import listed, rows_of
 from aspectra.papers.text.cleaning import folded
 
-__all__ = ["LabelsOptions", "labels"]
-
 _WORD = re.compile(r"[^\W_]+")
 _ASPECTS = ("background", "method", "result")
 

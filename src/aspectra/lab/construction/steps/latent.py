@@ -28,8 +28,6 @@ from aspectra.views.prompted.definition import definition
 from aspectra.views.prompted.store import readings
 from aspectra.views.view import Floats
 
-__all__ = ["AnnotateOptions", "RejudgeOptions", "annotate", "grouped", "rejudge"]
-
 
 class AnnotateOptions(Value, frozen=True):
     """Options of ``annotate``.

@@ -20,8 +20,6 @@ from aspectra.papers.paper import Paper, Reference, normalise_title
 from aspectra.papers.text.citation_marks import strip_citations
 from aspectra.papers.text.sentences import split_sentences
 
-__all__ = ["MentionsOptions", "OverlapOptions", "mentions", "overlap"]
-
 _MARK = re.compile(r"\{\{cite:([^{}\s]{1,200})\}\}")
 _LEFT = re.compile(r"(?: ?,){0,20} [,.;:)]")  # around marks that were taken out
 _FORMULA = re.compile(r"[$\\^_{}]")

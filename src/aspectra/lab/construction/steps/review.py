@@ -29,8 +29,6 @@ from aspectra.lab.statistics.agreement import cohen_kappa, krippendorff_alpha
 from aspectra.papers.export.csv import safe_cell
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["ReviewOptions", "review"]
-
 _COLUMNS = ("id", "text", "relevant 1", "relevant 2", "relevant 3", "grade", "note")
 _LONG = 200  # characters of a title
 

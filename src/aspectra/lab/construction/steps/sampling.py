@@ -9,8 +9,6 @@ from aspectra.base.values import Value
 from aspectra.lab.construction.made import Made
 from aspectra.lab.construction.protocol import Workbench, step
 
-__all__ = ["CorpusOptions", "SampleOptions", "corpus", "sample"]
-
 
 class SampleOptions(Value, frozen=True):
     """Options of ``sample``.

@@ -26,8 +26,6 @@ from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.search.rerank.templates import Prompt
 from aspectra.search.stages._rewording import wording
 
-__all__ = ["WriteOptions", "write"]
-
 _SAMPLE = 2_000  # documents whose words are counted
 _SHORT = 4  # letters, below which a word gives nothing away
 

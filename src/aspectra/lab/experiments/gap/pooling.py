@@ -24,8 +24,6 @@ from aspectra.lab.runs.run import Run
 from aspectra.search.recipe import Recipe
 from aspectra.search.stages.protocol import needs_model
 
-__all__ = ["PooledBenchmark", "Pooling", "System", "first_documents", "pooled", "with_pools"]
-
 
 class Pooling(Value, frozen=True):
     """How pools are made from rankings that were recorded.

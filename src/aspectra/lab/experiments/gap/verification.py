@@ -16,8 +16,6 @@ from aspectra.lab.reports.obliqueness import RANKING, RECALL, obliqueness_table
 from aspectra.lab.reports.tables import Table, failed_note
 from aspectra.lab.statistics.significance import Values
 
-__all__ = ["gap_tables", "gap_tasks"]
-
 _EVERYTHING = 1_000_000  # more documents than a pool has
 
 

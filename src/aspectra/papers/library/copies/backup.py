@@ -18,8 +18,6 @@ from aspectra.papers.library import schema
 from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.store import Store
 
-__all__ = ["back_up", "exchange", "restore"]
-
 _MARK = 0x41535042  # SQLite's application id of a backup
 _OLD = "library.db.replaced-{}"
 

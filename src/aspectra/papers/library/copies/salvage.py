@@ -17,8 +17,6 @@ from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 
-__all__ = ["REPAIRING", "salvage"]
-
 REPAIRING = ".repairing"  # the folder of the new database, left by a repair that was killed
 _BLOCK = 500  # papers read at once; one by one where a block is damaged
 _SETTINGS = "SELECT key FROM meta WHERE key NOT IN ('format', 'revision')"

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from aspectra.base.errors import LibraryCorrupt
 
-__all__ = ["refuse_links"]
-
 _FILES = (
     "library.db",
     "library.db-wal",

@@ -12,8 +12,6 @@ from typing import Any, TypeVar
 
 from aspectra.base.errors import LibraryCorrupt
 
-__all__ = ["noted_error", "noting", "remembering"]
-
 T = TypeVar("T")
 _NOTED = threading.local()
 _CALLED: set[CodeType] = set()  # what SQLite calls

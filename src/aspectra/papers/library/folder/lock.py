@@ -16,8 +16,6 @@ from weakref import WeakValueDictionary
 
 from aspectra.base.errors import AspectraError, LibraryBusy
 
-__all__ = ["WriterLock", "hold", "locked", "taking_turns", "try_lock", "turn_of"]
-
 _PATIENCE = 10.0  # seconds
 _TURNS: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()
 _FINDING = threading.Lock()

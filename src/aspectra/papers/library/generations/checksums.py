@@ -15,8 +15,6 @@ from typing import BinaryIO
 
 from xxhash import xxh3_64_digest, xxh3_64_hexdigest
 
-__all__ = ["BLOCK", "SUM_BYTES", "Checksums", "FileSums", "block_sums", "checksum"]
-
 # Sentences of a sample lie all over a large array: larger blocks would verify much that is never read.
 BLOCK = 1 << 15
 SUM_BYTES = 8

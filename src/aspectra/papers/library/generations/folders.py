@@ -28,8 +28,6 @@ from aspectra.base.values import converted
 from aspectra.papers.library.folder.lock import locked, try_lock
 from aspectra.papers.library.generations.checksums import Checksums, FileSums, checksum
 
-__all__ = ["FORMAT", "Generations", "damaged"]
-
 # Of generations; 1 had no checksums that a reader could use, 2 finished weights of words and no segments.
 FORMAT = 3
 _REBUILD = "aspectra index --rebuild"

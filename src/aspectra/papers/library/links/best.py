@@ -11,8 +11,6 @@ from aspectra.papers.identifiers import normalise
 from aspectra.papers.paper import Paper
 from aspectra.papers.record_facts import is_preprint_doi
 
-__all__ = ["merged_record", "ordered_versions"]
-
 _PREPRINT_VENUES = ("arxiv", "biorxiv", "medrxiv", "corr", "ssrn", "preprint")
 
 

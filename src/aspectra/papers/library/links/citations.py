@@ -10,8 +10,6 @@ from typing import Any
 from aspectra.papers.identifiers import identifiers_in, normalise
 from aspectra.papers.paper import normalise_title
 
-__all__ = ["link_citations", "mark_unlinked", "unlink"]
-
 _START = 4  # first words by which titles are found in printed references
 _MANY = 5000  # lookups in the index of titles after which all titles are loaded
 _PRINTED = "printed"  # the key of citations that only a title inside their printed text can link

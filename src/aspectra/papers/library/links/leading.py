@@ -7,8 +7,6 @@ from typing import Any, Protocol
 
 from aspectra.papers.library.row_sums import MARKED, RowSums
 
-__all__ = ["leading"]
-
 
 class _Library(Protocol):
     """What is needed of :class:`~aspectra.papers.library.store.Store`."""

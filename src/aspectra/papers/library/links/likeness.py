@@ -21,8 +21,6 @@ from aspectra.papers.bibliography import shared_text
 from aspectra.papers.paper import normalise_title
 from aspectra.papers.record_facts import is_preprint_doi
 
-__all__ = ["Compared", "Verdict", "compare", "compared", "compared_at", "contradict", "near"]
-
 _SURE_SCHEMES = ("arxiv", "pmid", "pmcid")  # never those of a whole volume
 _YEARS_APART = 3  # a journal version follows its preprint within this
 _SHORT, _PLAIN = 3, 5  # words: shorter titles ("Introduction") name many works; plain ones need authors

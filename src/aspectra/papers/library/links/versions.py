@@ -9,8 +9,6 @@ from typing import Any, Literal, TypeAlias
 
 from aspectra.papers.library.links.likeness import Compared, compare, compared_at, contradict
 
-__all__ = ["MOST_ALIKE", "group_versions", "regroup", "regroup_all", "regroup_ids", "ungroup", "version_keys"]
-
 MOST_ALIKE = 50  # papers of one title, one identifier or one group that a new one is compared with
 _Part: TypeAlias = tuple[Literal["pos", "version_group"], int]  # a paper in no group, or a whole group
 

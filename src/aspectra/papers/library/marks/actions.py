@@ -21,8 +21,6 @@ from aspectra.papers.library.marks.values import KEPT_STEPS, Action
 from aspectra.papers.library.rows import bump, drop_papers, put_paper, stored_paper
 from aspectra.papers.paper import Paper
 
-__all__ = ["ActionWriter", "Step", "count_change", "rename_marked"]
-
 _BLOCK = 200  # papers in one part: what is in memory at once
 # Tables with rows of papers, as columns beside the position.
 _OF_PAPERS = {

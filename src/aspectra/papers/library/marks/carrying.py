@@ -20,8 +20,6 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.sources.tables.screening import screening_of
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["part_marks", "stated_decision", "with_marks"]
-
 _PLAIN = ("jsonl", "csv")  # formats that have fields of their own
 _ASREVIEW = {"include": "ASReview_relevant", "exclude": "ASReview_irrelevant"}
 _RAYYAN = {"include": "Included", "exclude": "Excluded", "maybe": "Maybe"}

@@ -8,8 +8,6 @@ from typing import Any
 
 from aspectra.papers.library.row_sums import MARKED, sound_rows
 
-__all__ = ["copy_sound_marks"]
-
 _OF_PAPERS = ("tags", "notes", "decisions", "edits", "external", "origins")
 _OTHERS = ("pairs", "saved", "actions", "action_parts")
 

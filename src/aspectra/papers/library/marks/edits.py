@@ -12,8 +12,6 @@ from aspectra.papers.library.marks.values import Edit
 from aspectra.papers.library.rows import put_paper, stored_paper
 from aspectra.papers.paper import Paper
 
-__all__ = ["edited", "edits_by_position", "put_edit", "refile", "values_of"]
-
 _EMPTY: Mapping[str, Any] = {"authors": [], "year": None, "identifiers": {}, "sentences": []}
 
 

@@ -12,8 +12,6 @@ from aspectra.papers.library.marks.reader import MarkedLibrary, Marks
 from aspectra.papers.library.row_sums import MARKED
 from aspectra.papers.library.rows import BLANK
 
-__all__ = ["ORDERS", "Listing", "Wanted", "listed", "unknown_tag"]
-
 ORDERS = {
     "added": "pos DESC",
     "year": "coalesce(year, -10000) DESC, pos DESC",

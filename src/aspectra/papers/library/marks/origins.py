@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 
 from aspectra.papers.paper import Paper
 
-__all__ = ["OriginWriter", "stated_database"]
-
 # A record that is read again where it was keeps the time at which it was read first.
 _PUT = (
     "INSERT INTO origins VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET place = excluded.place, "

@@ -11,8 +11,6 @@ from typing import Any, Protocol
 from aspectra.papers.library.marks.values import KEPT_STEPS, Action, Decision, Edit, Item, Note, Origin
 from aspectra.papers.library.row_sums import MARKED, RowSums, damaged
 
-__all__ = ["MarkedLibrary", "Marks"]
-
 _LISTED = "(SELECT value FROM json_each(?))"  # the values of one JSON array
 _NOTE = "text, quote, kind, page, colour, source, key, created, modified, id"
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["DECISIONS", "EDITABLE", "KEPT_STEPS", "Action", "Decision", "Edit", "Item", "Note", "Origin"]
-
 DECISIONS = ("include", "exclude", "maybe")
 # Fields of a paper that a searcher can write.
 EDITABLE = ("title", "abstract", "authors", "year", "venue", "identifiers", "url", "language")

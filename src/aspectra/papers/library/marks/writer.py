@@ -20,8 +20,6 @@ from aspectra.papers.library.marks.values import DECISIONS, EDITABLE, Action, De
 from aspectra.papers.library.rows import bump, stored_paper
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["MarksWriter", "put_decision"]
-
 _LONGEST_TAG = 200
 _NOTE = "kind, text, quote, page, colour, source, key, created, modified"
 _PUT_NOTE = f"INSERT INTO notes (pos, {_NOTE}) VALUES ({', '.join('?' * 10)})"

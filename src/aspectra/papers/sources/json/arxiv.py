@@ -19,8 +19,6 @@ from aspectra.papers.sources.json.records import JsonFormat, as_dict, as_list, r
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, unwrap
 
-__all__ = ["arxiv_year", "authors_of"]
-
 _OWN = {"authors_parsed", "journal-ref", "report-no", "versions", "update_date", "submitter"}
 _USED = ("id", "title", "abstract", "authors", "authors_parsed", "journal-ref", "doi")
 _ID = re.compile(r"(?:[a-z-]+(?:\.[A-Z]{2})?/)?(\d\d)(\d\d)[.\d]")

@@ -16,8 +16,6 @@ from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.zotero.mapping import item_paper
 from aspectra.papers.text.cleaning import one_line, storable
 
-__all__: list[str] = []
-
 _HELD = ("notes", "attachments", "collections", "relations")
 _NO_PAPERS = ("note", "attachment", "annotation")
 

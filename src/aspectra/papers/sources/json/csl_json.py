@@ -19,8 +19,6 @@ from aspectra.papers.sources.json.records import JsonFormat, as_list
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, storable, unmarked
 
-__all__ = ["NAMES", "VARIABLES_OF", "item_paper"]
-
 NAMES = names_in("csl-json")
 VARIABLES_OF = NAMES.attributes
 """Attribute of :class:`Paper` -> the CSL variables it is read from."""

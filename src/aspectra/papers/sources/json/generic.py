@@ -17,8 +17,6 @@ from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.sources.tables.people import people_in
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
-__all__ = ["OWN_KEYS", "papers_in_record"]
-
 OWN_KEYS = frozenset(field.name for field in fields(Paper))
 
 _FIELDS = names_in("jsonl").attributes

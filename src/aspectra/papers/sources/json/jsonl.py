@@ -11,8 +11,6 @@ from aspectra.papers.sources.json.generic import OWN_KEYS, papers_in_record
 from aspectra.papers.sources.json.records import ENVELOPES, SHOWN, JsonFormat, first_keys
 from aspectra.papers.sources.protocol import SOURCES
 
-__all__: list[str] = []
-
 _BEIR_KEYS = frozenset(("_id", "title", "text", "metadata"))
 
 

@@ -17,8 +17,6 @@ from aspectra.papers.sources.json.records import JsonFormat, as_dict, as_list, r
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line
 
-__all__: list[str] = []
-
 _OWN = {"referenced_works", "abstract_inverted_index", "authorships", "primary_location", "cited_by_count"}
 _USED = (
     *("id", "title", "display_name", "abstract_inverted_index", "publication_year", "referenced_works"),

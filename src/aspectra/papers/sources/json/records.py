@@ -20,8 +20,6 @@ from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import storable
 
-__all__ = ["ENVELOPES", "SHOWN", "JsonFormat", "as_dict", "as_list", "first_keys", "rest"]
-
 # Possessive, so that a string cut off by the end of the head is skipped once, not once per escape.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]:]', re.S)
 _NEXT_OBJECT = re.compile(r"\}\s*,\s*(?=\{\s*(\"[^\"]*\"))")

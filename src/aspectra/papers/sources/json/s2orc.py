@@ -20,8 +20,6 @@ from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line
 from aspectra.papers.text.references import cited_title
 
-__all__ = ["sections_of"]
-
 _SCIENCE_PARSE = {"metadata.abstractText", "metadata.referenceMentions"}
 _NOT_OURS = {"_source_hash", "_source_name", "discipline"}
 _PARSES = ("latex_parse", "pdf_parse", "grobid_parse")  # LaTeX gives the cleanest text

@@ -27,8 +27,6 @@ from aspectra.papers.text.cleaning import clean, one_line
 from aspectra.papers.text.latex import latex_to_text
 from aspectra.papers.text.references import cited_title
 
-__all__: list[str] = []
-
 _FORMULA = re.compile(r"\{\{formula:([^{}\s]{1,80})\}\}")
 _USED = (
     "paper_id",

@@ -16,8 +16,6 @@ from aspectra.papers.text.cleaning import clean, one_line
 from aspectra.papers.text.references import ABSTRACT_NAMES, REFERENCES_NAMES, read_reference
 from aspectra.papers.text.structure import Outline, bare_heading, outline
 
-__all__ = ["Block", "outline_of"]
-
 _ABSTRACT = re.compile(ABSTRACT_NAMES, re.I)
 _REFERENCES = re.compile(REFERENCES_NAMES, re.I)
 _LABELLED = re.compile(r"abstract\s?[.:—–-]\s?(\S.*)", re.I | re.S)

@@ -25,8 +25,6 @@ from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.xml.elements import first, found, records, text_of
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
-__all__ = ["Docx"]
-
 Element = etree._Element
 
 _DOCUMENT = "word/document.xml"

@@ -24,8 +24,6 @@ from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.xml.elements import attribute, found, records, text_of
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
-__all__ = ["Epub"]
-
 Element = etree._Element
 
 _CONTAINER = "META-INF/container.xml"

@@ -14,8 +14,6 @@ from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.walking import walk
 from aspectra.papers.text.cleaning import clean
 
-__all__ = ["Folder"]
-
 
 class Folder:
     """All files of a folder and the folders in it."""

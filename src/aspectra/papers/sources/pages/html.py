@@ -27,8 +27,6 @@ from aspectra.papers.sources.pages.hypertext import blocks_of, parsed
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
-__all__ = ["Html"]
-
 Element = etree._Element
 
 _START = re.compile(

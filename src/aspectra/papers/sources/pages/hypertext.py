@@ -15,8 +15,6 @@ from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.pages.blocks import Block
 from aspectra.papers.text.cleaning import one_line, storable
 
-__all__ = ["blocks_of", "parsed"]
-
 Element = etree._Element
 
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s?=\s?[\"']?\s?([A-Za-z0-9_:.-]{2,40})", re.I)

@@ -29,8 +29,6 @@ from aspectra.papers.text.cleaning import clean, one_line, storable, strip_invis
 from aspectra.papers.text.references import ABSTRACT_NAMES, REFERENCES_NAMES, entries_of, read_reference
 from aspectra.papers.text.structure import Outline, bare_heading, outline
 
-__all__ = ["Markdown", "front_matter", "other_format"]
-
 _MARKDOWN = (".md", ".markdown", ".mmd")
 _OTHERS = frozenset(
     f".{name}"

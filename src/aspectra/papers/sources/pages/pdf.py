@@ -33,8 +33,6 @@ from aspectra.papers.sources.pages.layout.lines import Page, page_of
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean
 
-__all__ = ["Pdf"]
-
 _CHILD = Path(__file__).with_name("_pdf_child.py")
 _MAX_BYTES = 512 * 1024 * 1024
 _PASSED_ON = ("PATH", "SYSTEMROOT", "PYTHONPATH", "PYTHONHOME", "LANG", "LC_ALL", "TMPDIR", "TEMP")

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-__all__ = ["Header", "Words", "folded", "known_names", "words"]
-
 _NO_NAME = re.compile(r"[\W_]+")
 
 

@@ -22,8 +22,6 @@ from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.tables.columns import folded
 from aspectra.papers.sources.tables.rows import MOST_BEFORE, Row, are_rows, find_header, papers_in_rows
 
-__all__ = ["Csv"]
-
 _SIGNS = (",", "\t", ";", "|")
 _QUOTING: tuple[dict[str, Any], ...] = (
     {"quoting": csv.QUOTE_MINIMAL},

@@ -19,8 +19,6 @@ from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean
 
-__all__ = ["Identifiers", "identifier_in_line"]
-
 _TRIED = 500  # lines by which a list is recognised
 _BEFORE = re.compile(r"(?:[-*•]|\[?\d{1,4}[.)\]])[ \t]{1,8}")
 _PMID = re.compile(r"[1-9]\d{4,7}")

@@ -18,8 +18,6 @@ from aspectra.papers.names import (
 )
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["list_in", "people_in"]
-
 _PARTING = re.compile(r"[;|\n]")
 _AND = re.compile(r"\s(?:and|&)\s")
 _COMMA_AND = re.compile(r",(?:\s?(?:and|&)\s)?|\s(?:and|&)\s")

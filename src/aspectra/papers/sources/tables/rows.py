@@ -27,8 +27,6 @@ from aspectra.papers.sources.tables.people import list_in, people_in
 from aspectra.papers.sources.tables.screening import screening_of
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
-__all__ = ["MOST_BEFORE", "are_rows", "find_header", "papers_in_rows"]
-
 MOST_BEFORE = 20
 """Rows that may stand before the header: names of the search, the date of the export."""
 

@@ -7,8 +7,6 @@ import re
 from aspectra.papers.sources.tables.columns import words
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["screening_of"]
-
 _WITH_REASON = re.compile(r"([^:–—(]{1,20}?)\s?[:–—(]\s?(.{1,2000})")
 _RAYYAN = re.compile(r"RAYYAN-INCLUSION:\s{0,3}\{?([^{}|\n]{1,2000})")  # TeX has no braces
 _VOTE = re.compile(r"=>\s{0,3}\"?([A-Za-z]{1,20})")

@@ -25,8 +25,6 @@ from aspectra.papers.sources.tables.rows import MOST_BEFORE, Row, are_rows, find
 from aspectra.papers.sources.xml.elements import attribute, first, found, records
 from aspectra.papers.text.cleaning import storable
 
-__all__ = ["Xlsx"]
-
 Element = etree._Element
 
 _WORKBOOK = "xl/workbook.xml"

@@ -9,8 +9,6 @@ from typing import Any
 from aspectra.base.errors import BadInput
 from aspectra.papers.sources.limits import LIMITS
 
-__all__ = ["Abbreviations", "plain_value"]
-
 _MONTHS = "January February March April May June July August September October November December".split()
 _EXPANSION = 10  # times its size that a file may expand to, beyond the first 32 Mi characters
 

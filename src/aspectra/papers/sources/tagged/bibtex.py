@@ -32,8 +32,6 @@ from aspectra.papers.sources.tagged.abbreviations import Abbreviations, plain_va
 from aspectra.papers.sources.tagged.entry import NAMES, entry_paper
 from aspectra.papers.text.cleaning import clean, storable
 
-__all__ = ["BibTeX"]
-
 # bibtexparser logs every broken block; they are all remarks here already.
 logging.getLogger("bibtexparser").addHandler(logging.NullHandler())
 

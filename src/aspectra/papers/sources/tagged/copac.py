@@ -17,8 +17,6 @@ from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRecord
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
-__all__: list[str] = []
-
 _NAMES = names_in("copac")
 _RULES = Rules(
     start="TI",

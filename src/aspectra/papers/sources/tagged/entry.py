@@ -24,8 +24,6 @@ from aspectra.papers.sources.tables.screening import screening_of
 from aspectra.papers.text.cleaning import clean, one_line, storable
 from aspectra.papers.text.latex import latex_to_text
 
-__all__ = ["NAMES", "entry_paper", "names_of"]
-
 NAMES = names_in("bibtex")
 _YEARS = ("issued", "year", "date", "earlyaccessdate")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")

@@ -16,8 +16,6 @@ from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRecord
 from aspectra.papers.text.cleaning import clean, one_line
 
-__all__: list[str] = []
-
 _RULES = Rules(
     start="PMID",
     begins=re.compile(r"^PMID {0,2}-"),

@@ -19,8 +19,6 @@ from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRe
 from aspectra.papers.text.cleaning import clean, one_line, storable
 from aspectra.papers.text.references import read_reference
 
-__all__: list[str] = []
-
 _NAMES = names_in("ovid")
 _PEOPLE = _NAMES.attributes["authors"]
 _WORDS = ("Author Keywords", "Keywords", "Keyword Heading", "MeSH Subject Headings", "Subject Headings")

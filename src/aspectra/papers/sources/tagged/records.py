@@ -16,8 +16,6 @@ from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import storable
 
-__all__ = ["Rules", "TaggedFormat", "TaggedRecord"]
-
 Tags = list[tuple[str, str]]
 _LINE_COST = 64  # bytes that a line needs beside its characters
 

@@ -18,8 +18,6 @@ from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRecord
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
-__all__ = ["NAMES", "TAGS_OF", "ris_paper"]
-
 NAMES = names_in("ris")
 TAGS_OF = NAMES.attributes
 """Attribute of :class:`Paper` -> the tags it is read from."""

@@ -21,8 +21,6 @@ from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRecord
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
-__all__: list[str] = []
-
 _TYPES = names_in("endnote").types
 
 
@@ -132,30 +130,33 @@ _NOTEEXPRESS = Rules(
     titles=("Title",),
     listed=frozenset(("Author", "Keywords")),
 )
-for name, description, endings, noun, rules, confidence in (
-    (
+for form in (
+    TaggedFormat(
         "enw",
         "EndNote's import format and Refer (`%T title`, `%A author`)",
         (".enw", ".refer"),
         "EndNote record",
         _ENDNOTE,
         _sure(r"^%0 \S", r"^%([TADJVNPXIKBEU@]) \S", ("T", "A", "D")),
+        _Tabled("enw"),
     ),
-    (
+    TaggedFormat(
         "refworks",
         "RefWorks' tagged format (`RT Journal Article`, `A1 author`), also of Chinese databases",
         (),
         "RefWorks record",
         _REFWORKS,
         _sure(r"^RT \S", r"^(T1|A1|JF|YR) \S"),
+        _Tabled("refworks"),
     ),
-    (
+    TaggedFormat(
         "noteexpress",
         "NoteExpress (`{Reference Type}: Journal Article`), as CNKI, Wanfang and VIP export it",
         (".net",),
         "NoteExpress record",
         _NOTEEXPRESS,
         _sure(r"^\{Reference Type\} ?:", r"^\{(Title|Author|Year)\} ?:"),
+        _Tabled("noteexpress"),
     ),
 ):
-    SOURCES.register(name)(TaggedFormat(name, description, endings, noun, rules, confidence, _Tabled(name)))
+    SOURCES.register(form.name)(form)

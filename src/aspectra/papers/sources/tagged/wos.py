@@ -18,8 +18,6 @@ from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRe
 from aspectra.papers.text.cleaning import clean, one_line, storable
 from aspectra.papers.text.references import read_reference
 
-__all__: list[str] = []
-
 _NAMES = names_in("wos")
 # The lines around the records are no fields of one: name and version of the format, end of the file.
 _RULES = Rules(

@@ -19,8 +19,6 @@ from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["Element", "XmlFormat", "attribute", "first", "found", "leaves", "records", "root_name", "text_of"]
-
 Element = etree._Element
 
 _BLOCK = 65_536  # bytes parsed at once

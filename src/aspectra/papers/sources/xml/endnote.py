@@ -17,8 +17,6 @@ from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.xml.elements import Element, XmlFormat, attribute, first, found, leaves, text_of
 
-__all__: list[str] = []
-
 _TYPES = names_in("endnote").types
 _VENUES = ("periodical/full-title", "titles/secondary-title", "secondary-title", "periodical/abbr-1")
 _URLS = ("urls/related-urls/url", "urls/web-urls/url", "urls/url")

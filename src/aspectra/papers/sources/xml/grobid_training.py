@@ -19,8 +19,6 @@ from aspectra.papers.sources.xml.elements import Element, XmlFormat, attribute, 
 from aspectra.papers.text.cleaning import mend_hyphens, one_line
 from aspectra.papers.text.references import read_reference
 
-__all__: list[str] = []
-
 _MARKS = re.compile(r"[\d*†‡§¶#]+")
 _BETWEEN = re.compile(r"[,;&\n]|\band\b")
 _LEFT_OUT = ("figure", "listBibl", "note", "page")

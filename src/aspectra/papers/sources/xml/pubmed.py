@@ -18,8 +18,6 @@ from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.xml.elements import Element, XmlFormat, attribute, first, found, leaves, text_of
 from aspectra.papers.text.references import cited_title
 
-__all__: list[str] = []
-
 _RECORDS = ("PubmedArticle", "PubmedBookArticle")
 _TYPES = names_in("nbib").types
 _NOT_KEPT = (

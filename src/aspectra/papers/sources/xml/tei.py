@@ -19,8 +19,6 @@ from aspectra.papers.sources.xml.elements import Element, XmlFormat, attribute, 
 from aspectra.papers.text.cleaning import one_line
 from aspectra.papers.text.references import cited_title
 
-__all__: list[str] = []
-
 _SKIP = ("figure", "table", "note")
 
 

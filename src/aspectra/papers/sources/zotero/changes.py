@@ -9,8 +9,6 @@ from typing import Any, Protocol
 
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["CHILDREN", "Changes", "Remembered", "ZoteroSource", "collection_paths", "pdf_path"]
-
 CHILDREN = ("note", "attachment", "annotation")
 """Types of items that are no papers."""
 

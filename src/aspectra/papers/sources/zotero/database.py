@@ -23,8 +23,6 @@ from aspectra.base.files import refuse_journal
 from aspectra.base.hashing import digest_texts
 from aspectra.papers.sources.zotero.changes import Changes, Remembered, collection_paths
 
-__all__ = ["ZoteroDatabase"]
-
 _FILES = ("", "-wal", "-journal")  # SQLite makes the shared memory of a log anew
 _OPEN_IT = "start Zotero, wait until it is idle, close it, then: aspectra zotero sync"
 _ATTEMPTS = 3

@@ -18,8 +18,6 @@ from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
-__all__ = ["citation_key", "item_paper", "item_tags"]
-
 NAMES = names_in("zotero")
 _EXTRA = re.compile(r"^[^\S\n]*+([A-Za-z][A-Za-z _]{0,30}+):[^\S\n]*+(\S.*)$", re.M)
 _SECOND = ("editor", "seriesEditor", "translator", "reviewedAuthor", "recipient", "commenter", "contributor")

@@ -14,8 +14,6 @@ from typing import Any, Literal
 
 from aspectra.papers.text.cleaning import clean, one_line
 
-__all__ = ["ItemNote", "html_text", "note_html", "read_note"]
-
 _BLOCKS = frozenset(
     "address article aside blockquote br dd div dl dt figcaption figure footer h1 h2 h3 h4 h5 h6 header hr "
     "li main ol p pre section table td th tr ul".split()

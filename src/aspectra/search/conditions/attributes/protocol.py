@@ -22,8 +22,6 @@ from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["ATTRIBUTES", "Attribute", "table_of_words"]
-
 _SECTION = re.compile(r"^\[(\w+)\]$", re.MULTILINE)
 
 

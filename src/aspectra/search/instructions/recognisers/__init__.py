@@ -1,3 +1,1 @@
 """What reads words one by one: tokens, tables, numbers, names, terms, aspects, typing errors."""
-
-__all__: list[str] = []

@@ -8,8 +8,6 @@ from typing import NamedTuple
 from aspectra.search.instructions.recognisers.lexicon import Lexicon, word_sets
 from aspectra.search.instructions.recognisers.tokens import DELIMITERS, Token
 
-__all__ = ["AspectWish", "read_aspect"]
-
 _MOST_WORDS = 3  # of an aspect in free words
 _REACH = 7  # tokens behind an aspect in which its verb is looked for
 _WORDS = word_sets("aspects")

@@ -10,8 +10,6 @@ from aspectra.search.conditions.attributes.labels.length import WORDS_PER_MINUTE
 from aspectra.search.instructions.recognisers.expressions import Expression
 from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
 
-__all__ = ["Bound", "number_of", "read_bound"]
-
 _PLURAL = {"page": "pages"}
 _EARLIEST = 1500  # year
 _SHORT_YEAR = 2  # digits

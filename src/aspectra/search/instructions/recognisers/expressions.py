@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["HAN", "AnyOf", "Expression"]
-
 HAN = r"\u3400-\u9fff"  # as it is written inside a set of characters
 
 

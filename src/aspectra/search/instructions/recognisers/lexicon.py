@@ -17,8 +17,6 @@ from typing import Any
 
 from aspectra.search.instructions.recognisers.tokens import Token, tokenise
 
-__all__ = ["Entry", "Lexicon", "Mark", "expand", "joined_lines", "sections", "table", "word_sets"]
-
 _SECTION = re.compile(r"^\[(\w+)\]$", re.MULTILINE)
 _CHOICE = re.compile(r"\(([^()]*)\)|\{([^{}]*)\}")
 # Three and more words that may follow, one behind the other, are a choice: one of them, or none.

@@ -11,9 +11,6 @@ from aspectra.search.instructions.recognisers.expressions import AnyOf, Expressi
 from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
 from aspectra.search.instructions.recognisers.tokens import fold
 
-__all__ = ["Name", "is_place", "is_publisher", "is_venue", "library_venues"]
-__all__ += ["read_library_venue", "read_name"]
-
 
 @dataclass(frozen=True, slots=True)
 class Name:

@@ -6,8 +6,6 @@ from functools import cache, lru_cache
 
 from aspectra.search.instructions.recognisers.lexicon import word_sets
 
-__all__ = ["corrected"]
-
 # Words that are corrected to, and real words that are one letter away from one of them.
 _SETS = word_sets("spelling")
 _SHORTEST = 5

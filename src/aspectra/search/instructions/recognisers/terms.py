@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from aspectra.search.instructions.recognisers.lexicon import Entry, Lexicon, Mark, word_sets
 from aspectra.search.instructions.recognisers.tokens import DELIMITERS, Token
 
-__all__ = ["read_term"]
-
 _MOST_WORDS = 6  # of an unquoted term
 _QUOTES = "“”„\"«»「」『』《》‘’`'"
 _JOINS = ("and", "or", "&", "und", "oder", "和", "或", "与", "、", "nor", "as", "well")

@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["DELIMITERS", "Token", "fold", "tokenise"]
-
 # Kinds of delimiters, from the loosest tie between their sides to the closest.
 DELIMITERS = ("stop", "semicolon", "colon", "dash", "bracket", "comma")
 

@@ -16,8 +16,6 @@ from aspectra.views.protocol import TERMS, ViewFacts
 from aspectra.views.terms.phrases import Offer
 from aspectra.views.view import Matching, Probe
 
-__all__ = ["Likeness"]
-
 _SHOWN = 5  # terms of an aspect that a plan shows
 _LONGEST_SHOWN = 100  # characters of one: what is longer is no word, but a text may hold it
 

@@ -11,8 +11,6 @@ from aspectra.search.query import Query
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.view import Probe
 
-__all__ = ["directional"]
-
 
 @planner("directional", vectors="used", full_text="used", seeds=True, takes_directions=True)
 def directional(query: Query, views: ViewNames) -> Search:

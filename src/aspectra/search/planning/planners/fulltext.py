@@ -6,8 +6,6 @@ from aspectra.search.plan import Fusion, Search
 from aspectra.search.planning.planners.protocol import ViewNames, planner, probe
 from aspectra.search.query import Query
 
-__all__ = ["fulltext"]
-
 
 @planner("fulltext", vectors="used", full_text="needed")
 def fulltext(query: Query, views: ViewNames) -> Search:

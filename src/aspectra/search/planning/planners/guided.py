@@ -25,8 +25,6 @@ from aspectra.search.planning.planners.protocol import Options, ViewNames, plann
 from aspectra.search.query import Query
 from aspectra.views.view import Matching
 
-__all__ = ["Guidance", "guided"]
-
 
 @dataclass(frozen=True)
 class Guidance(Options):

@@ -7,8 +7,6 @@ from aspectra.search.planning.planners.protocol import ViewNames, planner, probe
 from aspectra.search.query import Query
 from aspectra.views.protocol import ViewFacts
 
-__all__ = ["STYLE_VIEW", "hand"]
-
 STYLE_VIEW = ViewFacts.lens_vectors_of("style").name
 
 

@@ -7,8 +7,6 @@ from aspectra.search.plan import Search
 from aspectra.search.planning.planners.protocol import ViewNames, planner, probe
 from aspectra.search.query import Query
 
-__all__ = ["hybrid"]
-
 
 @planner("hybrid", vectors="used")
 def hybrid(query: Query, views: ViewNames) -> Search:

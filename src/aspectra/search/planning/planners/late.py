@@ -14,8 +14,6 @@ from aspectra.search.planning.planners.protocol import Options, ViewNames, plann
 from aspectra.search.query import MOST_PAPERS, Query
 from aspectra.views.protocol import TOKENS, ViewFacts
 
-__all__ = ["Interaction", "late"]
-
 
 @dataclass(frozen=True)
 class Interaction(Options):

@@ -14,8 +14,6 @@ from aspectra.search.query import Query
 from aspectra.views.protocol import ViewFacts, lens_base
 from aspectra.views.view import Probe
 
-__all__ = ["lensed"]
-
 
 @planner("lensed", vectors="used", takes_lenses=True)
 def lensed(query: Query, views: ViewNames) -> Search:

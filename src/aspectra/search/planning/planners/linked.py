@@ -9,8 +9,6 @@ from aspectra.search.query import Query
 from aspectra.views.index.citations import GRAPH_VIEW
 from aspectra.views.view import Probe
 
-__all__ = ["linked"]
-
 
 @planner("linked", seeds=True, views=(GRAPH_VIEW,))
 def linked(query: Query, views: ViewNames) -> Search:

@@ -6,8 +6,6 @@ from aspectra.search.plan import Search
 from aspectra.search.planning.planners.protocol import ViewNames, planner, probe
 from aspectra.search.query import Query
 
-__all__ = ["notes"]
-
 
 @planner("notes", views=("notes@bm25",))
 def notes(query: Query, views: ViewNames) -> Search:

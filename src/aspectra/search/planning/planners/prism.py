@@ -14,8 +14,6 @@ from aspectra.views.protocol import lens_base
 from aspectra.views.readers.protocol import ASPECT_READERS
 from aspectra.views.view import Metric, Probe
 
-__all__ = ["WRITERS", "PrismOptions", "prism"]
-
 _DEPTH = 300  # ranks of each list, as in the paper
 # Reader -> the prompted lens whose prompt has a language model write about the same.
 WRITERS = {

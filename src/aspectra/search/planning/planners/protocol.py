@@ -25,18 +25,6 @@ from aspectra.views.terms.phrases import Offer
 from aspectra.views.text.chunks import ChunkSize
 from aspectra.views.view import Metric, Probe
 
-__all__ = [
-    "DEFAULT_PLANNER",
-    "PLANNERS",
-    "Options",
-    "Planner",
-    "Seeds",
-    "ViewNames",
-    "planner",
-    "probe",
-    "search_with",
-]
-
 DEFAULT_PLANNER = "guided"
 LENS_PLANNER = "lensed"  # for queries that name lenses
 

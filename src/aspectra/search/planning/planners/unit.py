@@ -13,8 +13,6 @@ from aspectra.search.query import Query
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.view import Metric, Pooling, Probe
 
-__all__ = ["UNITS", "UnitOptions", "unit"]
-
 UNITS = ("A2A", "A2F", "F2A", "F2F", "A2C", "F2C")
 
 

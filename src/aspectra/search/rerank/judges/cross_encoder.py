@@ -15,8 +15,6 @@ from aspectra.search.rerank.judges.protocol import JUDGES, Answers
 from aspectra.search.rerank.question import Candidate
 from aspectra.views.encoders.torch.model_files import model_permissions
 
-__all__ = ["CrossEncoder"]
-
 
 @JUDGES.register("cross-encoder")
 @dataclass(frozen=True)

@@ -21,8 +21,6 @@ from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_labels
 from aspectra.search.rerank.templates import Prompt
 
-__all__ = ["Listwise", "ThinkFirst"]
-
 _WIDEST = 200
 
 

@@ -13,8 +13,6 @@ from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.protocol import Answers
 from aspectra.search.rerank.question import Candidate
 
-__all__ = ["Local"]
-
 
 @dataclass(frozen=True)
 class Local:

@@ -16,8 +16,6 @@ from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_choice
 from aspectra.search.rerank.templates import Prompt
 
-__all__ = ["Pairwise"]
-
 _SCHEMA = {
     "type": "object",
     "properties": {"better": {"type": "string", "enum": ["A", "B"]}},

@@ -20,8 +20,6 @@ from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_choice, read_number
 from aspectra.search.rerank.templates import Prompt
 
-__all__ = ["Grade", "Points", "YesNo"]
-
 _BLANKS = " \t\r\n▁Ġ\"'*.:"  # what tokenizers and habits put around a word
 _POINTS_SCHEMA = {
     "type": "object",

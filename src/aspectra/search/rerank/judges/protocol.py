@@ -15,8 +15,6 @@ from aspectra.base.registry import Registry
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.question import Candidate
 
-__all__ = ["JUDGES", "Answers", "Judge", "ListJudge", "PairJudge", "ScoreJudge"]
-
 # Kinds of answers: a score for each paper, the better of two, an order of several.
 Answers = Literal["scores", "pairs", "lists"]
 

@@ -18,8 +18,6 @@ from aspectra.search.rerank.question import Candidate
 from aspectra.views.dense.transport import transport
 from aspectra.views.encoders.protocol import Encoder, load_encoder, needs_of
 
-__all__ = ["Transport"]
-
 _MOST = 200  # sentences read of a text
 
 

@@ -9,8 +9,6 @@ from typing import ClassVar
 from aspectra.search.rerank.judges.protocol import Answers, Judge
 from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, JudgedPapers, Sorted
 
-__all__ = ["AllPairs"]
-
 
 @SORTERS.register("all-pairs")
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from aspectra.base.errors import UsageError
 from aspectra.search.rerank.judges.protocol import Answers, Judge
 from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, JudgedPapers, Sorted
 
-__all__ = ["Bubble"]
-
 
 @SORTERS.register("bubble")
 @dataclass(frozen=True)

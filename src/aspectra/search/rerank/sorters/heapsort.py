@@ -10,8 +10,6 @@ from aspectra.base.errors import UsageError
 from aspectra.search.rerank.judges.protocol import Answers, Judge
 from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, Conflict, JudgedPapers, Sorted
 
-__all__ = ["Heapsort"]
-
 
 @SORTERS.register("heapsort")
 @dataclass(frozen=True)

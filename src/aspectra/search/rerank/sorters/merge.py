@@ -23,8 +23,6 @@ from aspectra.base.errors import UsageError
 from aspectra.search.rerank.judges.protocol import Answers, Judge
 from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, JudgedPapers, Sorted
 
-__all__ = ["Merge"]
-
 
 @SORTERS.register("merge")
 @dataclass(frozen=True)

@@ -21,8 +21,6 @@ from aspectra.search.rerank.judges.protocol import Answers, Judge, ListJudge, Pa
 from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import repair
 
-__all__ = ["SORTERS", "Calls", "Conflict", "JudgedPapers", "Sorted", "Sorter"]
-
 T = TypeVar("T")
 S = TypeVar("S")
 

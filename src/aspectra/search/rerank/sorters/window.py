@@ -10,8 +10,6 @@ from aspectra.base.errors import UsageError
 from aspectra.search.rerank.judges.protocol import Answers, Judge
 from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, JudgedPapers, Sorted
 
-__all__ = ["Window"]
-
 
 @SORTERS.register("window")
 @dataclass(frozen=True)

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from aspectra.views.encoders.protocol import Vectors
 from aspectra.views.view import Floats
 
-__all__ = ["token_max_sim"]
-
 _PAPERS = 16  # widened at a time: some 2.5 MB at 384 dimensions
 # Multiplications of one product. OpenBLAS wakes its other threads for more, which costs more than the work.
 _PRODUCT = 256 * 384 * 4

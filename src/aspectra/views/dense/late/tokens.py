@@ -25,16 +25,6 @@ from aspectra.views.encoders.pooling import mean_of_spans, unit_rows
 from aspectra.views.encoders.protocol import Encoder, LateEncoder, Vectors
 from aspectra.views.text.tokens import Tokeniser, TokenSettings, word_spans
 
-__all__ = [
-    "TOKENS_VERSION",
-    "TokenType",
-    "TokenVectors",
-    "narrow",
-    "row_bytes",
-    "wide",
-    "word_units",
-]
-
 TokenType = Literal["bits", "int8"]
 TOKENS_VERSION = 1  # of stored tokens: raise it when words, vectors or their form change
 _MOST_CHARACTERS = 0xFFFF  # ends of spans are stored in two bytes

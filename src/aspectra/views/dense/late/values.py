@@ -13,8 +13,6 @@ from aspectra.papers.library.derived import Arrays, Producer
 from aspectra.views.dense.late.tokens import TOKENS_VERSION, TokenType, TokenVectors, narrow
 from aspectra.views.encoders.protocol import Encoder, TokenEncoder, Vectors
 
-__all__ = ["TokenTaker", "token_values"]
-
 
 def token_values(encoder: Encoder, kind: TokenType | Literal[""]) -> Producer | None:
     """Values: (n, bytes) uint8 stored vectors, (n,) uint32 start + 65,536 x end of each in characters.

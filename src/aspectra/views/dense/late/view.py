@@ -25,8 +25,6 @@ from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats, Positions, Probe, Scored
 
-__all__ = ["LateView", "Rarity"]
-
 Rarity = Callable[[Sequence[str]], Floats]
 # Of the sample that scores are standardised against, so many papers are compared: MaxSim costs as much for
 # each of them as for a candidate.

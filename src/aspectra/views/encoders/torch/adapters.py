@@ -12,8 +12,6 @@ from aspectra.views.encoders.protocol import Kind
 from aspectra.views.encoders.torch.bottleneck import Bottleneck, is_bottleneck
 from aspectra.views.encoders.torch.model_files import adapter_folder, read_json
 
-__all__ = ["Adapters"]
-
 
 class _Adapter(Protocol):
     def on(self) -> None: ...

@@ -15,8 +15,6 @@ from typing import Any
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.torch.model_files import read_json
 
-__all__ = ["Bottleneck", "is_bottleneck"]
-
 # What the computation above fixes. A configuration that says anything else is another computation.
 _FIXED: dict[str, Any] = {
     "adapter_residual_before_ln": False,

@@ -13,8 +13,6 @@ from aspectra.views.encoders.arguments import yes_or_no
 from aspectra.views.encoders.pooling import POOLINGS
 from aspectra.views.encoders.torch.model_files import refuse_surprises
 
-__all__ = ["load_model"]
-
 _SETTINGS = ("pooling", "attention", "include_prompt")
 
 

@@ -13,8 +13,6 @@ from aspectra.base.trust import Permission
 from aspectra.llm.client.endpoint import offline
 from aspectra.views.encoders.remembering import content_hash
 
-__all__ = ["adapter_folder", "identity", "model_permissions", "read_json", "refuse_surprises"]
-
 # A hub's repository may hold much else: other formats of the weights, other adapters.
 _ADAPTER_FILES = ("adapter_config.json", "adapter_model.*", "adapter.safetensors", "pytorch_adapter.bin")
 _ADAPTERS = ("adapter", "query_adapter")

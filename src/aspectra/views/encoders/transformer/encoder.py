@@ -14,8 +14,6 @@ from aspectra.views.encoders.transformer.head import Head
 from aspectra.views.encoders.transformer.runtime import Runtime
 from aspectra.views.encoders.transformer.tokens import Tokens
 
-__all__ = ["TokenStateEncoder", "TransformerEncoder"]
-
 
 class TransformerEncoder:
     """Texts to vectors, on the processor and without torch.

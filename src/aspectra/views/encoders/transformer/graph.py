@@ -19,8 +19,6 @@ from aspectra.views.encoders.openvino_import import import_openvino
 from aspectra.views.encoders.transformer.shape import ACTIVATIONS, Shape
 from aspectra.views.encoders.transformer.weights import Tensors
 
-__all__ = ["Builder", "classic_graph", "relative_buckets"]
-
 # What a masked token's attention score is lowered by: exp underflows to 0, and bf16 and f16 can hold it.
 _MASKED = 10_000.0
 

@@ -14,8 +14,6 @@ from aspectra.views.encoders.pooling import mean_of_tokens
 from aspectra.views.encoders.protocol import Vectors
 from aspectra.views.encoders.remembering import content_hash
 
-__all__ = ["Dense", "Head", "Norm", "Pooling", "Step", "Unit"]
-
 _ERF = np.vectorize(math.erf, otypes=[np.float32])
 _FUNCTIONS: dict[str, Callable[[Vectors], Any]] = {
     "Identity": lambda x: x,

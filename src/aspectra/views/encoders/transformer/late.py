@@ -19,8 +19,6 @@ from aspectra.views.encoders.transformer.head import Step
 from aspectra.views.encoders.transformer.runtime import Runtime
 from aspectra.views.encoders.transformer.tokens import Tokens
 
-__all__ = ["LateTransformer", "Marking"]
-
 
 @dataclass(frozen=True)
 class Marking:

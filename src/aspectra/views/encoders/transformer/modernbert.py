@@ -17,8 +17,6 @@ from aspectra.views.encoders.transformer.graph import Builder
 from aspectra.views.encoders.transformer.shape import Shape
 from aspectra.views.encoders.transformer.weights import Tensors
 
-__all__ = ["modern_graph", "rotations"]
-
 _FAR = -10_000.0  # added to the score of a token outside the window, as for a masked one
 
 

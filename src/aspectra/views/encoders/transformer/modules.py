@@ -19,8 +19,6 @@ from aspectra.views.encoders.transformer.refusal import needs_torch, read_config
 from aspectra.views.encoders.transformer.tokens import Spelling
 from aspectra.views.encoders.transformer.weights import as_float32, read_weights
 
-__all__ = ["ModelFolder", "read_module"]
-
 _OURS = "sentence_transformers."
 # What older files say in one flag for each kind of pooling; vectors are joined in this order.
 _FLAGS = {

@@ -17,8 +17,6 @@ from aspectra.views.encoders.transformer.refusal import needs_torch
 from aspectra.views.encoders.transformer.shape import Shape
 from aspectra.views.encoders.transformer.weights import Tensors, as_float32, weight_files
 
-__all__ = ["Network", "SafetensorsNetwork"]
-
 
 class Network(Protocol):
     """What the runtime needs of a model.

@@ -8,8 +8,6 @@ from typing import Any
 
 from aspectra.base.errors import UsageError
 
-__all__ = ["NeedsTorch", "needs_torch", "read_config", "read_list"]
-
 
 class NeedsTorch(UsageError):
     """A model that is whole, and that this package does not run."""

@@ -20,8 +20,6 @@ from aspectra.views.encoders.protocol import Vectors
 from aspectra.views.encoders.remembering import recall, remember
 from aspectra.views.encoders.transformer.network import Network
 
-__all__ = ["Runtime", "available_cores", "batches", "step_of"]
-
 _LOG = logging.getLogger(__name__)
 
 # Tokens per batch. Larger batches are not quicker on processors (one text of 200 tokens already fills the

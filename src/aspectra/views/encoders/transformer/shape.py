@@ -10,8 +10,6 @@ from typing import Any
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.transformer.refusal import needs_torch, read_config
 
-__all__ = ["ACTIVATIONS", "FAMILIES", "Shape", "positions_of"]
-
 FAMILIES = ("bert", "camembert", "distilbert", "electra", "modernbert", "mpnet", "roberta", "xlm-roberta")
 # Names of ``transformers`` -> (operator, its approximation).
 ACTIVATIONS = {

@@ -17,8 +17,6 @@ from aspectra.views.encoders.prompts import encodable
 from aspectra.views.encoders.remembering import content_hash
 from aspectra.views.encoders.transformer.refusal import needs_torch
 
-__all__ = ["Spelling", "Tokens"]
-
 
 @dataclass(frozen=True)
 class Spelling:

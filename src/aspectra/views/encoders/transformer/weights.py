@@ -13,8 +13,6 @@ from aspectra.base.errors import UsageError
 from aspectra.views.encoders.protocol import Vectors
 from aspectra.views.encoders.transformer.refusal import needs_torch, read_config
 
-__all__ = ["Tensors", "as_float32", "read_weights", "weight_files"]
-
 # numpy has no bfloat16: it is kept as a record of its 16 bits, which nothing takes for a number by accident.
 _BF16: np.dtype[Any] = np.dtype([("bf16", "<u2")])
 _TYPES: dict[str, np.dtype[Any]] = {

@@ -7,8 +7,6 @@ from aspectra.views.index.generation import Generation
 from aspectra.views.index.kinds.protocol import VIEW_KINDS, Other
 from aspectra.views.protocol import ViewFacts
 
-__all__ = ["open_citations"]
-
 
 @VIEW_KINDS.register("graph")
 def open_citations(generation: Generation, facts: ViewFacts, other: Other) -> CitationView:

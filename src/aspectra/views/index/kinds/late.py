@@ -16,8 +16,6 @@ from aspectra.views.storage.units import EncodedText
 from aspectra.views.text.tokens import Tokeniser
 from aspectra.views.view import Floats
 
-__all__ = ["open_late"]
-
 
 @VIEW_KINDS.register("late")
 def open_late(generation: Generation, facts: ViewFacts, other: Other) -> LateView:

@@ -11,8 +11,6 @@ from aspectra.views.index.generation import Generation
 from aspectra.views.index.kinds.protocol import VIEW_KINDS, Other
 from aspectra.views.protocol import ViewFacts
 
-__all__ = ["open_lens_columns"]
-
 
 @VIEW_KINDS.register("vector")
 def open_lens_columns(generation: Generation, facts: ViewFacts, other: Other) -> DenseView:

@@ -7,8 +7,6 @@ from aspectra.views.index.kinds.protocol import VIEW_KINDS, Other
 from aspectra.views.lexical.notes import NotesView
 from aspectra.views.protocol import NOTES, ViewFacts
 
-__all__ = ["open_notes"]
-
 
 @VIEW_KINDS.register(NOTES)
 def open_notes(generation: Generation, facts: ViewFacts, other: Other) -> NotesView:

@@ -13,8 +13,6 @@ from aspectra.base.registry import Registry
 from aspectra.views.index.generation import Generation
 from aspectra.views.protocol import VectorView, View, ViewFacts
 
-__all__ = ["VIEW_KINDS", "Other", "ViewKind"]
-
 Other = Callable[[str], VectorView]
 
 

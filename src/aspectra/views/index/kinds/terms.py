@@ -10,8 +10,6 @@ from aspectra.views.protocol import ViewFacts
 from aspectra.views.terms.values import terms_of_paper
 from aspectra.views.terms.view import TermView
 
-__all__ = ["open_terms"]
-
 
 @VIEW_KINDS.register("terms")
 def open_terms(generation: Generation, facts: ViewFacts, other: Other) -> TermView:

@@ -12,8 +12,6 @@ from aspectra.views.protocol import TERMS, ViewFacts
 from aspectra.views.terms.view import aspect_weights
 from aspectra.views.view import Floats
 
-__all__ = ["open_vectors"]
-
 
 @VIEW_KINDS.register("dense")
 def open_vectors(generation: Generation, facts: ViewFacts, other: Other) -> DenseView:

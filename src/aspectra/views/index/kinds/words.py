@@ -7,8 +7,6 @@ from aspectra.views.index.kinds.protocol import VIEW_KINDS, Other
 from aspectra.views.lexical.bm25 import LexicalView
 from aspectra.views.protocol import ViewFacts
 
-__all__ = ["open_words"]
-
 
 @VIEW_KINDS.register("lexical")
 def open_words(generation: Generation, facts: ViewFacts, other: Other) -> LexicalView:

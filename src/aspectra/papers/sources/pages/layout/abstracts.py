@@ -10,8 +10,6 @@ from aspectra.papers.sources.pages.layout.headings import Body, Heading, body_of
 from aspectra.papers.sources.pages.layout.lines import Line, Row, Run, is_prose
 from aspectra.papers.text.references import ABSTRACT_NAMES
 
-__all__ = ["Abstract", "find_abstract"]
-
 _HEADING = re.compile(
     rf"\W*(?:\d\W{{0,2}})?(?:{ABSTRACT_NAMES}|a\s?b\s?s\s?t\s?r\s?a\s?c\s?t|executive summary)\W*", re.I
 )

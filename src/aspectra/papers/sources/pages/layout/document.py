@@ -24,8 +24,6 @@ from aspectra.papers.sources.pages.layout.running import remove_running
 from aspectra.papers.text.cleaning import clean, mend_hyphens, one_line, strip_invisible
 from aspectra.papers.text.structure import outline
 
-__all__ = ["Printed", "read_pages"]
-
 _BREAK = "\x1e"  # between texts that are mended together; no PDF text holds it after cleaning
 _PARAGRAPH = "\x1f"
 

@@ -10,8 +10,6 @@ from aspectra.papers.paper import normalise_title
 from aspectra.papers.sources.pages.layout.lines import Line, Run
 from aspectra.papers.text.cleaning import one_line, strip_invisible
 
-__all__ = ["arxiv_stamp", "authors_of", "own_doi", "title_of", "title_rows", "year_of"]
-
 _STAMP = re.compile(
     r"arXiv:(\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?\s*(?:\[[a-z-]+(?:\.[A-Za-z-]+)?\])?"
     r"\s*(?:\d{1,2} [A-Z][a-z]{2} (\d{4}))?"

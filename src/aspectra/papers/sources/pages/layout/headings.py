@@ -13,8 +13,6 @@ from aspectra.papers import text
 from aspectra.papers.sources.pages.layout.lines import Line, Row, is_prose
 from aspectra.papers.text.references import ABSTRACT_NAMES, REFERENCES_NAMES
 
-__all__ = ["Body", "Heading", "body_of", "find_headings", "known_name", "without_number"]
-
 _NAMES = "|".join(Path(text.__file__).with_name("headings.txt").read_text("utf-8").split("\n")[:-1])
 _OTHERS = (
     rf"{ABSTRACT_NAMES}|executive summary|keywords?|key words|index terms|{REFERENCES_NAMES}|"

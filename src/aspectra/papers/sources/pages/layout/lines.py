@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-__all__ = ["Font", "Line", "Page", "Row", "Run", "is_prose", "joined", "page_of"]
-
 _BOLD = re.compile(
     r"bold|black|heavy|demi|semib|medi(?!um)|(?:cm|sf|ec|tc|lm)s*bx|bx\d|[a-z]TB|-B(?:d|$|I)|\.B\b", re.I
 )

@@ -14,8 +14,6 @@ from operator import attrgetter
 
 from aspectra.papers.sources.pages.layout.lines import Line
 
-__all__ = ["regions"]
-
 _KEYWORDS = re.compile(r"key ?words\b|a ?r ?t ?i ?c ?l ?e\s+i ?n ?f ?o|article history", re.I)
 _MOST_LINES = 5000  # of a page; one with more is a drawing, and its columns are not looked for
 _DEEPEST = 8

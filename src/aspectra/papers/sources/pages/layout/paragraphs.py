@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from aspectra.papers.sources.pages.layout.headings import Body
 from aspectra.papers.sources.pages.layout.lines import Row
 
-__all__ = ["paragraphs"]
-
 _CAPTION = re.compile(
     r"(?:fig(?:ure)?s?|table|tab|algorithm|listing|scheme|box)\b\.?\s*[A-Z]?\d+\s*[.:|(–—-]", re.I
 )

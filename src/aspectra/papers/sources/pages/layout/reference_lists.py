@@ -14,8 +14,6 @@ from aspectra.papers.sources.pages.layout.headings import Body, Heading
 from aspectra.papers.sources.pages.layout.lines import Line, Row
 from aspectra.papers.text.references import REFERENCES_NAMES, entries_of, read_reference
 
-__all__ = ["ReferenceList", "find_references"]
-
 _HEADING = re.compile(
     rf"\W*(?:(?:\d{{1,2}}(?:\.\d{{1,2}})*|[A-Z]|[IVX]{{1,5}})[.)]?\s*)?(?:{REFERENCES_NAMES})\W*", re.I
 )

@@ -9,8 +9,6 @@ from collections.abc import Collection, Sequence
 from aspectra.papers.paper import normalise_title
 from aspectra.papers.sources.pages.layout.lines import Line, Page
 
-__all__ = ["remove_running"]
-
 _DIGITS = re.compile(r"\d+")
 _MOST_EDGE = 100  # lines at the edges of one page that are looked at
 _EDGE = 0.13  # of the page's height

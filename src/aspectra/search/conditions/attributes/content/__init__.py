@@ -1,3 +1,1 @@
 """Attributes that the words of a paper decide."""
-
-__all__: list[str] = []

@@ -33,8 +33,6 @@ from aspectra.views.storage.units import Units, paper_spans
 from aspectra.views.text.tokens import Tokeniser
 from aspectra.views.view import Floats, Positions, Probe
 
-__all__ = ["Evidence", "Weights", "about", "evidence", "possible", "span_of"]
-
 _REMEMBERED = 16  # values of one index: 430 kB each for 87,000 papers
 _FORMS_FROM = 100  # papers, the best by words, that short and long forms are taken from
 _SAMPLED = 256  # papers: a deviation within 5 %

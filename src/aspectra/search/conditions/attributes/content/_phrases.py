@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from aspectra.base.errors import UsageError
 from aspectra.search.conditions.attributes.content.keyword import Term
 
-__all__ = ["Naming", "Phrase", "alternatives", "check_phrases"]
-
 MOST_ALTERNATIVES = 8
 _EITHER = re.compile(r" (?:and/or|or|oder|ou) |; ?|, (?:or )?|或者?")
 _ARTICLES = re.compile(r"(?:(?:any|all|the|an?|other) )++", re.IGNORECASE)

@@ -13,8 +13,6 @@ from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["SubjectAttribute"]
-
 
 class SubjectAttribute(Attribute):
     """Free words, or several with *or*; see :mod:`aspectra.search.conditions.attributes.content._about`."""

@@ -9,8 +9,6 @@ from aspectra.search.conditions.attributes.labels._lensed import LensAttribute
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.lenses.artifacts import ArtifactsLens
 
-__all__: list[str] = []
-
 
 class ArtifactsAttribute(LensAttribute):
     """See the module."""

@@ -26,8 +26,6 @@ from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["LONGEST_STRING", "Node", "parse"]
-
 LONGEST_STRING = 20_000  # characters
 _DEEPEST, _MOST_GROUPS, _WIDEST, _MOST_WILD = 50, 150, 255, 3  # _WIDEST: words between
 _FIELDS = ("title", "abstract", "keywords")

@@ -32,8 +32,6 @@ from aspectra.views.protocol import Asked, View
 from aspectra.views.text.tokens import Tokeniser
 from aspectra.views.view import Floats, Positions, Probe
 
-__all__ = ["FORM_GRADE", "KeywordAttribute", "Term", "inflections", "occurs"]
-
 FORM_GRADE = 0.7
 _MANY = 1000  # papers in one statement
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"

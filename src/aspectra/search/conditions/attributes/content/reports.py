@@ -16,8 +16,6 @@ from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.view import Floats, Positions
 
-__all__: list[str] = []
-
 
 class ReportsAttribute(KeywordAttribute):
     """See the module."""

@@ -16,8 +16,6 @@ from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.view import Floats, Positions
 
-__all__: list[str] = []
-
 
 def _bounds(value: str) -> tuple[int, int]:
     """The smallest and largest number that meets a value.

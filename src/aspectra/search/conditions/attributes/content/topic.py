@@ -5,6 +5,4 @@ from __future__ import annotations
 from aspectra.search.conditions.attributes.content._subject import SubjectAttribute
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 
-__all__: list[str] = []
-
 ATTRIBUTES.register("topic")(SubjectAttribute("topic"))

@@ -1,3 +1,1 @@
 """Attributes that a lens grades: what sort of text it is."""
-
-__all__: list[str] = []

@@ -13,8 +13,6 @@ from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["LensAttribute", "lacks", "lens_column"]
-
 _PHRASES = re.compile(r"^([\w -]++)(?::[^=\n]*+)?+=((?:.|\n\s)*)", re.MULTILINE)
 
 

@@ -6,6 +6,4 @@ from aspectra.search.conditions.attributes.labels._lensed import LensAttribute
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.lenses.audience import AudienceLens
 
-__all__: list[str] = []
-
 ATTRIBUTES.register("audience")(LensAttribute("audience", AudienceLens.labels))

@@ -17,8 +17,6 @@ from aspectra.views.lenses.kind import RECORDED, KindLens, stated_as
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["ORDERING"]
-
 _SOURCES = frozenset({"news", "blog"})
 
 # Kind -> (right, read) of papers that its cues mark, read by hand (docs/results/graders.md): less than 90 %

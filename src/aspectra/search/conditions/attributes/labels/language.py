@@ -19,8 +19,6 @@ from aspectra.views.lenses.language import LANGUAGES, label_of
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["LanguageAttribute"]
-
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 
 

@@ -30,8 +30,6 @@ from aspectra.views.lenses.length import stated_pages
 from aspectra.views.lenses.protocol import LensValues
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["ARTICLE_EDGE", "WORDS_PER_MINUTE", "LengthAttribute"]
-
 WORDS_PER_MINUTE = 230
 _SHORT_PAGES, _LONG_PAGES = 6, 15
 ARTICLE_EDGE = float(np.sqrt(150 * 220))  # words

@@ -19,8 +19,6 @@ from aspectra.views.index.opened import Index
 from aspectra.views.prompted.schema import LENSES_KEY, ValueSchema
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["PromptedAttribute", "know_lenses"]
-
 _NUMBER = r"[-+]?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"\s*+(?:(<=|>=)\s*+({_NUMBER})|({_NUMBER})\s*+(?:\.\.\s*+({_NUMBER}))?)\s*+")
 

@@ -29,8 +29,6 @@ from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.lenses.source import SourceLens
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["SourceAttribute"]
-
 _NAMED = "name:"
 _WORD = re.compile(r"[^\W_]+")
 _IN_RECORD, _IN_TEXT, _MENTIONED, _STYLE = 1.0, 0.6, 0.3, 0.45

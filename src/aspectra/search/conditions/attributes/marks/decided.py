@@ -14,8 +14,6 @@ from aspectra.search.conditions.attributes.record._values import ClassAttribute,
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["DecidedAttribute"]
-
 _SYNONYMS = {"included": "include", "excluded": "exclude", "yes": "any", "undecided": "none", "no": "none"}
 
 

@@ -13,8 +13,6 @@ from aspectra.search.conditions.attributes.record._values import MarkAttribute, 
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["TagAttribute"]
-
 
 class TagAttribute(MarkAttribute, NamedAttribute):
     """See the module."""

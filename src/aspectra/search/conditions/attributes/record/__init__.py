@@ -1,3 +1,1 @@
 """Attributes that a paper's record decides."""
-
-__all__: list[str] = []

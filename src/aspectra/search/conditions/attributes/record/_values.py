@@ -13,9 +13,6 @@ from aspectra.search.conditions.attributes.protocol import Attribute
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["ClassAttribute", "NamedAttribute", "RecordAttribute", "by_name", "check_class"]
-__all__ += ["has_words", "number_range", "origin_parts", "phrases", "stated"]
-
 _FORM = re.compile(r"\s*+(?:(>=|<=|>|<)\s*+(\d{1,9}+)|(\d{1,9}+)(?:\s*+\.\.\s*+(\d{1,9}+))?+)\s*+", re.ASCII)
 _LAST = 10**9
 

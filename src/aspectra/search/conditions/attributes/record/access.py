@@ -19,8 +19,6 @@ from aspectra.search.conditions.attributes.record._values import (
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__: list[str] = []
-
 _VALUES = ("open", "fulltext")
 _SYNONYMS = {"open access": "open", "full text": "fulltext"}
 

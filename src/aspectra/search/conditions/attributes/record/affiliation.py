@@ -24,8 +24,6 @@ from aspectra.search.conditions.attributes.record._values import (
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__: list[str] = []
-
 _INITIALS = 0.8
 _TABLE = table_of_words("record_words")
 _KIND_WORDS = {kind: phrases(words) for kind, words in _TABLE["affiliations"].items()}

@@ -20,8 +20,6 @@ from aspectra.search.conditions.lists import UserLists, joined, names_in
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["AuthorAttribute"]
-
 _SAME = "same"
 _LONGEST = 160  # characters of a reason
 # Per revision of the library, since reading it from a large library takes longer than a search.

@@ -20,8 +20,6 @@ from aspectra.search.conditions.attributes.record._values import RecordAttribute
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["citation_counts"]
-
 _SHARES = {"high": 0.1, "low": 0.5}
 _LISTING = 0.5  # share of the papers that must list references for the citations inside to be counted
 _counted: WeakKeyDictionary[Index, tuple[NDArray[np.int64], NDArray[np.bool_]]] = WeakKeyDictionary()

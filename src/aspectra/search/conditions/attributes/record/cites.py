@@ -20,8 +20,6 @@ from aspectra.search.conditions.attributes.record._values import NamedAttribute,
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__: list[str] = []
-
 _SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\%_"})
 
 

@@ -23,8 +23,6 @@ from aspectra.search.conditions.lists import UserLists, joined, names_in
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["named_papers"]
-
 _found: WeakKeyDictionary[Index, dict[tuple[str, int], frozenset[int]]] = WeakKeyDictionary()
 _LISTS = ("have", "mine", "listed")
 _WORD = re.compile(r"[^\W_]+")

@@ -25,8 +25,6 @@ from aspectra.search.conditions.attributes.record._values import (
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__: list[str] = []
-
 _BY_DOI, _BY_VENUE = 0.9, 0.7
 _TABLE = table_of_words("record_words")
 _NAMES = {name: (name, *phrases(others)) for name, others in _TABLE["publishers"].items()}

@@ -18,8 +18,6 @@ from aspectra.search.conditions.attributes.record._values import ClassAttribute
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__: list[str] = []
-
 _HALF_LIVES = {"new": 5.0, "old": 10.0}
 _MISPRINTED = 1.0  # per cent of the years
 _newest: WeakKeyDictionary[Index, int] = WeakKeyDictionary()

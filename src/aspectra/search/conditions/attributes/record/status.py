@@ -26,8 +26,6 @@ from aspectra.search.conditions.attributes.record._values import (
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["status_of"]
-
 STATUSES = (
     *("preprint", "peer-reviewed", "journal", "conference", "workshop", "abstract"),
     *("registration", "retracted"),

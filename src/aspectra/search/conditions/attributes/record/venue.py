@@ -26,8 +26,6 @@ from aspectra.search.conditions.lists import UserLists, joined, names_in
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["VenueAttribute", "venue_grade", "venue_grades"]
-
 _INITIALS = 0.8
 _LONGEST = 160  # characters of a reason
 _WORDS = {

@@ -20,8 +20,6 @@ from aspectra.search.conditions.lists import UserLists, joined
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__: list[str] = []
-
 _RANKS = ("top", "a*", "a", "b", "c", "q1", "q2", "q3", "q4")
 _FACTOR = re.compile(r"impact factor\s*+(?:>=|<=|>|<)\s*+\d{1,4}+(?:\.\d{1,3}+)?+", re.IGNORECASE)
 

@@ -16,8 +16,6 @@ from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["YearAttribute"]
-
 _YEAR = r"(\d{4}+|now(?:\s*+-\s*+\d{1,3}+)?+)"
 _FORM = re.compile(rf"\s*+(?:(>=|<=|>|<)\s*+{_YEAR}|{_YEAR}(?:\s*+\.\.\s*+{_YEAR})?+)\s*+", re.ASCII)
 _FIRST, _LAST = -(10**6), 10**6
