@@ -26,8 +26,7 @@ from aspectra.base.errors import AspectraError
 from aspectra.base.version import __version__
 from aspectra.papers.paper import Paper, Section
 from aspectra.papers.sources.detection import read_papers
-from aspectra.views.lenses._kind_records import recorded_kinds
-from aspectra.views.lenses.kind import IMPLIED
+from aspectra.views.lenses.kind import IMPLIED, recorded_kinds
 from aspectra.views.lenses.protocol import LENSES
 
 LABELS = Path(__file__).parent / "labels"

@@ -38,8 +38,17 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 from aspectra.base.decompression import zstd
-from aspectra.views.lenses._role_features import PLACES, UNKNOWN, Pieces, Words, pooled, sentence_keys
-from aspectra.views.lenses._role_model import NEIGHBOUR, ROLES, RoleModel
+from aspectra.views.lenses._role_model import (
+    NEIGHBOUR,
+    PLACES,
+    ROLES,
+    UNKNOWN,
+    Pieces,
+    RoleModel,
+    Words,
+    pooled,
+    sentence_keys,
+)
 
 BEGIN = 4  # pieces that count as a sentence's beginning
 DIMENSIONS = 384  # of the static word vectors, principal components: all of them

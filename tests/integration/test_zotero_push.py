@@ -10,9 +10,8 @@ import pytest
 
 from aspectra.app.ingest.zotero.api import ZoteroApi
 from aspectra.app.ingest.zotero.connection import Connection, ZoteroError, local_address
-from aspectra.app.ingest.zotero.keys import keys_file
 from aspectra.app.ingest.zotero.outgoing import Outgoing, Quote, item_of_paper
-from aspectra.app.ingest.zotero.pushing import Pushed, Pushing
+from aspectra.app.ingest.zotero.pushing import Pushed, Pushing, keys_file
 from aspectra.app.ingest.zotero.sync import follow
 from aspectra.app.main import main
 from aspectra.papers.library.store import Store

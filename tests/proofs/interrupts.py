@@ -41,6 +41,7 @@ from aspectra.papers.library.store import Store
 
 COLUMNS = ("interrupts", "said damaged", "swallowed", "tracebacks", "papers lost", "not finished again")
 STEPS = ("add", "index", "remove", "decide")
+_MISSED = 100  # processes in a row that could not be interrupted
 _HELD, _NEW = 200, 400  # papers in the library, and in the file that is added
 _CHILD = """
 import sys, aspectra
@@ -123,7 +124,7 @@ def prove(interrupts: int, seed: int, folder: Path, only: Sequence[str] = ()) ->
     proof, chance = Summary("interrupts", seed), random.Random(seed)
     rows = [(step, way) for step in only or STEPS for way in ("command", "Python")]
     for number, (step, way) in enumerate(rows):
-        row, words, whole = f"{step} ({way})", _words(step, work, ids), 0.0
+        row, words, whole, missed = f"{step} ({way})", _words(step, work, ids), 0.0, 0
         called = ["-m", "aspectra", *words] if way == "command" else ["-c", _CHILD, step, str(work), *ids]
         for column in COLUMNS:
             proof.count(row, column, 0)
@@ -135,6 +136,11 @@ def prove(interrupts: int, seed: int, folder: Path, only: Sequence[str] = ()) ->
                 [sys.executable, *called], work / "lib" / "writer.lock", wait
             )
             whole = whole or seconds
+            missed = 0 if sent else missed + 1
+            if missed > _MISSED:
+                raise RuntimeError(
+                    f"{_MISSED} processes ended before a signal, the last with {code}: {said[-400:]}"
+                )
             if not sent:
                 continue
             proof.count(row, "interrupts")

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.lab.benchmarks.protocol import Audit, Benchmark, Topic
-from aspectra.lab.experiments.experiment import Cell
-from aspectra.lab.experiments.identity import prompts_hash
+from aspectra.lab.experiments.experiment import Cell, prompts_hash
 from aspectra.search.recipe import Recipe
 
 TOPIC = Topic("t1", "owls", "seed", "method", {"original": "find", "reversed": "avoid"}, "g", {"kind": "a"})

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import io
 import pkgutil
 import re
+import tokenize
 import tomllib
 from collections import defaultdict
 from pathlib import Path
@@ -17,14 +20,34 @@ ROOT = SOURCE.parents[1]
 FILES = sorted(SOURCE.rglob("*.py"))
 MODULES = [m.name for m in pkgutil.walk_packages([str(SOURCE)], "aspectra.") if "__main__" not in m.name]
 PUBLIC = ("aspectra", "aspectra.app.surfaces.notebook", "aspectra.lab", "aspectra.testing")
-MOST_LINES = 400
+MOST_LINES = 450  # of code: neither blank, nor comment, nor docstring
 MOST_ENTRIES = 14
 # Folders of registry members, word lists and prompts: one entry a member.
 MEMBERS = {"lenses", "measures", "benchmarks", "planners", "attributes", "json"}
 
 
+def _code_lines(text: str) -> int:
+    """Lines that hold code."""
+    docs: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Module() | ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                if ast.get_docstring(node, clean=False) is not None:
+                    docs |= {*range(node.body[0].lineno, node.body[0].end_lineno + 1)}
+    layout = {
+        tokenize.COMMENT,
+        tokenize.NL,
+        tokenize.NEWLINE,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+        tokenize.ENDMARKER,
+    }
+    tokens = [one for one in tokenize.generate_tokens(io.StringIO(text).readline) if one.type not in layout]
+    return len({n for one in tokens for n in range(one.start[0], one.end[0] + 1)} - docs)
+
+
 def test_modules_stay_readable():
-    long = {str(f): n for f in FILES if (n := f.read_text("utf-8").count("\n")) > MOST_LINES}
+    long = {str(f): n for f in FILES if (n := _code_lines(f.read_text("utf-8"))) > MOST_LINES}
     assert long == {}
 
 

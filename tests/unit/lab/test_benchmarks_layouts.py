@@ -19,8 +19,7 @@ from aspectra.lab.benchmarks.csfcube import FACETS, VARIANTS, facet_instruction
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.benchmarks.scifullbench import document_id
 from aspectra.lab.evaluation.calculate import evaluate
-from aspectra.lab.experiments.experiment import topic_query
-from aspectra.lab.experiments.identity import topics_hash
+from aspectra.lab.experiments.experiment import topic_query, topics_hash
 from aspectra.papers.paper import Reference
 from benchmark_fixtures import (
     aspect_pairs,

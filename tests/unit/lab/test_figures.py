@@ -21,13 +21,12 @@ from aspectra.lab.experiments.execute import run_study
 from aspectra.lab.experiments.study import Source, Study
 from aspectra.lab.figures.dots import Dots, delta_figure, dot_figure
 from aspectra.lab.figures.drawing import SMALLEST, shorten, spread, svg_text, write_drawing
-from aspectra.lab.figures.kinds import draw
+from aspectra.lab.figures.kinds import draw, retrieved
 from aspectra.lab.figures.lines import Axis, Panel, line_figure, panels_of, pool_scaling
 from aspectra.lab.figures.maps import Retrieved, hull_2d, map_figure, tsne_places
 from aspectra.lab.figures.points import Point, Scatter, pareto_figure, pareto_front, scatter_figure
 from aspectra.lab.figures.radar import radar_figure
 from aspectra.lab.figures.recorded import Choice, open_all, study_table
-from aspectra.lab.figures.retrieved import retrieved
 from aspectra.lab.reports.tables import Number, render
 from aspectra.search.recipe import Recipe
 from fake_encoder import FakeEncoder

@@ -13,8 +13,7 @@ from aspectra.lab.benchmarks._data import read_data
 from aspectra.lab.benchmarks._facts import HAS, HAS_NOT, UNDECIDED, Facts, heading_words
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.evaluation.calculate import evaluate
-from aspectra.lab.experiments.experiment import topic_query
-from aspectra.lab.experiments.identity import topics_hash
+from aspectra.lab.experiments.experiment import topic_query, topics_hash
 from aspectra.lab.statistics.bootstrap import bootstrap_interval
 
 ROWS = [

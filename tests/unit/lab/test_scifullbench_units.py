@@ -9,7 +9,7 @@ import pytest
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.lab.experiments.directory import FILES
 from aspectra.lab.experiments.execute import run_study
-from aspectra.lab.experiments.identity import prompts_hash
+from aspectra.lab.experiments.experiment import prompts_hash
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.study import Source, Study
 from aspectra.papers.paper import Paper

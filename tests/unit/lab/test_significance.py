@@ -9,14 +9,17 @@ import pytest
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.statistics.agreement import cohen_kappa, krippendorff_alpha
-from aspectra.lab.statistics.corrections import bonferroni, holm
-from aspectra.lab.statistics.distributions import beta_regularised, student_isf, student_sf
 from aspectra.lab.statistics.significance import (
     TESTS,
+    beta_regularised,
+    bonferroni,
     compare,
+    holm,
     mean_interval,
     paired_t,
     randomisation,
+    student_isf,
+    student_sf,
     wilcoxon,
     win_tie_loss,
 )

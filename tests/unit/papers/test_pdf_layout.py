@@ -11,8 +11,8 @@ import pytest
 
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.sources.pages.layout.document import remove_running
 from aspectra.papers.sources.pages.layout.lines import Font, Line, Page, Run
-from aspectra.papers.sources.pages.layout.running import remove_running
 from aspectra.papers.sources.protocol import Remark
 
 sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -10,9 +10,8 @@ import pytest
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.lenses._cues import cue
-from aspectra.views.lenses._kind_records import recorded_kinds
 from aspectra.views.lenses._lead import lead_text
-from aspectra.views.lenses.kind import IMPLIED, KINDS, RECORDED, stated_as
+from aspectra.views.lenses.kind import IMPLIED, KINDS, RECORDED, recorded_kinds, stated_as
 from aspectra.views.lenses.protocol import LENSES, LensValues
 
 LENS = LENSES.get("kind")

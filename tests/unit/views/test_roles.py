@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aspectra.papers.paper import Paper, Sentence
-from aspectra.views.lenses._role_features import _WORD, PLACES, _plain, pooled, sentence_keys
-from aspectra.views.lenses._role_model import ROLES, shipped
+from aspectra.views.lenses._role_model import _WORD, PLACES, ROLES, _plain, pooled, sentence_keys, shipped
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.storage.units import paper_spans
 

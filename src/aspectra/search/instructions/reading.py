@@ -12,17 +12,396 @@ The way of a text: ``marks`` names its words by the tables in ``words``, ``piece
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from aspectra.base.errors import UsageError
 from aspectra.search.conditions.condition import Condition, Exemption, Relation
-from aspectra.search.instructions.judging import read_pieces
-from aspectra.search.instructions.marks import marks_of
-from aspectra.search.instructions.meaning import Request
-from aspectra.search.instructions.pieces import divide
-from aspectra.search.instructions.settling import Read, contradicting
+from aspectra.search.instructions.guarding import field_of, guarded, in_field, is_typed
+from aspectra.search.instructions.limiters import (
+    allows,
+    combined,
+    denied_again,
+    heads,
+    is_event,
+    leads_to,
+    nested,
+    perhaps_denied,
+    prefixed,
+    pseudo,
+    rejected,
+    signed,
+    tastes,
+)
+from aspectra.search.instructions.lists import LIST, denial, settled
+from aspectra.search.instructions.marks import is_english, marks_of
+from aspectra.search.instructions.meaning import (
+    FACTS,
+    WEB,
+    Request,
+    Sign,
+    free_requests,
+    phrases,
+    requests_of,
+    sign_of,
+)
+from aspectra.search.instructions.pieces import Piece, divide
+from aspectra.search.instructions.recognisers.lexicon import word_sets
+from aspectra.search.instructions.settling import EVENT, MEANT, TASTE, UNKNOWN, Read, contradicting, is_header
+from aspectra.search.instructions.subjects import subject_of
 from aspectra.search.query import Unread
+
+# What becomes of each piece: a request, the subject, chatter, or words that were not read.
+
+_WORDS = word_sets("judging")
+_PAIR = 2
+_SHORT, _NEAR = 3, 20  # marks of a piece, and pieces, that are looked at
+_DEMAND = "a demand on the answer, not on papers"
+_IF = "a condition on a condition"
+_UNSURE = "a word before it that is not known"
+
+
+def _no_request(piece: Piece) -> str:
+    """Why no paper decides what a piece behind the first asks, which has no sign; "" where one may."""
+    marks = piece.marks
+    first = next((m for m in marks if m.cat not in ("func", "polite", "but")), marks[0])
+    if marks[0].low in _WORDS["relatives"] and any(m.cat == "taste" for m in marks):
+        return TASTE
+    if piece.carries:
+        return ""
+    if first.cat == "demand" or (
+        sum(m.free for m in marks) < _PAIR and any(m.cat == "demand" for m in marks)
+    ):
+        return _DEMAND
+    if first.cat == "taste" and (not piece.free or " " in first.low):
+        return TASTE
+    event = is_event(piece) and first.low not in _WORDS["during"] and len(marks) < LIST
+    return EVENT if event else ""
+
+
+def _unsigned_question(text: str, piece: Piece, number: int, *, alone: bool, company: bool) -> Read:
+    """A piece without a sign, of a question."""
+    marks = piece.marks
+    if marks[0].cat == "lead" and marks[1:]:
+        last = -1 if marks[-1].cat == "doc" and marks[-1].low > "\u3400" and marks[2:] else len(marks)
+        return Read(piece, "subject", subject=(marks[1].start, marks[1:last][-1].end))  # "关于 ... 的论文"
+    company = company or any(
+        m.attribute in ("author", "publisher", "cites")
+        or (number and m.sure and m.attribute == "kind" and "of" in m.flags)
+        or m.cat in ("doc", "open")
+        or m.low in _WORDS["frames"]
+        or (m.attribute == "known" and m.sure)
+        for m in marks
+    )
+    if number and (why := _no_request(piece)):
+        return Read(piece, "unread", why=why)
+    if not piece.free:
+        found = subject_of(piece)
+        if not number and found.requests and found.start > piece.start:
+            return Read(piece, "subject", Sign(), found.requests, (found.start, found.end))
+        values = requests_of(piece, Sign(), company=company)
+        read = {r.start for r in values}
+        had = bool(values) and marks[0].attribute == "known"  # "I already know" says how the rest is meant
+        left = [m for m in marks[had:] if m.carries and m.start not in read]
+        set_off = (
+            not alone
+            or company
+            or (all(r.attribute in FACTS or r.hard for r in values) and marks[0].low != marks[-1].low)
+        )
+        if marks[0].low in _WORDS["auxiliary"] and not any(m.cat in ("doc", "open") for m in marks):
+            return Read(piece, "subject", subject=(piece.start, piece.end))
+        if alone and values and all(r.attribute in WEB for r in values) and len(marks) >= _SHORT:
+            return Read(piece, "subject", subject=(piece.start, piece.end))
+        if values and number and perhaps_denied(text, piece, values):
+            return Read(piece, "unread", why=MEANT)
+        if values and not left and set_off:
+            return Read(piece, "request", Sign(), tuple(values), lost=tastes(piece) if number else ())
+        if (
+            not piece.carries
+            and all(m.cat in ("func", "polite", "open", "but", "fix") for m in marks)
+            and (number or any(m.cat in ("open", "polite") for m in marks))
+        ):
+            return Read(piece, "chatter")
+        return Read(piece, "subject", subject=(piece.start, piece.end))
+    found = subject_of(piece)
+    front = [m for m in piece.marks if m.end <= found.start]
+    lost = [(m.start, m.end, TASTE) for m in front if m.cat == "taste"]
+    lost += [(m.start, m.end, _DEMAND) for m in front if m.cat == "demand"]
+    return Read(piece, "subject", Sign(), found.requests, (found.start, found.end), lost=tuple(lost))
+
+
+def _unsigned_instruction(text: str, piece: Piece) -> Read:
+    """A piece without a sign, of words that accompany a question."""
+    if any(m.cat == "demand" for m in piece.marks) and not piece.carries:
+        return Read(piece, "unread", why=_DEMAND)
+    if is_event(piece):
+        return Read(piece, "unread", why=EVENT)
+    purpose = (
+        len(piece.marks) > 1 and piece.marks[0].low in _WORDS["for"] and piece.marks[1].low in _WORDS["my"]
+    )
+    if purpose and not any(m.low in _WORDS["relatives"] for m in piece.marks):
+        return Read(piece, "chatter")  # what it is for
+    values = requests_of(piece, Sign(), company=True)
+    loose = [n for n, m in enumerate(piece.marks) if m.cat == "aspect" and not m.sure]
+    if loose and any(m.free or m.cat == "cue" for m in piece.marks[: loose[0]]):
+        return Read(piece, "unread", why=_UNSURE)  # "papers that criticise this approach"
+    free = phrases(piece, values)
+    content = [m for m in piece.marks if m.cat not in ("func", "polite", "but", "open", "wish", "doc")]
+    if any(m.cat == "taste" for m in piece.marks) and not values:
+        return Read(piece, "unread", why=TASTE)
+    cued = any(m.cat in ("lead", "cue") for m in piece.marks) or piece.marks[0].low in _WORDS["place"]
+    opens = piece.marks[0].cat == "word" and piece.marks[0].low.isalpha() and not cued
+    if values and not is_english(text) and ((opens and values[0].start > piece.start) or (free and not cued)):
+        return Read(piece, "unread", why=_UNSURE)  # perhaps a verb that denies it
+    about = all(r.attribute in WEB or r.attribute == "aspect" for r in values)
+    if values and (perhaps_denied(text, piece, values) or (free and not cued and not about)):
+        return Read(piece, "unread", why=MEANT)
+    if values:
+        more = free_requests(text, piece, values, Sign()) if cued else []
+        lost = (
+            ()
+            if cued or values[0].attribute == "audience"
+            else tuple((piece.marks[a].start, piece.marks[b - 1].end, UNKNOWN) for a, b in free)
+        )
+        if any(r.attribute == "aspect" for r in values):
+            more, lost = [], ()
+        elif all(r.attribute in WEB for r in values):
+            more, lost = [], tuple((r.start, r.end, UNKNOWN) for r in more) or lost
+        return Read(piece, "request", Sign(), (*values, *more), lost=(*lost, *tastes(piece)))
+    if not content or (piece.marks[0].low in _WORDS["self"] and len(content) < LIST):
+        return Read(piece, "chatter")
+    if (
+        cued
+        and free
+        and piece.marks[0].low not in _WORDS["for"]
+        and (content[0].cat in ("lead", "cue") or piece.marks[0].low in _WORDS["place"])
+    ):
+        return Read(piece, "request", Sign(), tuple(free_requests(text, piece, (), Sign())))
+    return Read(piece, "unread", why=UNKNOWN)
+
+
+def _first_is_subject(piece: Piece, sign: Sign, others: bool) -> bool:
+    """Whether the first piece of a question is its subject though it has a sign: *Only children*."""
+    values = requests_of(piece, sign, company=True)
+    documents = any(m.cat == "doc" for m in piece.marks)
+    denied = others and sign.negative and sign.strong
+    if denied or sign.rules[0].low in _WORDS["excludes"] or not piece.free:
+        return False
+    if values:
+        people = all(r.attribute in ("population", "audience", "language") for r in values)
+        led = any(m.cat == "lead" for m in piece.marks)
+        return people and not others and sign.cats == {"hard"} and not documents and not led
+    return not documents or (not others and not sign.negative)
+
+
+def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool, listed: bool) -> bool:
+    """Whether a piece of a question with a sign is a part of its subject after all."""
+    if (
+        piece.marks[0].low in _WORDS["asking"] | _WORDS["auxiliary"]
+        and piece.joint != "inline"  # "papers which don't use X"
+        and piece.free
+        and len(piece.marks) > _SHORT
+    ):
+        return True
+    if piece.joint == "bracket" and not piece.bracketed and sign.cats == {"soft"} and piece.free:
+        return True  # the sentence goes on behind brackets
+    started = any(read.role == "subject" for read in before[-_NEAR:])
+    return _loose(piece, sign, listed) or (not started and _first_is_subject(piece, sign, others))
+
+
+def _is_fix(piece: Piece) -> bool:
+    return all(m.cat in ("fix", "func", "polite", "but") for m in piece.marks) and any(
+        m.cat == "fix" for m in piece.marks
+    )
+
+
+def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context: _Context) -> Read:
+    """What a piece comes to by itself, after those before it."""
+    number, question = len(before), context.question
+    if piece.joint == "than":
+        return signed(text, piece, pseudo("neg", "avoid"), others=True, question=question)
+    have = piece.marks[0].attribute == "known" and len(piece.marks) > 1 and piece.marks[1].cat == "neg"
+    if have and not any(m.cat == "doc" or m.carries for m in piece.marks[1:]):
+        return Read(piece, "chatter")  # "I have no login"
+    if (
+        piece.marks[0].cat == "polite"
+        and piece.marks[0].low.startswith(("i am", "i'm", "we are", "we're"))
+        and not sign.rules
+        and (not question or context.others)
+    ):
+        return Read(piece, "chatter")
+    if piece.joint == "list" and number and before[-1].sign.negative:  # "exclude A and purely B"
+        return signed(text, piece, before[-1].sign, others=context.others, question=question)
+    first = piece.marks[0].low
+    if (first in _WORDS["if"] and piece.carries) or (
+        number and first in _WORDS["then"] and before[-1].why == _IF
+    ):
+        return Read(piece, "unread", sign, why=_IF)
+    if number and sign.rules and nested(piece, before[-1]):
+        sign = replace(sign, rules=(*before[-1].sign.rules, *sign.rules))
+    if number and before[-1].role == "permission" and first in _WORDS["nor"]:
+        return Read(piece, "chatter", sign)  # "length doesn't matter, nor does the year"
+    if number and denied_again(piece, sign, before[-1]):
+        return Read(piece, "exception", sign)
+    if number and rejected(piece, sign, before[-1]):
+        return Read(piece, "unread", sign, why=MEANT)
+    if allows(sign):
+        return Read(piece, "chatter")
+    if number and _is_fix(piece):
+        return Read(piece, "fix")
+    if number:
+        last = before[-1]
+        opened = last.role == "exception" and not (last.piece.carries or last.piece.free)
+        if "except" in sign.cats or opened or _besides(last, sign):
+            return Read(piece, "exception", sign)
+    if sign.place == "inner" and not (number and before[-1].requests and piece.carries):
+        sign = Sign()
+    if number and sign.place == "unsure":
+        return Read(piece, "unread", sign, why=MEANT)
+    if "perm" in sign.cats and (number or not question or not piece.free or sign.place == "lead"):
+        return Read(piece, "permission", sign)
+    sign = replace(sign, rules=tuple(denial(m) for m in sign.rules))
+    if question and not number and _tells(piece) and not sign.rules and (context.others or context.led):
+        return Read(piece, "chatter")
+    if sign.rules and question and number and not context.others and (led := leads_to(piece, sign)):
+        kept = tuple(r for r in requests_of(piece, sign, company=True) if r.end <= led[0])
+        return Read(piece, "subject", sign, kept, subject=led)
+    if sign.rules and question and _is_subject(piece, sign, before, context.others, context.listed):
+        return Read(piece, "subject", subject=(piece.start, piece.end))
+    if sign.rules:
+        return signed(text, piece, sign, others=context.others, question=question)
+    if question:
+        return _unsigned_question(text, piece, number, alone=context.alone, company=context.company)
+    return _unsigned_instruction(text, piece)
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What a piece is judged by beside itself.
+
+    Attributes:
+        question: whether the text is a question.
+        others: whether another piece can be the subject.
+        alone: whether the text is one piece.
+        company: whether something else says that documents are meant.
+        led: whether a later piece leads to a subject.
+        listed: whether a comma stands behind the piece.
+    """
+
+    question: bool
+    others: bool
+    alone: bool
+    company: bool
+    led: bool = False
+    listed: bool = False
+
+
+def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: bool) -> list[Read]:
+    """What becomes of each piece of a text, in order.
+
+    Args:
+        text: the text.
+        pieces: of it.
+        question: whether it is typed as a search; otherwise it accompanies one.
+        long: whether only plain limiters are read.
+    """
+    signs = [sign_of(piece) for piece in pieces]
+    if long and question:
+        whole = [_long(piece, sign) for piece, sign in zip(pieces, signs, strict=True)]
+        for number, read in enumerate(whole[1:], 1):  # "..., please"
+            if whole[number - 1].requests and all(m.cat == "polite" for m in read.piece.marks):
+                whole[number] = Read(read.piece, "chatter")
+        return whole
+    aspects = sum(m.cat == "aspect" for piece in pieces for m in piece.marks) > 1
+    if question and not aspects:
+        pieces = [_without_aspects(piece) for piece in pieces]
+    reads: list[Read] = []
+    holders = [piece.free and not sign.rules for piece, sign in zip(pieces, signs, strict=True)]
+    joints = [piece.joint for piece in pieces[1:]]
+    named = sum(bool(field_of(p, j)) for p, j in zip(pieces, joints, strict=False))
+    typed = any(is_typed(p, j) for p, j in zip(pieces, joints, strict=False))
+    fields, field = named > question or typed, ""
+    heading, heading_at, many = "", -1, sum(holders)
+    led = any(leads_to(p, s) for p, s in zip(pieces[1:], signs[1:], strict=True))
+    for number, (piece, sign) in enumerate(zip(pieces, signs, strict=True)):
+        follows = pieces[number + 1].joint if number + 1 < len(pieces) else ""
+        compared = number and follows and any(m.low in _WORDS["rather"] for m in signs[number + 1].rules)
+        if piece.sentence > heading_at + ("\n" in text):
+            heading = ""
+        if fields and field_of(piece, follows):
+            field = field_of(piece, follows)
+            reads.append(Read(piece, "chatter"))
+            continue
+        if field and not heading and not sign.rules:
+            reads.append(in_field(text, piece, field, question=question))
+            continue
+        if follows in ("colon", "dash") and (header := is_header(piece.marks)):
+            heading, heading_at = header, piece.sentence
+            reads.append(Read(piece, "chatter"))
+        elif follows == "colon" and sign.strong and sign.rules and heads(piece):
+            heading, heading_at = (
+                "exclude" if sign.negative else "require",
+                piece.sentence,
+            )  # "don't want: ..."
+            reads.append(Read(piece, "chatter"))
+        elif heading and (not sign.rules or (heading == "exclude" and prefixed(sign))):
+            under = pseudo("neg", "strong") if heading == "exclude" else pseudo("hard")
+            under = replace(under, rules=(*under.rules, *sign.rules))
+            reads.append(signed(text, piece, under, others=True, question=question))
+        else:
+            company = bool(compared) or follows == "colon" or aspects
+            told = many > holders[number] + (number > 0 and _tells(pieces[0]))
+            context = _Context(question, told, len(pieces) == 1, company, led, follows == "comma")
+            reads.append(_judged(text, piece, sign, reads, context))
+    reads = settled(text, reads, question=question)
+    return guarded(text, reads) if question else reads
+
+
+def _tells(piece: Piece) -> bool:
+    """Whether a piece tells who is asking: *I am a nurse on a surgical ward*."""
+    words = " ".join(m.low for m in piece.marks[:_PAIR])
+    return words.startswith(tuple(_WORDS["am"])) and not any(
+        m.cat == "lead" and m.low in _WORDS["on"] for m in piece.marks[1:_SHORT]
+    )
+
+
+def _without_aspects(piece: Piece) -> Piece:
+    """A piece of a question with its one doubtful aspect as plain words: *papers on this topic*."""
+    marks = tuple(
+        replace(m, cat="word", attribute="", values=()) if m.cat == "aspect" and not m.sure else m
+        for m in piece.marks
+    )
+    return replace(piece, marks=marks)
+
+
+def _loose(piece: Piece, sign: Sign, listed: bool) -> bool:
+    """Whether a verb of denial stands in a list of plain words: *residual blocks, skip connections*."""
+    if (
+        piece.joint != "comma"
+        or sign.rules[0] is not piece.marks[0]
+        or sign.rules[0].low not in _WORDS["imperatives"]
+        or not (listed or any(m.low in _WORDS["and"] for m in piece.marks))
+    ):
+        return False
+    return not any(m.carries or m.cat in ("doc", "polite") for m in piece.marks)
+
+
+def _besides(before: Read, sign: Sign) -> bool:
+    """Whether *other than* follows a denial, and so is an exception to it: *no US samples other than ...*."""
+    denied = before.sign.negative and before.role == "request"
+    return denied and any(m.low in _WORDS["besides"] for m in sign.rules)
+
+
+def _long(piece: Piece, sign: Sign) -> Read:
+    """A piece of a long need: a limiter about papers of nothing but known words, or part of the subject."""
+    values = requests_of(piece, sign, company=True) if sign.rules else requests_of(piece, Sign())
+    about = any(m.cat == "doc" for m in piece.marks) or piece.marks[0].low.startswith("published")
+    if values and about and not piece.free and not sign.cats & {"perm", "except"}:
+        strong = sign.rules or all(v.attribute in FACTS for v in values)
+        if strong and not combined(piece, values, sign):
+            return Read(piece, "request", sign, tuple(values))
+    return Read(piece, "subject", subject=(piece.start, piece.end))
+
 
 # What nobody counts as part of a subject at its ends.
 _OUTER = " \t\r\n.,;:!?…。，：；？！、-–—"

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +27,37 @@ from aspectra.search.plan import Plan, Search
 from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.fusion import Scale
 from aspectra.search.scoring.scores import Fused, Scoring, join, score_papers
-from aspectra.search.scoring.year_order import in_year_order
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
 from aspectra.views.view import Positions, top_positions
+
+# Papers in the order of what their years allow: in time, just out of it, of unknown year.
+
+Mask = NDArray[np.bool_] | None
+
+
+def in_year_order(years: NDArray[Any], wanted: str, allowed: Mask) -> list[Mask]:
+    """Masks of the papers that may be ranked, each to be ranked after those before it.
+
+    Args:
+        years: (papers,) 0 where unknown.
+        wanted: ``<=2021`` or ``>=2021``; "" and ``any`` make one mask of all.
+        allowed: (papers,) True where a paper may be ranked; None where every paper may.
+
+    >>> masks = in_year_order(np.array([0, 2022, 2021]), "<=2021", None)
+    >>> [mask.tolist() for mask in masks]
+    [[False, False, True], [False, True, False], [True, False, False]]
+    """
+    if wanted in ("", "any"):
+        return [allowed]
+    bound = int(wanted[2:])
+    inside = years <= bound if wanted.startswith("<=") else years >= bound
+    known = years != 0
+    masks = [known & inside, known & ~inside, ~known]
+    if allowed is not None:
+        masks = [mask & allowed for mask in masks]
+    return [masks[0], *(mask for mask in masks[1:] if mask.any())]
+
 
 Versions = Callable[[Iterable[str]], Mapping[str, Sequence[str]]]
 

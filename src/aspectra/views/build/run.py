@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any, TypeVar
@@ -15,21 +15,162 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import AspectraError, LibraryBusy, LibraryCorrupt, MissingExtra
+from aspectra.base.hashing import digest_texts
 from aspectra.base.progress import Progress, quiet
-from aspectra.papers.library.generations.folders import Generations
+from aspectra.papers.library.derived import Missing
+from aspectra.papers.library.generations.folders import FORMAT, Generations
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
+from aspectra.papers.record_facts import FACTS_VERSION
+from aspectra.papers.text.citation_marks import STRIPPER_VERSION
+from aspectra.papers.text.cleaning import FOLDING_VERSION
+from aspectra.papers.text.sentences import SPLITTER_VERSION
 from aspectra.views.build.background import Background
 from aspectra.views.build.draft import Draft, IndexReport
 from aspectra.views.build.generation import write_generation
+from aspectra.views.build.lenses import apply_lenses, lens_state, lens_values
 from aspectra.views.build.part import PartOfStore
+from aspectra.views.build.readings import make_readings, reader_state
 from aspectra.views.build.segments import Changes, Segments, add_segment, is_one, paper_rows, save_rows
-from aspectra.views.build.terms import FEW, lacking_terms
-from aspectra.views.build.work import Work, fixed_state, parts_read, state_of
+from aspectra.views.build.terms import FEW, encode_terms, lacking_terms, term_state
+from aspectra.views.build.tokens import encode_lacking_tokens
+from aspectra.views.build.vectors import chunk_vectors, encode_abstracts, encode_chunks, encode_sentences
+from aspectra.views.dense.late.tokens import TOKENS_VERSION
+from aspectra.views.encoders.prompts import prompt_facts
 from aspectra.views.encoders.protocol import Encoder, load_encoder
-from aspectra.views.prompted.building import prompted_state
+from aspectra.views.lexical.reverse import REVERSE_VERSION
+from aspectra.views.prompted.building import encode_readings, prompted_state
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.folder import WHOLE, StoredFolder, open_folder
+
+# What an ``index`` makes of papers before it writes them: vectors, terms, lens values, readings.
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an ``index`` makes of papers before it writes them.
+
+    Attributes:
+        library: the papers, all or some of them.
+        writer: of the library.
+        settings: what is built.
+        encoders: (specification, encoder).
+        progress: called with (step, done, total).
+        sample: see :func:`~aspectra.views.build.run.build_index`.
+        report: what was done.
+    """
+
+    library: Store
+    writer: Writer
+    settings: IndexSettings
+    encoders: list[tuple[str, Encoder]]
+    progress: Progress
+    sample: Sequence[str] | None = None
+    report: IndexReport = field(default_factory=IndexReport)
+
+    def make_abstracts(self, lacking: dict[str, list[Missing]], *, everything: bool) -> None:
+        """Encode titles and abstracts, and apply lenses.
+
+        Args:
+            lacking: name of an encoder -> papers without terms of aspects.
+            everything: make the terms of all those.
+        """
+        library, writer, settings, progress = self.library, self.writer, self.settings, self.progress
+        report = self.report
+        clock = perf_counter()
+        for _, encoder in self.encoders:
+            report.encoded += encode_abstracts(library, writer, encoder, settings, progress)
+            without = lacking[encoder.name]
+            _add_terms(library, writer, encoder, without, everything, report, settings.batch, progress)
+            encode_lacking_tokens(library, writer, encoder, settings, progress)
+            if settings.sentences_apart(encoder):
+                encode_sentences(library, writer, encoder, settings, progress)
+            encode_readings(library, writer, encoder, settings.batch, progress)
+        report.seconds["encode"] = perf_counter() - clock
+        clock = perf_counter()
+        report.lensed = apply_lenses(library, writer, settings.applied_lenses, progress)
+        report.seconds["lenses"] = perf_counter() - clock
+
+    @property
+    def _chunked(self) -> list[tuple[Encoder, str]]:
+        settings = self.settings
+        return (
+            [(e, size) for _, e in self.encoders for size in settings.chunks] if settings.dense_chunks else []
+        )
+
+    def lacks_chunks(self) -> bool:
+        """Whether a full text is not encoded yet."""
+        derived, citations = self.library.derived, self.settings.citations
+        return any(derived.missing(chunk_vectors(e, size, citations)) for e, size in self._chunked)
+
+    def make_full_texts(self) -> None:
+        """Encode and read full texts."""
+        library, writer, settings, report = self.library, self.writer, self.settings, self.report
+        clock = perf_counter()
+        for encoder, size in self._chunked:
+            report.encoded_full += encode_chunks(library, writer, encoder, size, settings, self.progress)
+        report.seconds["encode"] += perf_counter() - clock
+        if self._chunked and settings.readers:
+            clock = perf_counter()
+            encoders = [encoder for _, encoder in self.encoders]
+            report.read = make_readings(library, writer, encoders, settings, self.progress)
+            report.seconds["reading"] = perf_counter() - clock
+
+
+def _add_terms(
+    library: Store,
+    writer: Writer,
+    encoder: Encoder,
+    lacking: list[Missing],
+    everything: bool,
+    report: IndexReport,
+    batch: int,
+    progress: Progress,
+) -> None:
+    """Make the terms that are lacking where they are few or wanted; else of a few, to tell what all take."""
+    few = lacking if everything else lacking[:: max(1, len(lacking) // FEW)][:FEW]
+    seconds = encode_terms(library, writer, encoder, few, batch, progress) if few else 0.0
+    if rest := len(lacking) - len(few):
+        report.lacking_terms[encoder.name] = rest
+        report.seconds_for_terms[encoder.name] = seconds / len(few) * rest
+
+
+def parts_read(settings: IndexSettings) -> list[str]:
+    """Parts of papers that a generation reads."""
+    reads = {part for name in settings.applied_lenses for part in lens_values(name).reads}
+    return sorted({"text", "sections", "record"} | reads)
+
+
+def state_of(fixed: str, rows: NDArray[np.int64]) -> str:
+    """Hash of everything that a generation depends on: equal state, nothing to do."""
+    return digest_texts([fixed, rows[:, 2].astype("<i8").tobytes().hex()])
+
+
+def fixed_state(
+    library: Store,
+    settings: IndexSettings,
+    encoders: list[tuple[str, Encoder]],
+    sample: Sequence[str] | None,
+    with_terms: Collection[str],
+) -> str:
+    """Hash of everything that a generation depends on beside the papers."""
+    parts = [
+        str(FORMAT),
+        settings.dumps(),
+        *(e.fingerprint for _, e in encoders),
+        *(term_state(e, lacking=e.name not in with_terms) for _, e in encoders),
+        f"sentences/{SPLITTER_VERSION}",
+        lens_state(settings.applied_lenses),
+        *prompted_state(library),
+        f"folding/{FOLDING_VERSION}",
+        f"reverse/{REVERSE_VERSION} citations/{STRIPPER_VERSION} records/{FACTS_VERSION}",
+        *((f"tokens/{TOKENS_VERSION}",) if settings.late else ()),
+        *(name for _, e in encoders for name in prompt_facts(e)),
+        reader_state(settings.readers),
+        *(() if sample is None else sample),
+    ]
+    return digest_texts(parts)
+
 
 SETTINGS_KEY = "index_settings"
 T = TypeVar("T")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from aspectra.papers.paper import Reference, Section
+from aspectra.papers.paper import Reference, Section, normalise_title
 from aspectra.papers.sources.pages.layout import front as fronts
 from aspectra.papers.sources.pages.layout.abstracts import Abstract, find_abstract
 from aspectra.papers.sources.pages.layout.headings import (
@@ -18,11 +20,210 @@ from aspectra.papers.sources.pages.layout.headings import (
 )
 from aspectra.papers.sources.pages.layout.lines import Line, Page, Row, is_prose
 from aspectra.papers.sources.pages.layout.order import regions
-from aspectra.papers.sources.pages.layout.paragraphs import paragraphs
 from aspectra.papers.sources.pages.layout.reference_lists import find_references
-from aspectra.papers.sources.pages.layout.running import remove_running
 from aspectra.papers.text.cleaning import clean, mend_hyphens, one_line, strip_invisible
 from aspectra.papers.text.structure import outline
+
+# Running heads, running feet and page numbers: what repeats at the edge of pages.
+
+_DIGITS = re.compile(r"\d+")
+_MOST_EDGE = 100  # lines at the edges of one page that are looked at
+_EDGE = 0.13  # of the page's height
+_NUMBER = re.compile(r"\W{0,3}(?:page\s+)?(\d{1,5}|[ivxlc]{1,6})(?:\s*(?:/|of)\s*\d{1,4})?\W{0,3}", re.I)
+
+
+def remove_running(
+    pages: Sequence[Page], body: float, title: str = "", kept: Collection[int] = ()
+) -> tuple[list[str], int]:
+    """Take heads, feet and page numbers off the pages.
+
+    A line at the edge of a page is one when its text comes back on other pages, numbers apart; when it is a
+    number that grows with the pages; or when it is the title of the paper on a later page.
+
+    Args:
+        pages: changed in place.
+        body: size of the text in points; what is much larger is no head (the title of a slide).
+        title: of the paper, or "".
+        kept: ids of runs that stay, whatever they repeat (the title itself).
+
+    Returns:
+        Each different head once, and how many letters and digits were taken off.
+    """
+    edges = [
+        (page, line)
+        for page in pages
+        for line in _edge(page)
+        if id(line.runs[0]) not in kept and line.size <= body + 2
+    ]
+    seen: defaultdict[str, list[tuple[float, int]]] = defaultdict(list)
+    exact: defaultdict[str, list[tuple[float, int]]] = defaultdict(list)
+    steps: defaultdict[int, set[int]] = defaultdict(set)
+    for page, line in edges:
+        seen[_pattern(line)].append((line.base, page.number))
+        exact[line.text].append((line.base, page.number))
+        for number in _numbers(line):
+            steps[number - page.number].add(page.number)
+    few = 2 if len(pages) <= 5 else 3
+    often = max(few, min(6, len(pages) // 5))
+    name = normalise_title(title)
+    most = max((len(places) for places in steps.values()), default=0)
+    sure: set[int] = set()
+    likely: defaultdict[int, list[Line]] = defaultdict(list)
+    for page, line in edges:
+        pattern = _pattern(line)
+        counted = any(len(steps[n - page.number]) >= max(few, most // 2) for n in _numbers(line))
+        titled = page.number > 0 and len(name) > 8 and _cut_title(normalise_title(line.text), name)
+        worded = line.letters >= 3
+        repeated = worded and _level(exact[line.text], line) >= few
+        patterned = worded and _level(seen[pattern], line) >= often and (counted or "#" not in pattern)
+        if (counted and _NUMBER.fullmatch(line.text)) or titled or repeated or patterned:
+            likely[page.number].append(line)
+            if patterned and counted:
+                sure.add(id(line))
+    removed: dict[str, None] = {}
+    gone: defaultdict[int, set[int]] = defaultdict(set)
+    for page in pages:
+        marked = {id(line) for line in likely[page.number]}
+        others = [line for line in page.lines if id(line) not in marked]
+        for line in likely[page.number]:
+            # A head with the number of its page needs no white about it to be one.
+            if id(line) in sure or _apart(line, others):
+                gone[page.number].add(id(line))
+                removed.setdefault(line.text if line.letters >= 3 else "", None)
+    count = 0
+    for page in pages:
+        off = [line for line in page.lines if id(line) in gone[page.number]]
+        count += sum(c.isalnum() for line in off for run in line.runs for c in run.text)
+        page.lines = [line for line in page.lines if id(line) not in gone[page.number]]
+    return [text for text in removed if text], count
+
+
+def _apart(line: Line, others: Sequence[Line]) -> bool:
+    """Whether a line keeps away from the text above and below it, as the end of a column does not."""
+    return not any(
+        abs(line.base - other.base) < 1.4 * max(line.size, other.size)
+        and ((other.left < line.right and line.left < other.right) or abs(line.base - other.base) < 2)
+        for other in others
+    )
+
+
+def _level(places: Sequence[tuple[float, int]], line: Line) -> int:
+    """On how many pages a text is printed at the height of ``line``: heads keep their place."""
+    return len({page for base, page in places if abs(base - line.base) < 6})
+
+
+def _edge(page: Page) -> list[Line]:
+    """The lines of the first three and the last three rows that lie in the margins of the page."""
+    lines = sorted(page.lines, key=lambda line: line.base)
+    found: dict[int, Line] = {}
+    for ordered in (lines, lines[::-1]):
+        rows: list[float] = []
+        for line in ordered:
+            if not rows or abs(line.base - rows[-1]) > 3:
+                rows.append(line.base)
+            if len(rows) > 3:
+                break
+            if len(found) >= _MOST_EDGE:
+                break
+            if line.base < _EDGE * page.height or line.base > (1 - _EDGE) * page.height:
+                found[id(line)] = line
+    return list(found.values())
+
+
+def _pattern(line: Line) -> str:
+    return _DIGITS.sub("#", line.text).casefold()
+
+
+def _numbers(line: Line) -> list[int]:
+    return [int(digits) for digits in _DIGITS.findall(line.text)[:4] if len(digits) <= 5]
+
+
+def _cut_title(line: str, title: str) -> bool:
+    """Whether a line is the title, or its beginning where it was too long for the head."""
+    return len(line) > 8 and (line == title or (title.startswith(line) and len(line) > 0.4 * len(title)))
+
+
+# Paragraphs out of rows, across columns and pages; captions and footnotes wait for the end of a sentence.
+
+_CAPTION = re.compile(
+    r"(?:fig(?:ure)?s?|table|tab|algorithm|listing|scheme|box)\b\.?\s*[A-Z]?\d+\s*[.:|(–—-]", re.I
+)
+_BULLET = re.compile(r"(?:[•▪■◦‣∙*–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]|\[\d{1,3}\])\s")
+_END = re.compile(r"[.!?:;][”’\"')\]\d†‡∗*]{0,4}$")
+
+
+def paragraphs(rows: Sequence[Row], body: Body) -> list[str]:
+    r"""Paragraphs as printed lines with ``\\n`` between them, so that hyphens can be mended.
+
+    Every row is in exactly one paragraph. What is set smaller than the body (footnotes, labels of figures,
+    cells of tables) and captions never stand within a sentence of the text: they follow its paragraph.
+    """
+    out: list[str] = []
+    waiting: list[str] = []
+    text: list[str] = []
+    for block, side in _blocks(rows, body):
+        if side:
+            waiting.append(block)
+            continue
+        if text and _goes_on(text[-1], block):
+            text.append(block)
+            continue
+        # What was printed within a paragraph comes behind it.
+        out += ["\n".join(text), *waiting] if text else waiting
+        waiting, text = [], [block]
+    return [*out, *(["\n".join(text)] if text else []), *waiting]
+
+
+def _goes_on(text: str, block: str) -> bool:
+    """Whether ``block`` is the rest of an unfinished sentence."""
+    if text.endswith("-"):
+        return block[:1].islower()
+    return not _END.search(text[-12:]) and (block[:1].islower() or block[:1] in "(,;")
+
+
+def _blocks(rows: Sequence[Row], body: Body) -> Iterator[tuple[str, bool]]:
+    """(printed lines of a paragraph of one column, whether it is set beside the text)."""
+    current: list[str] = []
+    last: Row | None = None
+    side = caption = False
+    for row in rows:
+        line = row.line
+        begins_caption = bool(_CAPTION.match(line.text))
+        small = line.size < body.size - 0.6
+        fresh = (
+            last is None
+            or _breaks(last, row, rows, body, caption)
+            or begins_caption
+            or small != (side and not caption)
+        )
+        if fresh and current:
+            yield "\n".join(current), side or caption
+            current = []
+        if fresh:
+            caption, side = begins_caption, small
+        current.append(line.text)
+        last = row
+    if current:
+        yield "\n".join(current), side or caption
+
+
+def _breaks(last: Row, row: Row, rows: Sequence[Row], body: Body, caption: bool) -> bool:
+    """Whether a paragraph ends between two rows that follow each other."""
+    if last.region != row.region:
+        return True
+    one, two = last.line, row.line
+    step = two.base - one.base
+    leading = max(body.leading if abs(two.size - body.size) < 0.6 else 1.2 * two.size, 0.8 * two.size)
+    if step > 1.3 * max(leading, 1.15 * min(one.size, two.size)) or step < 0:
+        return True
+    if caption:
+        return False
+    if _BULLET.match(two.text) and two.left <= one.left + 1:
+        return True
+    # An indented line begins a paragraph when the line before did not hang as well.
+    indented = 0.6 * two.size < two.left - one.left < 4 * two.size and len(one.text) > 20
+    return indented and bool(_END.search(one.text[-12:]))
+
 
 _BREAK = "\x1e"  # between texts that are mended together; no PDF text holds it after cleaning
 _PARAGRAPH = "\x1f"
