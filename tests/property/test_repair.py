@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aspectra.llm.prompts.plain_text import plain_digits, without_hidden
-from aspectra.search.rerank.repair import read_choice, read_labels, read_number, repair
-from aspectra.search.rerank.thoughts import without_thoughts
+from aspectra.search.rerank.repair import read_choice, read_labels, read_number, repair, without_thoughts
 from long import LONG
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "repair_fuzz.py"

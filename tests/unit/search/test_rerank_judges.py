@@ -21,9 +21,8 @@ from aspectra.search.rerank.judges.local import Local
 from aspectra.search.rerank.judges.pairwise import Pairwise
 from aspectra.search.rerank.judges.pointwise import Grade, Points, YesNo
 from aspectra.search.rerank.judges.protocol import JUDGES, ListJudge, PairJudge, ScoreJudge
-from aspectra.search.rerank.method import Method
 from aspectra.search.rerank.question import Candidate, Question
-from aspectra.search.rerank.rerank import rerank
+from aspectra.search.rerank.rerank import Method, rerank
 from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.search.rerank.sorters.single import Single
 from aspectra.search.step import Step

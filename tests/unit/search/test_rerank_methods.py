@@ -15,7 +15,7 @@ from aspectra.search.rerank.judges.local import Local
 from aspectra.search.rerank.judges.pairwise import Pairwise
 from aspectra.search.rerank.judges.pointwise import YesNo
 from aspectra.search.rerank.judges.protocol import JUDGES
-from aspectra.search.rerank.method import Method, fits
+from aspectra.search.rerank.rerank import Method, fits
 from aspectra.search.rerank.sorters.all_pairs import AllPairs
 from aspectra.search.rerank.sorters.heapsort import Heapsort
 from aspectra.search.rerank.sorters.merge import Merge

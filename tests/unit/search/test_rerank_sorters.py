@@ -15,9 +15,8 @@ from aspectra.lab.simulation.oracle import Oracle
 from aspectra.llm.failures import BudgetReached, Transient
 from aspectra.llm.scripted import Scripted
 from aspectra.search.rerank.asker import in_parallel
-from aspectra.search.rerank.method import Method
 from aspectra.search.rerank.question import Candidate, Question
-from aspectra.search.rerank.rerank import rerank
+from aspectra.search.rerank.rerank import Method, rerank
 from aspectra.search.rerank.sorters.all_pairs import AllPairs
 from aspectra.search.rerank.sorters.bubble import Bubble
 from aspectra.search.rerank.sorters.heapsort import Heapsort

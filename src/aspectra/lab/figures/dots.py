@@ -21,7 +21,7 @@ from aspectra.lab.figures.drawing import (
     text_height,
     text_width,
 )
-from aspectra.lab.figures.scales import drawable, ends_of, finite, padded, tick
+from aspectra.lab.figures.lines import drawable, ends_of, finite, padded, tick
 from aspectra.lab.reports.tables import Number, Table
 from aspectra.lab.statistics.significance import Comparison, compare, win_tie_loss
 

@@ -23,7 +23,7 @@ from aspectra.lab.figures.drawing import (
     text_height,
     text_width,
 )
-from aspectra.lab.figures.scales import drawable, ends_of, factors, finite, padded, tick
+from aspectra.lab.figures.lines import drawable, ends_of, factors, finite, padded, tick
 from aspectra.lab.reports.tables import Number, Table
 
 _MARK = 0.045  # half a marker, inches

@@ -22,7 +22,7 @@ from aspectra.lab.figures.drawing import (
     style_of,
     text_width,
 )
-from aspectra.lab.figures.scales import drawable
+from aspectra.lab.figures.lines import drawable
 from aspectra.lab.reports.tables import Number, Table
 
 _SIDE = 2.1  # inches

@@ -48,7 +48,7 @@ from aspectra.base.values import Value
 from aspectra.base.values import replace as changed
 from aspectra.lab.experiments.study import Study
 from aspectra.search.recipe import Recipe
-from aspectra.search.rerank.method import Method
+from aspectra.search.rerank.rerank import Method
 from aspectra.search.stages.protocol import STAGES
 from aspectra.views.encoders.prompts import PROMPT_OPTIONS
 

@@ -13,9 +13,8 @@ from aspectra.base.values import replace
 from aspectra.llm.chat import Reply, Request
 from aspectra.search.plan import Search
 from aspectra.search.rerank.asker import Asker
-from aspectra.search.rerank.repair import json_values
+from aspectra.search.rerank.repair import json_values, without_thoughts
 from aspectra.search.rerank.templates import Prompt, criteria
-from aspectra.search.rerank.thoughts import without_thoughts
 from aspectra.search.step import Step
 from aspectra.views.index.citations import GRAPH_VIEW
 from aspectra.views.view import Probe

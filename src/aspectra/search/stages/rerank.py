@@ -10,8 +10,7 @@ from aspectra.base.spelling import spell
 from aspectra.base.trust import Permission
 from aspectra.llm import loops
 from aspectra.search.rerank.fitting import check_tokens, fit_for
-from aspectra.search.rerank.method import Method
-from aspectra.search.rerank.rerank import rerank
+from aspectra.search.rerank.rerank import Method, rerank
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
 

@@ -35,7 +35,7 @@ from aspectra.views.build.segments import Changes, Segments, add_segment, is_one
 from aspectra.views.build.terms import FEW, encode_terms, lacking_terms, term_state
 from aspectra.views.build.tokens import encode_lacking_tokens
 from aspectra.views.build.vectors import chunk_vectors, encode_abstracts, encode_chunks, encode_sentences
-from aspectra.views.dense.late.tokens import TOKENS_VERSION
+from aspectra.views.dense.late.values import TOKENS_VERSION
 from aspectra.views.encoders.prompts import prompt_facts
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.lexical.reverse import REVERSE_VERSION

@@ -15,8 +15,7 @@ from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.vectors import abstract_batches
-from aspectra.views.dense.late.tokens import TokenType, row_bytes
-from aspectra.views.dense.late.values import TokenTaker, token_values
+from aspectra.views.dense.late.values import TokenTaker, TokenType, row_bytes, token_values
 from aspectra.views.encoders.protocol import Encoder, LateEncoder, TokenEncoder
 from aspectra.views.protocol import TOKENS
 from aspectra.views.settings import IndexSettings

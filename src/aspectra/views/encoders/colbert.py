@@ -30,10 +30,9 @@ from aspectra.views.encoders.transformer.head import Dense, Head, Step
 from aspectra.views.encoders.transformer.late import LateTransformer, Marking
 from aspectra.views.encoders.transformer.modules import read_module
 from aspectra.views.encoders.transformer.network import SafetensorsNetwork
-from aspectra.views.encoders.transformer.refusal import read_config, read_list
 from aspectra.views.encoders.transformer.runtime import Runtime, available_cores
 from aspectra.views.encoders.transformer.tokens import Tokens
-from aspectra.views.encoders.transformer.weights import weight_files
+from aspectra.views.encoders.transformer.weights import read_config, read_list, weight_files
 
 _LEAST_TOKENS = 4  # the marker, two special ones and one of the text
 

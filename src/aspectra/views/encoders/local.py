@@ -23,11 +23,10 @@ from aspectra.views.encoders.transformer.head import Head, Pooling
 from aspectra.views.encoders.transformer.modules import ModelFolder
 from aspectra.views.encoders.transformer.network import Network, SafetensorsNetwork
 from aspectra.views.encoders.transformer.onnx import OnnxNetwork, onnx_files
-from aspectra.views.encoders.transformer.refusal import NeedsTorch, needs_torch, read_config
 from aspectra.views.encoders.transformer.runtime import Runtime, available_cores
 from aspectra.views.encoders.transformer.shape import positions_of
 from aspectra.views.encoders.transformer.tokens import Tokens
-from aspectra.views.encoders.transformer.weights import weight_files
+from aspectra.views.encoders.transformer.weights import NeedsTorch, needs_torch, read_config, weight_files
 
 _LOG = logging.getLogger(__name__)
 _ONNX = ("onnx/model.onnx", "model.onnx")

@@ -19,7 +19,7 @@ from aspectra.app.surfaces.mcp.fitting import (
     size,
     strings,
 )
-from aspectra.app.surfaces.service.handles import Cursor
+from aspectra.app.surfaces.service.answering import Cursor
 from aspectra.base.errors import Gone, UsageError
 
 if TYPE_CHECKING:

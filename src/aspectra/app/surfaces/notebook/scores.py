@@ -32,7 +32,7 @@ from aspectra.lab.figures.drawing import (
     style_of,
     text_width,
 )
-from aspectra.lab.figures.scales import padded, tick
+from aspectra.lab.figures.lines import padded, tick
 from aspectra.lab.reports.tables import Table, render
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, ViewMismatch
-from aspectra.views.dense.late.tokens import TokenVectors, wide
+from aspectra.views.dense.late.values import TokenVectors, wide
 from aspectra.views.dense.matching import similarities
 from aspectra.views.encoders.protocol import Vectors
 from aspectra.views.encoders.query_encoder import QueryEncoder

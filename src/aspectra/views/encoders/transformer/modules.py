@@ -15,9 +15,14 @@ from typing import Any
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.pooling import POOLINGS
 from aspectra.views.encoders.transformer.head import Dense, Head, Norm, Pooling, Step, Unit
-from aspectra.views.encoders.transformer.refusal import needs_torch, read_config, read_list
 from aspectra.views.encoders.transformer.tokens import Spelling
-from aspectra.views.encoders.transformer.weights import as_float32, read_weights
+from aspectra.views.encoders.transformer.weights import (
+    as_float32,
+    needs_torch,
+    read_config,
+    read_list,
+    read_weights,
+)
 
 _OURS = "sentence_transformers."
 # What older files say in one flag for each kind of pooling; vectors are joined in this order.

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.protocol import Vectors
 from aspectra.views.encoders.transformer.graph import Builder, classic_graph
-from aspectra.views.encoders.transformer.refusal import needs_torch
 from aspectra.views.encoders.transformer.shape import Shape
-from aspectra.views.encoders.transformer.weights import Tensors, as_float32, weight_files
+from aspectra.views.encoders.transformer.weights import Tensors, as_float32, needs_torch, weight_files
 
 # ModernBERT as an OpenVINO graph.
 #

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from aspectra.views.encoders.openvino_import import import_openvino
 from aspectra.views.encoders.protocol import Vectors
-from aspectra.views.encoders.transformer.refusal import needs_torch
+from aspectra.views.encoders.transformer.weights import needs_torch
 
 _STATES = ("last_hidden_state", "token_embeddings", "hidden_states", "states")
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import UsageError
-from aspectra.views.encoders.transformer.refusal import needs_torch, read_config
+from aspectra.views.encoders.transformer.weights import needs_torch, read_config
 
 FAMILIES = ("bert", "camembert", "distilbert", "electra", "modernbert", "mpnet", "roberta", "xlm-roberta")
 # Names of ``transformers`` -> (operator, its approximation).

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.prompts import encodable
 from aspectra.views.encoders.remembering import content_hash
-from aspectra.views.encoders.transformer.refusal import needs_torch
+from aspectra.views.encoders.transformer.weights import needs_torch
 
 
 @dataclass(frozen=True)
