@@ -90,7 +90,7 @@ def by_data(files: list[str]) -> list[str]:
         return sorted({test.partition("[")[0] for test, module in rows if module in modules})
 
 
-def turn(files: list[str]) -> str:
+def turn_of(files: list[str]) -> str:
     """Whose turn it is of the slow tests, as in ``make test``; all, where a file of theirs changed."""
     return "all" if {test.partition("::")[0] for test in SLOW}.intersection(files) else TURN
 
@@ -115,6 +115,6 @@ if __name__ == "__main__":
         f"{len(files)} changed files; tests that start processes: {', '.join(processes) or 'none'}",
         flush=True,
     )
-    failed = run(turn(files), "--testmon", *TRACED)
+    failed = run(turn_of(files), "--testmon", *TRACED)
     others = [*processes, *by_data(files)]
-    raise SystemExit(failed or (run(turn(files), *others) if others else 0))
+    raise SystemExit(failed or (run(turn_of(files), *others) if others else 0))

@@ -86,18 +86,20 @@ class Names(msgspec.Struct, frozen=True):
 
 
 @cache
-def names_in(form: str) -> Names:
-    """The names of a format: ``bibtex``, ``csl-json``, ``jsonl``, ``nbib`` or ``ris``."""
+def _formats() -> dict[str, Names]:
     table = Path(__file__).with_suffix(".toml").read_bytes()
-    return msgspec.toml.decode(table, type=dict[str, Names])[form]
+    return msgspec.toml.decode(table, type=dict[str, Names])
+
+
+def names_in(form: str) -> Names:
+    """The names of a format: ``bibtex``, ``csl-json``, ``jsonl``, ``nbib``, ``ris`` ..."""
+    return _formats()[form]
 
 
 @cache
 def csl_types() -> frozenset[str]:
     """Every CSL type that some format has a name for."""
-    table = Path(__file__).with_suffix(".toml").read_bytes()
-    formats = msgspec.toml.decode(table, type=dict[str, Names]).values()
-    return frozenset(kind for names in formats for kind in names.types.values())
+    return frozenset(kind for names in _formats().values() for kind in names.types.values())
 
 
 def shared_text(metadata: Mapping[str, Any], name: str) -> str:

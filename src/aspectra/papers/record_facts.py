@@ -107,19 +107,7 @@ def facts_of(paper: Paper) -> RecordFacts:
     )
 
 
-_FORMS = (
-    "csl",
-    "bibtex",
-    "ris",
-    "nbib",
-    "wos",
-    "ovid",
-    "enw",
-    "refworks",
-    "noteexpress",
-    "endnote",
-    "pubmed",
-)
+_FORMS = tuple("csl bibtex ris nbib wos ovid enw refworks noteexpress endnote pubmed".split())
 
 
 def _fields(metadata: Mapping[str, Any]) -> dict[str, list[Any]]:

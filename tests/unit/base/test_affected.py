@@ -75,5 +75,5 @@ def test_tests_of_data_are_those_that_run_a_reader(tmp_path, monkeypatch):
 def test_slow_tests_are_all_run_where_a_file_of_theirs_changed(monkeypatch):
     monkeypatch.setattr(affected, "TURN", "3")
     file = min(affected.SLOW).partition("::")[0]
-    assert affected.turn([file]) == "all"
-    assert affected.turn(["README.md"]) == "3"
+    assert affected.turn_of([file]) == "all"
+    assert affected.turn_of(["README.md"]) == "3"

@@ -312,6 +312,7 @@ T1 Mice
 T2 All of the wood
 YR 2001
 OP 3-9
+PMID 23456789
 """
     )
     assert detect(path) == "refworks"
@@ -326,3 +327,4 @@ OP 3-9
     assert (first.metadata["pages"], first.metadata["keywords"]) == ("10-19", ["owls", "night", "mice"])
     assert (second.metadata["type"], second.venue) == ("chapter", "All of the wood")
     assert (second.metadata["editors"], second.metadata["pages"]) == (["Di Poe"], "3-9")
+    assert second.identifiers == {"pmid": "23456789"}

@@ -160,8 +160,9 @@ def _add_shared(paper: Paper, back: ReadBack, kind: str, fields: dict[str, str])
         elif name == "note" and paper.metadata.get("annote"):
             lines = shared_text(paper.metadata, "annote").splitlines()  # a reason ends at the bar
             fields["annote"] = text_to_latex(" | ".join(" ".join(line.split()) for line in lines))
-        elif name == "type" and NAMES.types.get(kind) != (known := shared_text(paper.metadata, name)):
-            if known in csl_types():
+        elif name == "type":
+            known = shared_text(paper.metadata, name)
+            if known in csl_types() and NAMES.types.get(kind) != known:
                 fields["entrysubtype"] = known.removeprefix("article-")
         elif name == "note":  # a line end alone is layout
             lines = shared_text(paper.metadata, name).splitlines()

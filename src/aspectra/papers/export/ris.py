@@ -20,6 +20,7 @@ from aspectra.papers.sources.tagged.ris import NAMES, TAGS_OF, ris_paper
 from aspectra.papers.text.cleaning import one_line
 
 _Tags = list[tuple[str, str]]
+_KINDS = {meant: kind for kind, meant in reversed(NAMES.types.items())} | NAMES.written_types
 
 
 class RisWriter:
@@ -46,7 +47,7 @@ def _record(paper: Paper) -> str:
 def _tags(paper: Paper) -> tuple[str, _Tags]:
     raw = raw_record(paper, "ris")
     known = shared_text(paper.metadata, "type")
-    kind = NAMES.written_types.get(known, "JOUR" if paper.venue else "GEN")
+    kind = _KINDS.get(known) or ("JOUR" if paper.venue else "GEN")
     tags: _Tags = []
     if raw and isinstance(raw[1], list):
         kind = raw[0] if raw[0].isalnum() else kind

@@ -43,8 +43,6 @@ from aspectra.views.prompted.building import encode_readings, prompted_state
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.folder import WHOLE, StoredFolder, open_folder
 
-# What an ``index`` makes of papers before it writes them: vectors, terms, lens values, readings.
-
 
 @dataclass(frozen=True)
 class Work:

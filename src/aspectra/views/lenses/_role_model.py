@@ -24,10 +24,8 @@ from aspectra.views.lenses._remembered import Remembered
 # What the role model reads of sentences; the same code trains it and runs it.
 #
 # Words are word pieces (lower case, numbers made alike). A sentence has *keys* (its pieces, pairs of them
-# and
-# how it begins), a mean of static word vectors, and *places*: its place in the abstract, and its place
-# before
-# or after the first sentence in which the authors mention their own work or report what they found.
+# and how it begins), a mean of static word vectors, and *places*: its place in the abstract, and its place
+# before or after the first sentence in which the authors mention their own work or report what they found.
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]

@@ -26,10 +26,8 @@ from aspectra.base.hashing import digest_texts
 # The key with which Zotero's program lets us write, since version 10.
 #
 # Source: "Zotero Local API", Authorizing Writes. The person gives it in a dialogue of Zotero's, for one
-# request
-# or for good. One for good is kept in the user's own configuration folder, readable by nobody else, and
-# never
-# in a library.
+# request or for good. One for good is kept in the user's own configuration folder, readable by nobody else,
+# and never in a library.
 
 
 def keys_file() -> Path:

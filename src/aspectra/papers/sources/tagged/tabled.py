@@ -30,8 +30,8 @@ class _Tabled:
 
     Attributes:
         form: its name, whose table is in ``bibliography.toml``. The table's attributes are those of a paper
-            and ``kind``, ``id``, ``doi``, ``pmcid``, ``accession``, ``serial``, ``editors``, ``keywords`` and
-            ``last``, the last page.
+            and ``kind``, ``id``, ``doi``, ``pmid``, ``pmcid``, ``accession``, ``serial``, ``editors``,
+            ``keywords`` and ``last``, the last page.
     """
 
     form: str
@@ -49,6 +49,7 @@ class _Tabled:
         stated = names.shared.get("database", ())
         database = database_of(map(record.first, stated), every("accession"), urls)
         number, pmcid = first("accession"), first("pmcid")
+        pmid = number if number.isdigit() and database in ("PubMed", "MEDLINE") else ""
         shared: dict[str, Any] = {
             "type": _TYPES.get(first("kind"), "document"),
             **names.shared_texts(lambda tag: one_line(record.first(tag))),
@@ -74,7 +75,7 @@ class _Tabled:
             identifiers=[
                 ("doi", first("doi")),
                 *filter(None, map(parse_identifier, urls)),
-                ("pmid", number if number.isdigit() and database in ("PubMed", "MEDLINE") else ""),
+                ("pmid", first("pmid") or pmid),
                 ("pmcid", pmcid if pmcid.upper().startswith("PMC") else ""),
             ],
             url=next(iter(urls), ""),

@@ -22,15 +22,12 @@ from aspectra.views.text.tokens import Tokeniser, TokenSettings, word_spans
 # An encoder trained for late interaction decides by itself which tokens take part, and every state that it
 # passes on is a vector (Khattab & Zaharia 2020, "ColBERT", arXiv:2004.12832, section 3.2). For any other
 # encoder with token states a vector is a word: the mean of the states of its tokens. Stop words and
-# punctuation
-# have none. Vectors have length 1.
+# punctuation have none. Vectors have length 1.
 #
 # Stored as ``bits``, a vector is the signs of its components (48 bytes for 384 dimensions); as ``int8`` it
-# has
-# a byte for each component. ColBERTv2 (Santhanam et al. 2022, arXiv:2112.01488) stores one or two bits a
-# component as well, of what a centroid leaves over; signs need no centroids, so that a paper's value
-# depends on
-# nothing but its text. What both cost in quality: ``docs/late-interaction.md``.
+# has a byte for each component. ColBERTv2 (Santhanam et al. 2022, arXiv:2112.01488) stores one or two bits a
+# component as well, of what a centroid leaves over; signs need no centroids, so that a paper's value depends
+# on nothing but its text. What both cost in quality: ``docs/late-interaction.md``.
 
 TokenType = Literal["bits", "int8"]
 TOKENS_VERSION = 1  # of stored tokens: raise it when words, vectors or their form change

@@ -28,10 +28,8 @@ from aspectra.views.view import Floats, Positions, Probe, Scored
 # MaxSim of many papers' tokens, whose stored vectors are widened block by block.
 #
 # :func:`~aspectra.views.dense.matching.max_sim` does the same for a few units of each paper, whose vectors
-# are
-# held widened. Here a paper has a hundred vectors: widening those of all candidates at once, and products
-# of a
-# few query rows at a time, took twice as long.
+# are held widened. Here a paper has a hundred vectors: widening those of all candidates at once, and
+# products of a few query rows at a time, took twice as long.
 
 _PAPERS = 16  # widened at a time: some 2.5 MB at 384 dimensions
 # Multiplications of one product. OpenBLAS wakes its other threads for more, which costs more than the work.

@@ -19,10 +19,8 @@ from aspectra.views.encoders.transformer.weights import Tensors, as_float32, nee
 # ModernBERT as an OpenVINO graph.
 #
 # Warner et al. 2024, "Smarter, Better, Faster, Longer", arXiv:2412.13663: layer norm before each part,
-# rotary
-# positions (Su et al. 2021, arXiv:2104.09864), every third layer attends to the whole text, the others to
-# the
-# neighbours of a token; gated feed-forward layers (GeGLU), no biases.
+# rotary positions (Su et al. 2021, arXiv:2104.09864), every third layer attends to the whole text, the
+# others to the neighbours of a token; gated feed-forward layers (GeGLU), no biases.
 
 _FAR = -10_000.0  # added to the score of a token outside the window, as for a masked one
 
