@@ -49,6 +49,7 @@ _COMMANDS = {
     "mcp": "served.agents",
     "bench": "bench",
     "lens": "lens",
+    "aspect": "aspect",
     "zotero": "daily.zotero",
     "config": "configuring",
 }

@@ -285,7 +285,7 @@ def _probe_line(probe: Probe) -> str:
             ("aspect", probe.aspect, ""),
             ("roles", " + ".join(probe.roles), ""),
             ("sentences", " + ".join(map(str, probe.sentences)), ""),
-            ("about", probe.focus, ""),
+            ("about", probe.focus.replace("\n", " · "), ""),
             ("matching", probe.matching, ""),
             ("pooling", probe.pooling, "max"),
             ("metric", probe.metric, "cosine"),

@@ -167,8 +167,8 @@ class Recipe(Value, frozen=True):
             unread=understood.unread,
             text=query.text if self.stages else "",
             instruction=query.instruction if self.stages else "",
-            same=_told(understood.query.same, query.same_sentences) if self.stages else None,
-            different=_told(understood.query.different) if self.stages else None,
+            same=_told(understood.query.same, views, query.same_sentences) if self.stages else None,
+            different=_told(understood.query.different, views) if self.stages else None,
         )
 
     def _search(self, step: str | SearchRecipe, query: Query, views: ViewNames) -> tuple[Search, Understood]:
@@ -196,10 +196,10 @@ class Recipe(Value, frozen=True):
         return search, dataclasses.replace(understood, unread=(*understood.unread, *ignored))
 
 
-def _told(aspects: tuple[str, ...], sentences: tuple[int, ...] = ()) -> tuple[str, ...]:
+def _told(aspects: tuple[str, ...], views: ViewNames, sentences: tuple[int, ...] = ()) -> tuple[str, ...]:
     """What stages are told of aspects and sentences that a query names, each once."""
     named = (named_sentences(sentences).name,) if sentences else ()
-    return tuple(dict.fromkeys((*(Aspect.parse(aspect).told for aspect in aspects), *named)))
+    return tuple(dict.fromkeys((*(Aspect.parse(aspect, views.own).told for aspect in aspects), *named)))
 
 
 def _bound(probe: ProbeRecipe, query: Query, views: ViewNames) -> list[Probe]:
@@ -222,7 +222,7 @@ def _bound(probe: ProbeRecipe, query: Query, views: ViewNames) -> list[Probe]:
     made = replace(made, weight=probe.weight / asked)
     like = Likeness(query, views, (probe.matching,))
     out = []
-    for aspect in map(Aspect.parse, query.same):
+    for aspect in (Aspect.parse(one, views.own) for one in query.same):
         own = replace(made, text=aspect.terms, seeds=()) if aspect.terms else made
         out.append(like.narrowed(own, aspect))
     if numbers := query.same_sentences:

@@ -126,3 +126,22 @@ def test_python_takes_the_same(home):
             ("1=method",),
         )
         assert held.similar("seed", same="method: volunteers, lists").ids[0] == "topic"
+
+
+@pytest.mark.usefixtures("library")
+def test_an_aspect_is_defined_listed_and_removed(run):
+    given = ("--as", "where they were", "--example", "They live at sea.", "--example", "In a forest.")
+    code, out, err = run("aspect", "add", "place of study", *given)
+    assert (code, "The aspect place of study is defined." in out) == (0, True), err
+    assert "+0.25 × sentences@token" in run("similar", "seed", "--same", "place-of-study", "--plan")[1]
+    rows = json.loads(run("aspect", "list", "--json")[1])["aspects"]
+    assert rows[-1] == {
+        "aspect": "place of study",
+        "definition": "where they were",
+        "examples": ["They live at sea.", "In a forest."],
+    }
+    assert "place of study  where they were  2" in run("aspect", "list")[1]
+    code, _, err = run("aspect", "remove", "place")
+    assert code == 2 and "the library has no aspect 'place'" in err  # noqa: PT018
+    assert run("aspect", "remove", "place of study")[0] == 0
+    assert len(json.loads(run("aspect", "list", "--json")[1])["aspects"]) == 3

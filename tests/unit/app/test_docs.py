@@ -14,7 +14,9 @@ ROOT = Path(__file__).parents[3]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")]
 # Pages that docs/_reference.py makes of files above docs/; so are those of reference/.
 GENERATED = ("index.md", "contributing.md", "changelog.md", "speed.md")
-_COMMAND = re.compile(r"^(?:\.venv/bin/)?aspectra ((?:bench |config |lens |zotero )?[a-z-]+)(.*)$", re.M)
+_COMMAND = re.compile(
+    r"^(?:\.venv/bin/)?aspectra ((?:aspect |bench |config |lens |zotero )?[a-z-]+)(.*)$", re.M
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -57,6 +57,7 @@ def checked(name: str, text: str) -> dict:
         ("config-list", ["config", "list", "--json"]),
         ("config-trust", ["config", "trust", "--json"]),
         ("lens-list", ["lens", "list", "--json"]),
+        ("aspect-list", ["aspect", "list", "--json"]),
         ("licences", ["licences", "--json"]),
         ("lens-status", ["lens", "status", "--json"]),
     ],

@@ -9,7 +9,14 @@ from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
 from aspectra.papers.paper import Paper, Sentence, field_text
 from aspectra.search.defaults import CONTRAST_WEIGHT
 from aspectra.search.plan import Plan, Search
-from aspectra.search.planning.aspects import REST, Aspect, other_roles
+from aspectra.search.planning.aspects import (
+    REST,
+    Aspect,
+    define_aspect,
+    other_roles,
+    own_aspects,
+    remove_aspect,
+)
 from aspectra.search.query import Query
 from aspectra.search.recipe import ProbeRecipe, Recipe
 from aspectra.search.searcher import Searcher
@@ -198,6 +205,43 @@ def test_vectors_of_an_aspect_are_compared_as_a_search_by_centroids_does(searche
     probe = Probe("sentences@fake", seeds=("seed",), roles=read.roles, focus=read.focus, matching="centroid")
     (scored,) = index.score(index.look_up([probe]), np.array([index.position(one) for one in ids]))
     assert vectors @ vectors[0] == pytest.approx(scored.scores, abs=1e-4)
+
+
+def test_a_defined_aspect_is_compared_by_its_definition_and_examples(searcher):
+    with searcher.library.writing("test") as writer:
+        name = define_aspect(searcher.library, writer, "Walks-of  people", "lists of birds", ["They walk."])
+    assert own_aspects(searcher.library) == {"walks of people": "lists of birds\nThey walk."}
+    plan = searcher.plan(Query(seeds=("seed",), same=("walks-of people",)))
+    probes = [probe for probe in plan.search.probes if probe.aspect == name]
+    assert [(p.focus, p.weight) for p in probes] == [("lists of birds\nThey walk.", 0.25)] * 2
+    view = searcher.index.vector_view("sentences@fake")
+    (asked, _) = searcher.index.look_up(probes)
+    mean = view.query("lists of birds").vector + view.query("They walk.").vector
+    assert asked.focus == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
+    assert "· They walk." in plan.describe()
+    judged = searcher.plan(Query(seeds=("seed",), same=(name,)), "guided | shuffle")
+    assert judged.same == ("walks of people: lists of birds",)
+    with searcher.library.writing("test") as writer:
+        remove_aspect(searcher.library, writer, "Walks of people")
+    assert searcher.plan(Query(seeds=("seed",), same=(name,))).search.probes[-1].focus == name
+
+
+@pytest.mark.parametrize(
+    ("name", "definition", "why"),
+    [
+        ("methods", "how", "built in"),
+        ("a: b", "how", "without a colon"),
+        ("one two three four five", "how", "one to 4 words"),
+        ("", "how", "one to 4 words"),
+        ("people", " ", "empty"),
+        ("people", "x" * 2001, "2,000"),
+    ],
+)
+def test_an_aspect_that_cannot_be_defined_is_refused(searcher, name, definition, why):
+    with searcher.library.writing("test") as writer, pytest.raises(UsageError) as raised:
+        define_aspect(searcher.library, writer, name, definition, ())
+    assert why in f"{raised.value} {raised.value.why}"
+    assert not own_aspects(searcher.library)
 
 
 def test_vectors_of_whole_abstracts_are_those_stored(searcher):

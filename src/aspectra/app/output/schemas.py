@@ -173,6 +173,20 @@ class LensList(Document, frozen=True):
     lenses: list[LensFacts]
 
 
+class AspectFacts(Part, frozen=True):
+    """An aspect that papers can be compared in; of a built-in one the definition says so."""
+
+    aspect: str
+    definition: str
+    examples: list[str]
+
+
+class AspectList(Document, frozen=True):
+    """``aspect list``."""
+
+    aspects: list[AspectFacts]
+
+
 class LensStatus(Document, frozen=True):
     """``lens status``: facts of each prompted lens."""
 
@@ -300,6 +314,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "licences": Licences,
     "config-trust": ConfigTrust,
     "lens-list": LensList,
+    "aspect-list": AspectList,
     "lens-status": LensStatus,
     "lens-estimate": _document_of(
         "LensEstimate", "``lens estimate``: what missing values cost.", LensEstimate, lens=str

@@ -17,7 +17,7 @@ def aspect_vectors(index: Index, ids: Sequence[str], aspect: str) -> Floats:
     """See :meth:`aspectra.search.searcher.Searcher.aspect_vectors`."""
     views = index_views(index)
     if aspect:
-        read, view = Aspect.parse(aspect), views.dense("sentences")
+        read, view = Aspect.parse(aspect, views.own), views.dense("sentences")
         probes = [
             Probe(view, seeds=(one,), roles=read.roles, focus=read.focus, matching="centroid") for one in ids
         ]

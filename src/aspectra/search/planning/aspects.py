@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from aspectra.base.checking import unknown_name
-from aspectra.base.errors import UsageError
+from aspectra.base.checking import check_length, unknown_name
+from aspectra.base.errors import LibraryCorrupt, UsageError
+from aspectra.base.values import converted
+from aspectra.papers.library.mutations import Writer
+from aspectra.papers.library.store import Store
+from aspectra.search.query import LONGEST_ASPECT
 from aspectra.views.view import ROLE_GROUPS, ROLES, Probe
 
 # Roles of each aspect, named by their first one; the role other belongs to none.
@@ -18,6 +23,12 @@ _TYPO = 0.82
 
 # The aspect of a probe on all roles that the query does not name.
 REST = "the rest"
+
+# Where a library keeps the aspects that were defined for it.
+OWN_KEY = "aspects"
+
+# Words of the name of an aspect that is defined.
+_MOST_WORDS = 4
 
 _WORDS = {
     "background": "context goal motivation objective problem question task topic aim setting "
@@ -35,7 +46,7 @@ class Aspect:
     Attributes:
         name: as in the query.
         roles: roles of the sentences that carry it, or () where it is free words.
-        focus: the free words, or "".
+        focus: the free words, or "". Of an aspect that was defined, its definition and examples, a line each.
         terms: what somebody named in the aspect, in place of what the seeds name there, or "".
     """
 
@@ -46,12 +57,18 @@ class Aspect:
 
     @property
     def told(self) -> str:
-        """The aspect for a model that is told it: its name, and the terms that somebody named in it."""
-        return f"{self.name}: {self.terms}" if self.terms else self.name
+        """The aspect for a model that is told it: its name, and the terms or definition that belong to it."""
+        definition = self.focus.partition("\n")[0]
+        meant = self.terms or (definition if definition != self.name else "")
+        return f"{self.name}: {meant}" if meant else self.name
 
     @classmethod
-    def parse(cls, text: str) -> Aspect:
-        """From a person's words: a role, a usual word for one, or anything else as free words.
+    def parse(cls, text: str, own: Mapping[str, str] = {}) -> Aspect:
+        """From a person's words: an aspect of the library, a role or a usual word for one, or free words.
+
+        Args:
+            text: as typed.
+            own: name -> focus of the aspects that were defined for the library, see :func:`own_aspects`.
 
         >>> Aspect.parse("Approach").roles
         ('method',)
@@ -65,6 +82,8 @@ class Aspect:
                 announced and none follow.
         """
         said = " ".join(text.split())
+        if (held := " ".join(said.casefold().replace("-", " ").split())) in own:
+            return cls(held, focus=own[held])
         before, colon, terms = said.partition(":")
         if colon and (known := _known(before.strip().casefold())):
             if not terms.strip():
@@ -79,6 +98,63 @@ class Aspect:
         if name is None:
             return cls(said, focus=said)
         return cls(name, ASPECT_ROLES[name])
+
+
+def own_aspects(library: Store) -> dict[str, str]:
+    """Name -> focus of the aspects that were defined for a library, in the order in which they were added.
+
+    Raises:
+        LibraryCorrupt: what the library holds is not such a list.
+    """
+    try:
+        return converted(json.loads(library.meta(OWN_KEY) or "{}"), dict[str, str])
+    except (ValueError, RecursionError) as error:
+        raise LibraryCorrupt("the library's list of aspects cannot be read", why=str(error)) from error
+
+
+def define_aspect(library: Store, writer: Writer, name: str, definition: str, examples: Iterable[str]) -> str:
+    """Add an aspect to a library, or replace the one of that name; return the name as it is kept.
+
+    Args:
+        library: that the aspect is for.
+        writer: of the library.
+        name: one to four words; a hyphen is a space.
+        definition: what the aspect is about, in a sentence.
+        examples: sentences about it, as papers write them.
+
+    Raises:
+        UsageError: the name is that of a built-in aspect, or no name; the definition is empty or, with the
+            examples, too long.
+    """
+    plain = " ".join(name.casefold().replace("-", " ").split())
+    if _known(plain) or ":" in plain or not 1 <= len(plain.split()) <= _MOST_WORDS:
+        raise UsageError(
+            f"an aspect cannot be called {name!r}",
+            why="this name is built in"
+            if _known(plain)
+            else f"a name is one to {_MOST_WORDS} words, without a colon",
+            hint="choose another name",
+        )
+    lines = [" ".join(line.split()) for line in (definition, *examples)]
+    if not all(lines):
+        raise UsageError("a definition or an example is empty", hint='--as "who was studied"')
+    check_length("characters in an aspect", "\n".join(lines), LONGEST_ASPECT, hint="give fewer examples")
+    own = own_aspects(library) | {plain: "\n".join(lines)}
+    writer.set_meta(OWN_KEY, json.dumps(own, ensure_ascii=False))
+    return plain
+
+
+def remove_aspect(library: Store, writer: Writer, name: str) -> None:
+    """Remove an aspect from a library.
+
+    Raises:
+        UsageError: the library has none of that name.
+    """
+    own = own_aspects(library)
+    plain = " ".join(name.casefold().replace("-", " ").split())
+    if own.pop(plain, None) is None:
+        raise unknown_name(f"the library has no aspect {name!r}", plain, own)
+    writer.set_meta(OWN_KEY, json.dumps(own, ensure_ascii=False))
 
 
 def _known(word: str) -> str | None:

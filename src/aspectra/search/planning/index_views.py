@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aspectra.search.instructions.recognisers.names import library_venues
+from aspectra.search.planning.aspects import own_aspects
 from aspectra.search.planning.hints import hints_of
 from aspectra.search.planning.planners.protocol import ViewNames
 from aspectra.search.planning.seeds import IndexSeeds
@@ -26,4 +27,5 @@ def index_views(index: Index) -> ViewNames:
         {name: found for name, found in prompts.items() if found is not None},
         wordings_of(index),
         hints_of(index),
+        own_aspects(index.library),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
-from aspectra.search.defaults import NAMED, Shares, aspect_shares
+from aspectra.search.defaults import FREE, NAMED, Shares, aspect_shares
 from aspectra.search.planning.aspects import ASPECT_ROLES, Aspect, corrected_roles
 from aspectra.search.planning.planners.protocol import ViewNames, probe
 from aspectra.search.query import Query
@@ -67,6 +67,8 @@ class Likeness:
         known = ViewFacts.words_of(TERMS).name in self.views.names
         if aspect.terms:
             return NAMED if known else dataclasses.replace(NAMED, sentences=1.0)
+        if aspect.focus:
+            return FREE
         offers = self.offers[aspect.name] if known and aspect.roles else ()
         if not offers:
             return Shares(sentences=1.0)

@@ -62,8 +62,8 @@ def guided(query: Query, views: ViewNames, options: Guidance = Guidance()) -> Se
     """
     whole = replace(query, same_sentences=(), roles=())
     plain = directional(whole, views) if query.direction else hybrid(whole, views)
-    same = tuple(Aspect.parse(a) for a in query.same)
-    different = tuple(Aspect.parse(a) for a in query.different)
+    same = tuple(Aspect.parse(a, views.own) for a in query.same)
+    different = tuple(Aspect.parse(a, views.own) for a in query.different)
     matchings = (cast("Matching", options.matching),) if options.matching else ASPECT_MATCHINGS
     like = Likeness(query, views, matchings, options.reading)
     if query.roles and not any(a.roles for a in (*same, *different)):

@@ -59,6 +59,7 @@ class ViewNames:
         prompts: view -> prompts of its encoder, for views that can encode a seed as a query.
         wordings: reads likeness to a seed in words that no rule knows; None where nothing can.
         hints: tells words that may ask for something; None where nothing can.
+        own: name -> focus of the aspects that were defined for the library.
     """
 
     names: tuple[str, ...]
@@ -70,6 +71,7 @@ class ViewNames:
     prompts: Mapping[str, Prompts] = field(default_factory=dict)
     wordings: Wordings | None = None
     hints: Hints | None = None
+    own: Mapping[str, str] = field(default_factory=dict)
 
     def require(self, name: str) -> str:
         """``name`` itself.
