@@ -14,14 +14,14 @@ import json
 import sys
 from pathlib import Path
 
+from annotations import Annotation, read_text
 from aspectra.base.version import __version__
-from aspectra.lab.evaluation.readings import Annotation, read_text
-from aspectra.lab.evaluation.verdicts import Ratio, by_attribute, judge_reading, reading_scores
 from aspectra.lab.experiments.manifest import write_json
 from aspectra.lab.reports.tables import Number, Table, render, to_dict
 from aspectra.search.planning.hints import hints_by
 from aspectra.views.encoders.protocol import load_encoder
 from aspectra.views.encoders.query_encoder import QueryEncoder
+from verdicts import Ratio, by_attribute, judge_reading, reading_scores
 
 OWN = Path(__file__).parents[1] / "tests" / "data" / "requests"
 RESULTS = ("right", "strength", "inverted", "misread", "unread", "lost", "topic")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from aspectra.lab.evaluation.readings import Annotation, Reading
-from aspectra.lab.evaluation.verdicts import judge_reading
+from annotations import Annotation, Reading
+from verdicts import judge_reading
 
 GOLDEN = json.loads((Path(__file__).parent / "readings.json").read_text("utf-8"))
 

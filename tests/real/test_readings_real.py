@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from aspectra.lab.evaluation.readings import Annotation, read_text
-from aspectra.lab.evaluation.verdicts import judge_reading, reading_scores
+from annotations import Annotation, read_text
+from verdicts import judge_reading, reading_scores
 
 YEAR = 2026
 

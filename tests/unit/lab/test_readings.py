@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from annotations import Annotation, Reading, Stated, normal, read_text, same_value
 from aspectra.base.errors import UsageError
-from aspectra.lab.evaluation.readings import Annotation, Reading, Stated, normal, read_text, same_value
-from aspectra.lab.evaluation.verdicts import by_attribute, judge_reading, reading_scores
+from verdicts import by_attribute, judge_reading, reading_scores
 
 REQUESTS = Path(__file__).parents[2] / "data" / "requests"
 FILES = sorted(REQUESTS.glob("*.jsonl"))

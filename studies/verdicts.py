@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from aspectra.lab.evaluation.readings import (
+from annotations import (
     NUMBERS,
     Annotation,
     Reading,

@@ -3,7 +3,7 @@
 An annotation says what a text requests (conditions, aspects), what its topic is, what cannot be decided
 (``unread``) and what requests nothing (``chatter``). Two values are compared by what they mean: years,
 numbers and lengths as spans, names and subjects by words, others with the synonyms of ``readings.toml``.
-:mod:`aspectra.lab.evaluation.verdicts` judges whole texts.
+:mod:`verdicts` judges whole texts.
 """
 
 from __future__ import annotations
