@@ -11,7 +11,7 @@ import aspectra
 from aspectra.app.surfaces.mcp.arguments import Get, Search
 from aspectra.app.surfaces.mcp.libraries import Libraries
 from aspectra.app.surfaces.mcp.listing import search_papers
-from aspectra.app.surfaces.mcp.reading import get_paper
+from aspectra.app.surfaces.mcp.tools import get_paper
 from aspectra.app.surfaces.service.question import Question
 
 RETRACTED = "TY  - JOUR\nID  - gone\nTI  - Owls count mice\nKW  - Retracted Publication\nER  - \n"

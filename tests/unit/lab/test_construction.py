@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from aspectra.app.main import main
 from aspectra.base.errors import AspectraError, BadInput, UsageError
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
-from aspectra.lab.construction.build import build_set
+from aspectra.lab.construction.build import build_set, verdict_of
 from aspectra.lab.construction.export import LAYOUTS, write_set
 from aspectra.lab.construction.made import Draft, Made, MadeText
 from aspectra.lab.construction.protocol import STEPS, Workbench
 from aspectra.lab.construction.recipe import BuildRecipe, recipe_names
 from aspectra.lab.construction.steps import latent
-from aspectra.lab.construction.verdict import verdict_of
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.failures import ModelError, QuotaSpent
 from aspectra.llm.scripted import Scripted

@@ -20,8 +20,7 @@ from aspectra.views.encoders.local import load_folder, make
 from aspectra.views.encoders.minilm import MiniLM
 from aspectra.views.encoders.pooling import POOLINGS
 from aspectra.views.encoders.protocol import TokenEncoder, needs_of
-from aspectra.views.encoders.transformer.graph import relative_buckets
-from aspectra.views.encoders.transformer.network import SafetensorsNetwork
+from aspectra.views.encoders.transformer.network import SafetensorsNetwork, relative_buckets
 from aspectra.views.encoders.transformer.runtime import Runtime
 from aspectra.views.encoders.transformer.shape import FAMILIES
 from aspectra.views.encoders.transformer.weights import as_float32, read_weights

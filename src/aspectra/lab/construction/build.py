@@ -8,25 +8,192 @@ two builds of the same library are equal to the byte.
 
 from __future__ import annotations
 
+import json
+import math
+import re
 import shutil
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.files import disk, make_folder, write_durably
 from aspectra.base.hashing import digest, digest_texts
 from aspectra.lab.benchmarks.protocol import Benchmark
-from aspectra.lab.construction.card import card_of
-from aspectra.lab.construction.export import Layout, write_set
+from aspectra.lab.construction.export import Layout, as_texts, write_set
 from aspectra.lab.construction.made import Made
 from aspectra.lab.construction.protocol import STEPS, Step, StepReport, Workbench
 from aspectra.lab.construction.recipe import BuildRecipe
-from aspectra.lab.construction.verdict import verdict_of
+from aspectra.lab.statistics.significance import SMALL
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
+from aspectra.papers.text.cleaning import folded
+
+# Verdict on a set, without an index or a model: what it can show, and what gives its answers away.
+
+_REACH = 1.96 + 0.84  # standard errors that a two-sided test at 5 % finds with a power of 80 %
+_SPREAD = 0.15  # deviation over queries of the difference of two systems; assumed: none has ranked the set
+_RARE = 20  # a name is in at most so many documents, and in at most one of so many
+_NEAR = 0.8  # the share of all words of two near duplicates that both have
+_WORD = re.compile(r"[^\W_][\w'’-]*")
+_NAME = re.compile(r"(?<=[^\s.!?\"'“”‘’]\s)(?!I\b)[A-Z][\w'’-]+")  # capitalised inside a sentence
+
+
+def verdict_of(made: Made, bench: Workbench) -> tuple[str, ...]:
+    """Sentences on power, on names that queries share with their answers, and on near duplicates."""
+    points = 100 * _REACH * _SPREAD / math.sqrt(len(made.drafts))
+    power = (
+        f"power: a difference of {points:.1f} points between two systems is found in 80 % of cases (at the "
+        f"5 % level; its deviation over queries is assumed to be {100 * _SPREAD:.0f} points, not measured)"
+    )
+    few = (
+        f"power: fewer than {SMALL} queries, which show large differences only"
+        if len(made.drafts) < SMALL
+        else ""
+    )
+    return tuple(filter(None, (power, few, _names(made, bench), _near(made, bench))))
+
+
+def _names(made: Made, bench: Workbench) -> str:
+    """How many queries hold a name that is in few documents, a relevant one among them."""
+    asked = {draft.id: set(_NAME.findall(draft.text)) for draft in made.drafts if draft.text}
+    wanted = set[str]().union(*asked.values())
+    lower = {word.lower() for word in wanted}
+    held: dict[str, set[str]] = defaultdict(set)
+    common: set[str] = set()  # words in small letters, which are not names
+    for one in bench.documents(made):
+        words = set(_WORD.findall(f"{one.title} {one.text}"))
+        common |= words & lower
+        for word in words & wanted:
+            held[word].add(one.id)
+    most = max(2, min(_RARE, len(made.corpus) // _RARE))
+    rare = {word: ids for word, ids in held.items() if len(ids) <= most and word.lower() not in common}
+    relevant = made.relevant()
+    leaks = 0
+    for query, own in asked.items():
+        there = set[str]().union(*(rare[word] for word in own & rare.keys()))
+        leaks += not there.isdisjoint(relevant.get(query, ()))
+    told = f"names: {leaks:,} of {len(asked):,} queries share a name with a relevant document"
+    return f"{told} (capitalised in a sentence, in at most {most} documents)" if asked else ""
+
+
+def _near(made: Made, bench: Workbench) -> str:
+    """How many queries nearly repeat another; one question under several conditions is one query."""
+    units = {one.id: one.seed or (one.text if one.instructions else one.id) for one in made.drafts}
+    texts = {units[row["_id"]]: {*_WORD.findall(folded(row["text"]))} for row in as_texts(made, bench)}
+    times = Counter(word for own in texts.values() for word in own)
+    held: dict[str, list[str]] = defaultdict(list)
+    near: set[str] = set()
+    for unit, own in texts.items():
+        # Two sets that share _NEAR of their words share one of the rarest 1 - _NEAR of each.
+        rarest = sorted(own, key=lambda word: (times[word], word))[: int((1 - _NEAR) * len(own) + 1e-9) + 1]
+        for other in {other for word in rarest for other in held[word]}:
+            if len(own & texts[other]) >= _NEAR * len(own | texts[other]):
+                near |= {unit, other}
+        for word in rarest:
+            held[word].append(unit)
+    return f"near duplicates: {len(near):,} of {len(texts):,} queries share {_NEAR:.0%} of words with another"
+
+
+# The card of a set: what it was made of, how, and what may be done with it.
+
+_NONE = "not stated"
+
+
+def card_of(
+    recipe: BuildRecipe,
+    made: Made,
+    steps: Sequence[StepReport],
+    read: Benchmark,
+    store: Store,
+    verdict: Sequence[str],
+) -> tuple[str, str]:
+    """The card as Markdown, and as JSON.
+
+    Args:
+        recipe: what was done.
+        made: the set.
+        steps: what the steps did.
+        read: the set as our own loader reads it.
+        store: the library, for the licences of its papers.
+        verdict: sentences on what the set can show.
+    """
+    licences: Counter[str] = Counter()
+    for paper in store.papers("none"):
+        licences[str(paper.metadata.get("license") or paper.metadata.get("licence") or _NONE)] += 1
+    positives = [len(held) for held in made.relevant().values()]
+    facts: dict[str, Any] = {
+        "name": recipe.name,
+        "recipe": recipe.to_dict(),
+        "recipe hash": recipe.hash,
+        "corpus hash": made.facts["corpus"],
+        "documents": read.audit.documents,
+        "queries": len(read.topics),
+        "positives of a query": {
+            "least": min(positives, default=0),
+            "mean": round(float(np.mean(positives)), 2) if positives else 0.0,
+            "most": max(positives, default=0),
+        },
+        "judged": dict(read.audit.judged),
+        "texts": dict(sorted(Counter(one.origin for one in made.texts.values()).items())),
+        "queries from": dict(sorted(Counter(draft.source for draft in made.drafts).items())),
+        "licences of the papers": dict(licences.most_common(10)),
+        "steps": [
+            {"step": one.name, "queries": one.queries, "dropped": one.dropped, "found": one.found}
+            for one in steps
+        ],
+        "verdict": list(verdict),
+        "audit": list(read.audit.problems),
+    }
+    return _page(recipe, facts), json.dumps(facts, ensure_ascii=False, indent=2) + "\n"
+
+
+def _page(recipe: BuildRecipe, facts: dict[str, Any]) -> str:
+    few = facts["positives of a query"]
+    made_up = any(one["found"].get("replies") == "simulated" for one in facts["steps"])
+    lines = [
+        f"# {recipe.name}",
+        "",
+        *([recipe.about.strip(), ""] if recipe.about else []),
+        f"{facts['queries']:,} queries over {facts['documents']:,} documents; {few['least']} to "
+        f"{few['most']} relevant documents a query, {few['mean']} on average. A pair that is not listed is "
+        "unjudged, not irrelevant.",
+        "",
+        f"Queries come from: {_counts(facts['queries from'])}. Documents whose text is not the library's: "
+        f"{_counts(facts['texts']) or 'none'}.",
+        "",
+        f"Licences that the papers state: {_counts(facts['licences of the papers'])}. Whoever passes the "
+        "set on passes on their texts.",
+        "",
+        f"Recipe {facts['recipe hash']}, seed {recipe.seed}, corpus {facts['corpus hash'][:12]}; the same "
+        "library and recipe give the same files.",
+        "",
+        *(
+            ["*simulated*: a scripted model answered, and nothing measured here counts.", ""]
+            if made_up
+            else []
+        ),
+        "| step | queries after it | left out |",
+        "|:--|--:|:--|",
+        *(f"| {one['step']} | {one['queries']:,} | {_counts(one['dropped'])} |" for one in facts["steps"]),
+        "",
+        *(
+            f"- {one['step']}: {what}: {told}"
+            for one in facts["steps"]
+            for what, told in one["found"].items()
+        ),
+        *(f"- {problem}" for problem in (*facts["verdict"], *facts["audit"])),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _counts(held: dict[str, int]) -> str:
+    return ", ".join(f"{times:,} {what}" for what, times in held.items())
 
 
 @dataclass(frozen=True)

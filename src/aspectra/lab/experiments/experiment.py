@@ -105,7 +105,7 @@ class Cell:
         model: name of the language model that its stages call, or "".
         recorded: the key that it was run under, for a cell that is only scored; "" computes it.
         ceiling_of: key of the cell whose papers it puts in the order of the judgements, or of a person, see
-            :mod:`aspectra.lab.experiments.ceilings`, or "".
+            :mod:`aspectra.lab.experiments.execute`, or "".
         person: whose ratings give the order, see :attr:`Benchmark.people`, or "".
     """
 

@@ -72,7 +72,7 @@ class Study(Value, frozen=True):
         preset: see :mod:`aspectra.lab.evaluation.presets`.
         repeats: runs of what is not deterministic.
         encoders: specifications; None takes the default one where a recipe uses vectors.
-        ceilings: name of a row -> recipe whose ceiling it is, see :mod:`aspectra.lab.experiments.ceilings`.
+        ceilings: name of a row -> recipe whose ceiling it is, see :mod:`aspectra.lab.experiments.execute`.
         people: name of a row -> the person of the benchmark whose ratings give its order.
         index: changes of :class:`~aspectra.views.settings.IndexSettings`, by name.
         model: name of the language model at the endpoint; "" for the one that the settings name.

@@ -94,7 +94,7 @@ class Place:
         return {name: s for name, s in self.systems.items() if s.means.get(column) is not None}
 
     def is_ceiling(self, system: str) -> bool:
-        """Whether a row was made from the judgements, see :mod:`aspectra.lab.experiments.ceilings`."""
+        """Whether a row was made from the judgements, see :mod:`aspectra.lab.experiments.execute`."""
         opened, key = self.cells[system]
         names = {cell["recipe"] for cell in opened.about.cells if cell["cell"] == key}
         return bool(names & {*opened.study.ceilings, *opened.study.people})

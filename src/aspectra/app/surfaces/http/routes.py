@@ -5,24 +5,30 @@ from __future__ import annotations
 import asyncio
 import functools
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
+import msgspec
 from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi.openapi.utils import get_openapi
+from starlette.routing import BaseRoute
 
 from aspectra.app.output.lenses import lens_rows
 from aspectra.app.output.papers import listed_rows, paper_document, sentence_rows
 from aspectra.app.surfaces.http.bodies import (
+    ANSWERS,
+    BODIES,
     BenchBody,
     DecideBody,
     ExportBody,
     IndexBody,
     LensBody,
+    Problem,
     SearchBody,
     read_body,
     written,
 )
-from aspectra.app.surfaces.http.openapi import answers, body, described
+from aspectra.app.surfaces.http.problems import PROBLEM
 from aspectra.app.surfaces.service.answering import Service
 from aspectra.app.surfaces.service.gate import Gate
 from aspectra.app.surfaces.service.jobs import Jobs
@@ -30,6 +36,52 @@ from aspectra.app.surfaces.service.question import Question
 from aspectra.app.terminal.screen import schema_of
 from aspectra.base.errors import UsageError
 from aspectra.base.version import __version__
+
+# The OpenAPI document: paths from the routes, bodies and answers from the values themselves.
+
+_REFERENCE = "#/components/schemas/{name}"
+
+
+def body(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """What a route says of its JSON body."""
+    schema = {"$ref": _REFERENCE.format(name=kind.__name__)}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def answers(name: str, about: str, status: int = 200, *errors: int) -> dict[int | str, dict[str, Any]]:
+    """What a route says of its answers: the document ``name``, and problems.
+
+    Args:
+        name: of a type in :data:`~aspectra.app.surfaces.http.bodies.ANSWERS`; "" for no JSON.
+        about: of the answer.
+        status: of success.
+        errors: statuses of problems beside those that every route has.
+    """
+    content = {"application/json": {"schema": {"$ref": _REFERENCE.format(name=name)}}} if name else {}
+    said: dict[int | str, dict[str, Any]] = {status: {"description": about, "content": content}}
+    problem = {PROBLEM: {"schema": {"$ref": _REFERENCE.format(name="Problem")}}}
+    for code in sorted({401, 403, 413, 422, 429, *errors}):
+        said[code] = {"description": "a problem", "content": problem}
+    return said
+
+
+def described(routes: Sequence[BaseRoute]) -> dict[str, Any]:
+    """The document of the routes."""
+    made = get_openapi(
+        title="Aspectra",
+        version="1",
+        summary="Literature search that shows its evidence.",
+        description="Errors are problem documents (RFC 9457) whose `code` is the catalogue's.",
+        routes=routes,
+    )
+    _, schemas = msgspec.json.schema_components(
+        [*BODIES, *ANSWERS.values(), Problem], ref_template=_REFERENCE
+    )
+    parts = made.setdefault("components", {})
+    parts["schemas"] = dict(sorted(schemas.items()))
+    parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    return made
+
 
 # The routes of jobs: each starts a command of the command line, and tells how far it is.
 

@@ -2,17 +2,322 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from aspectra.app.surfaces.mcp import arguments
-from aspectra.app.surfaces.mcp.explaining import explain_match, library_status
-from aspectra.app.surfaces.mcp.listing import Told, find_similar, search_papers
-from aspectra.app.surfaces.mcp.reading import export_citations, get_paper
+from aspectra.app.surfaces.mcp.choices import library_of, papers_of
+from aspectra.app.surfaces.mcp.fitting import (
+    STRUCTURED,
+    TEXT,
+    clip,
+    fitting,
+    handle,
+    line,
+    plain,
+    room,
+    size,
+    strings,
+)
+from aspectra.app.surfaces.mcp.listing import MOST_REACHED, Told, find_similar, search_papers
+from aspectra.base.errors import AspectraError, Gone
+from aspectra.papers.record_facts import is_retracted
 
 if TYPE_CHECKING:
+    from aspectra.app.surfaces.mcp.arguments import Cite, Explain, Get, Status
     from aspectra.app.surfaces.mcp.libraries import Libraries
+    from aspectra.app.surfaces.service.answering import Service
+    from aspectra.papers.export.protocol import Writer
+    from aspectra.papers.paper import Paper
+    from aspectra.search.evidence.why_not import WhyNot
+    from aspectra.search.ranking import Hit, Ranking
+
+
+# One paper: its record, its links, and a part of its text; and papers as citations.
+
+# Most bytes of a passage and of citations. Both stand in the structured content and in the text beside it,
+# since a client may show either alone.
+_PASSAGE = 8_000
+_CITATIONS = 10_000
+
+
+def get_paper(libraries: Libraries, given: Get, chosen: Mapping[str, str]) -> Told:
+    """A paper, with as much of its text from ``start`` as there is room for."""
+    name, service = library_of(libraries, given, chosen)
+    library = service.library
+    paper = library.show(papers_of(service, [given.id], chosen)[0])
+    text, headings = _text(paper)
+    links = library.links(paper.id)
+    out: dict[str, Any] = {
+        "library": name,
+        "year": paper.year,
+        **({"retracted": True} if is_retracted(paper) else {}),
+        "untrusted": {
+            "id": handle(paper.id, dict(paper.identifiers)),
+            "links": {kind: _links(ids) for kind, ids in links.items() if ids},
+            "title": clip(line(paper.title), 800),
+            "authors": clip(line(", ".join(paper.authors[:100])), 600),
+            "venue": clip(line(paper.venue), 200),
+            "url": clip(line(paper.url), 300),
+            "identifiers": strings((f"{k}:{v}" for k, v in paper.identifiers.items()), 400, 200),
+            "sections": fitting(headings, 700),
+        },
+        "characters": len(text),
+        "start": min(given.start, len(text)),
+    }
+    out["untrusted"] = {key: held for key, held in out["untrusted"].items() if held}
+    end = room(text, _PASSAGE, out["start"])
+    part = out["untrusted"]["text"] = text[out["start"] : end]
+    if end < len(text):
+        out["next_start"] = end
+    told = " ".join(out["untrusted"].get(name, "") for name in ("id", "title"))
+    more = f"; the rest: start {end}" if end < len(text) else ""
+    head = f"{paper.year or 'no year'}, characters {out['start']} to {end} of {len(text)}{more}"
+    head = f"RETRACTED, {head}" if "retracted" in out else head
+    return Told(out, f"{head}\nuntrusted, to the end: {clip(told, 600)}\n{part}")
+
+
+def _links(ids: Sequence[str]) -> dict[str, Any]:
+    """How many papers, and those that can be named."""
+    return {"count": len(ids), "ids": fitting((one for one in ids[:50] if handle(one, {})), 400)}
+
+
+def _text(paper: Paper) -> tuple[str, list[dict[str, Any]]]:
+    """The abstract and the sections as one text, and where each section begins."""
+    parts, headings = [plain(paper.abstract).strip()], []
+    at = len(parts[0])
+    for section in paper.sections:
+        heading, body = line(section.heading), plain(section.text).strip()
+        whole = f"\n\n# {heading}\n\n{body}" if heading else f"\n\n{body}"
+        headings.append({"heading": clip(heading, 100), "start": at})
+        parts.append(whole)
+        at += len(whole)
+    return "".join(parts), headings
+
+
+def export_citations(libraries: Libraries, given: Cite, chosen: Mapping[str, str]) -> Told:
+    """Records for a reference manager, one a work, as many from ``start`` as there is room for."""
+    from aspectra.app.ingest.works import one_each
+    from aspectra.papers.export.protocol import WRITERS
+
+    name, service = library_of(libraries, given, chosen)
+    ids = papers_of(service, given.ids, chosen)
+    records = [_record(paper, abstracts=given.abstracts) for paper in one_each(service.library.store, ids)]
+    writer = WRITERS.get(given.format)
+    kept, cut, end = _kept(writer, records, given.start)
+    text = plain(writer.write(kept)) if kept else ""
+    out: dict[str, Any] = {"library": name, "format": given.format, "start": given.start}
+    out |= {"records": len(kept), "of": len(records)}
+    if end < len(records):
+        out["next_start"] = end
+    if shown := strings(cut, 500, 100):
+        out["cut"] = shown
+    more = f"; the rest: start {end}" if end < len(records) else ""
+    head = (
+        f"{len(kept)} of {len(records)} records as {given.format}{more}{''.join(f'; {one}' for one in shown)}"
+    )
+    return Told({**out, "untrusted": {"text": text}}, f"{head}\nuntrusted, to the end:\n{text}")
+
+
+def _kept(writer: Writer, records: Sequence[Paper], start: int) -> tuple[list[Paper], list[str], int]:
+    """Records that have room together, what was cut, and the number of the first that waits."""
+    kept, places, cut, left = [], [], list[str](), _CITATIONS
+    end = len(records)
+    for place, paper in enumerate(records[start:], start=start):
+        sizes = ((one, size(plain(writer.write([one]))) + 4) for one in _shorter(paper))
+        alone, taken = next((pair for pair in sizes if pair[1] <= _CITATIONS), (None, 0))
+        if alone is None:
+            cut.append(f"record {place} has no room: aspectra export writes it")
+            continue
+        if taken > left:
+            end = place
+            break
+        kept.append(alone)
+        places.append(place)
+        left -= taken
+        if alone is not paper:
+            cut.append(f"record {place} was shortened")
+    while size(plain(writer.write(kept))) > _CITATIONS:  # where together they are longer than each alone
+        kept.pop()
+        end = places.pop()
+    return kept, cut, end
+
+
+def _record(paper: Paper, *, abstracts: bool) -> Paper:
+    whole = replace(paper, sections=(), references=(), sentences=())
+    return whole if abstracts else replace(whole, abstract="")
+
+
+def _shorter(paper: Paper) -> Iterator[Paper]:
+    """A paper, and with less and less of what citations can do without."""
+    yield paper
+    bare = replace(paper, abstract="", metadata={})
+    yield bare
+    yield replace(bare, title=paper.title[:300], authors=paper.authors[:20], venue=paper.venue[:100], url="")
+
+
+# Why a paper is where it is in an answer; and what the libraries hold.
+
+_LISTS = 2_500  # bytes of each
+
+
+def explain_match(libraries: Libraries, given: Explain, chosen: Mapping[str, str]) -> Told:
+    """What a paper's score is made of, or what keeps it from the papers that were found."""
+    name, service = library_of(libraries, given, chosen)
+    plan = service.known(given.plan)
+    generation = service.generation()
+    if given.generation and given.generation != generation:
+        raise Gone("the index was built anew since that answer", hint="search again")
+    paper = papers_of(service, [given.id], chosen)[0]
+    shown = clip(line(given.id), 400)
+    out: dict[str, Any] = {"library": name, "plan": plan.hash, "generation": generation}
+    ranking = service.run(plan, explain=True)
+    if paper not in ranking.ids:
+        why = service.library.searcher.why_not(plan, paper)
+        if not plan.limit < why.rank <= MOST_REACHED or any(one.drops for one in why.reasons):
+            return _told(out | _of_missing(why), shown)
+        ranking = service.run(plan.with_limit(why.rank), explain=True)  # it is among these
+        if paper not in ranking.ids:  # another version of its work is shown
+            return _told(out | _of_missing(why), shown)
+    return _told(out | _of_hit(ranking, ranking.ids.index(paper)), shown)
+
+
+def _told(out: dict[str, Any], shown: str) -> Told:
+    out["untrusted"] = {"id": shown, **out["untrusted"]}
+    return Told(out, _in_words(out))
+
+
+def _of_hit(ranking: Ranking, place: int) -> dict[str, Any]:
+    from aspectra.app.output.shares import why_not_higher
+
+    hit: Hit = ranking[place]
+    parts = (
+        {
+            "part": clip(line(probe.name), 200),
+            "adds": None if probe.standardised is None else round(probe.weight * probe.standardised, 4),
+            "weight": round(probe.weight, 4),
+            "rank": probe.rank,
+        }
+        for probe in hit.probes
+    )
+    lost = why_not_higher(hit, ranking[place - 1], ranking.plan.search.fusion) if place else []
+    quotes = (
+        {
+            "about": clip(line(one.aspect), 100),
+            "text": clip(plain(one.quote), 600),
+            "field": one.field[:40],
+            "start": one.start,
+            "end": one.end,
+            "seed_text": clip(plain(one.seed_quote), 300),
+        }
+        for one in hit.evidence
+    )
+    return {
+        "rank": hit.rank,
+        "score": round(hit.score, 6),
+        **({"retracted": True} if hit.retracted else {}),
+        "parts": fitting(parts, _LISTS),
+        "below_the_one_above_by": fitting(
+            ({"part": clip(line(part), 200), "adds": round(share, 4)} for part, share in lost), _LISTS // 2
+        ),
+        "untrusted": {
+            "title": clip(line(hit.title), 400),
+            "quotes": fitting(quotes, _LISTS),
+            "conditions": strings(
+                (f"{found} “{found.quote}”" if found.quote else str(found) for found in hit.conditions),
+                _LISTS,
+            ),
+            "moves": strings(hit.reasons()[len(hit.probes) + len(hit.conditions) :], 600, 200),
+        },
+    }
+
+
+def _of_missing(why: WhyNot) -> dict[str, Any]:
+    reasons = (
+        {"what": clip(line(one.what), 400), "drops": one.drops, "quote": clip(line(one.quote), 400)}
+        for one in why.reasons
+    )
+    return {
+        "rank": why.rank,
+        "found": False,
+        "why": f"it {why.place}",
+        "untrusted": {"title": clip(line(why.paper.title), 400), "reasons": fitting(reasons, _LISTS)},
+    }
+
+
+def _in_words(out: dict[str, Any]) -> str:
+    told = out["untrusted"]
+    if "score" not in out:
+        rows = [out["why"]]
+        rows += [
+            f"untrusted: {'drops it: ' if one['drops'] else ''}{one['what']} {one['quote']}"
+            for one in told["reasons"]
+        ]
+    else:
+        rows = [f"rank {out['rank']}, score {out['score']}"]
+        rows += [
+            f"{p['part']}: {_signed(p['adds'])} (weight {p['weight']}, rank {p['rank']})"
+            for p in out["parts"]
+        ]
+        rows += [
+            f"to the paper above: {p['part']} {_signed(p['adds'])}" for p in out["below_the_one_above_by"]
+        ]
+        rows += [f"untrusted: {one}" for one in (*told["conditions"], *told["moves"])]
+        rows += [f"untrusted: {one['about']} “{one['text']}”" for one in told["quotes"]]
+    return "\n".join(strings([*rows[:1], f"untrusted: {told['id']} {told['title']}", *rows[1:]], TEXT, 500))
+
+
+def _signed(number: float | None) -> str:
+    return "no score in deviations" if number is None else f"{number:+}"
+
+
+def library_status(libraries: Libraries, given: Status, chosen: Mapping[str, str]) -> Told:
+    """What the libraries hold, whether their indexes are new, and what a question may name."""
+    from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+
+    names = (given.library,) if given.library else libraries.names
+    if given.library and given.library not in libraries.names:
+        libraries.get(given.library)  # the error that names those there are
+    attributes = strings(ATTRIBUTES, 1_500, 60)
+    rows = [_status(libraries, name) for name in names]
+    shown = fitting(rows, STRUCTURED - size(attributes) - 500)
+    out: dict[str, Any] = {"libraries": shown, "attributes": attributes}
+    if len(shown) < len(rows):
+        out["cut"] = [f"{len(rows) - len(shown)} libraries did not fit: name one"]
+    told = [
+        f"{row['name']}: {row['error']['what']}"
+        if "error" in row
+        else f"{row['name']}: {row['papers']} papers, {row['indexed']} indexed ({row['generation']})"
+        for row in shown
+    ]
+    text = "\n".join(strings([*told, f"attributes of conditions: {', '.join(attributes)}"], TEXT, 1_500))
+    return Told(out, text)
+
+
+def _status(libraries: Libraries, name: str) -> dict[str, Any]:
+    try:
+        facts = _facts(libraries.get(name))
+    except AspectraError as error:
+        said = {
+            key: clip(line(value), 400) for key, value in error.to_dict().items() if isinstance(value, str)
+        }
+        return {"name": name, "error": {**said, "retryable": error.retryable}}
+    return {"name": name, **facts}
+
+
+def _facts(service: Service) -> dict[str, Any]:
+    held = service.library.status()
+    index = held["index"] or {}
+    counts = {key: held[key] for key in ("papers", "with_abstract", "with_full_text", "citations_resolved")}
+    return {
+        **counts,
+        "indexed": index.get("papers", 0),
+        "generation": index.get("generation", ""),
+        "indexed_at": index.get("created", ""),
+        **{key: index.get(key, 0) for key in ("waiting", "changed", "gone")},
+    }
+
 
 INSTRUCTIONS = """\
 Searches libraries of scientific papers and shows the evidence. Begin with search_papers (a question in \

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter
 from starlette.datastructures import UploadFile
@@ -11,11 +14,11 @@ from starlette.responses import Response
 
 from aspectra.app.ingest.library_facts import remarks
 from aspectra.app.output.papers import listed_rows
+from aspectra.app.surfaces.service.access import COOKIE, NoToken
 from aspectra.app.surfaces.service.question import Question
 from aspectra.app.surfaces.web.forms import given_of, one_of, read_form
-from aspectra.app.surfaces.web.jobs import job_pages
-from aspectra.app.surfaces.web.signing_in import signing_in
 from aspectra.app.surfaces.web.viewing import address, words_of
+from aspectra.app.terminal.screen import count
 from aspectra.base.errors import AspectraError, UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +26,121 @@ if TYPE_CHECKING:
 
     from aspectra.app.ingest.saved import SavedSearch
     from aspectra.app.library import Library
+    from aspectra.app.surfaces.service.jobs import Job
     from aspectra.app.surfaces.web.rendering import Pages
+
+
+# Jobs in the page: how far each is, what came of it, and what to do next.
+
+_KINDS = {"add": "Adding papers", "index": "Indexing", "bench": "Benchmark", "lens": "Running a lens"}
+_MOST_LINES = 100
+
+
+def job_pages(pages: Pages) -> APIRouter:
+    """``/jobs`` and the page of each.
+
+    Args:
+        pages: the jobs and the templates.
+    """
+    router = APIRouter()
+    jobs = pages.jobs
+
+    @router.get("/jobs")
+    async def every(request: Request) -> Response:
+        """All jobs, newest first."""
+        return pages.render(request, "jobs.html", jobs=jobs.all(), kinds=_KINDS)
+
+    @router.get("/jobs/{name}")
+    async def one(request: Request, name: str) -> Response:
+        """One job; while it runs, the page comes again every second."""
+        job = jobs.get(name)
+        words = _words(job)
+        return pages.render(request, "job.html", job=job, title=_KINDS.get(job.kind, job.kind), **words)
+
+    @router.post("/jobs/{name}/stop")
+    async def stop(request: Request, name: str) -> Response:
+        """Stop it; what it finished is kept."""
+        await read_form(request)
+        return pages.back(f"/jobs/{(await jobs.stop(name)).id}")
+
+    return router
+
+
+def _words(job: Job) -> dict[str, Any]:
+    """The result of a job: sentences, files of which something is to be said, and what comes next."""
+    found = job.result
+    kept = {one["file"]: PurePath(one["file"]).name for one in found.get("files", ())}
+    error = {name: _named(value, kept) for name, value in job.error.items()}
+    if job.kind == "add" and "files" in found:
+        read = count(found["added"] + found["updated"] + found["unchanged"], "record")
+        lines = [
+            f"{read} read: {found['added']:,} added, {found['updated']:,} updated, "
+            f"{found['unchanged']:,} unchanged, {found['skipped']:,} skipped.",
+            f"{found['with_abstract']:,} with abstract, {found['with_full_text']:,} with full text.",
+        ]
+        if found["merged"]:
+            lines.append(f"{count(len(found['merged']), 'record')} of works that were there: versions.")
+        if found["to_complete"]:
+            lines.append(f"{count(found['to_complete'], 'record')} with an identifier and nothing else yet.")
+        files = [
+            (kept[one["file"]], _named(one.get("error") or one.get("passed_over") or _counted(one), kept))
+            for one in found["files"]
+        ]
+        after = "index" if found["added"] or found["updated"] else ""
+        return {"lines": lines, "files": files[:_MOST_LINES], "after": after, "error": error}
+    lines = [str(one) for one in found.get("lines", [])][:_MOST_LINES]
+    return {"lines": lines, "files": [], "after": "ask" if job.kind == "index" else "", "error": error}
+
+
+def _named(text: Any, kept: Mapping[str, str]) -> str:
+    """A message with the names of files in place of where they are kept."""
+    out = str(text or "")
+    for path, name in kept.items():
+        out = out.replace(path, name)
+    return out
+
+
+def _counted(one: dict[str, Any]) -> str:
+    names = ("added", "updated", "unchanged", "skipped")
+    said = ", ".join(f"{one[name]:,} {name}" for name in names if one[name])
+    return f"{said or 'nothing'} ({one['source']})"
+
+
+# Signing in with the token of a service that other computers can reach.
+
+_LONGEST = 1000
+
+
+def signing_in(pages: Pages) -> APIRouter:
+    """``/token``: a form that takes the token, and a cookie that brings it from then on.
+
+    Args:
+        pages: the service and who may use it.
+    """
+    router = APIRouter()
+
+    @router.get("/token")
+    async def ask(request: Request) -> Response:
+        """The form."""
+        return pages.render(request, "token.html", error=None)
+
+    @router.post("/token")
+    async def sign_in(request: Request) -> Response:
+        """Keep the right token in a cookie that no script reads; 401 for a wrong one."""
+        form = await read_form(request)
+        given = one_of(form, "token", most=_LONGEST)
+        if not pages.access.admits(given):
+            error = NoToken("this is not the token", hint="ASPECTRA_TOKEN, where the service was started")
+            return pages.render(request, "token.html", status=error.http_status, error=error)
+        answer = pages.back("/")
+        # Behind a proxy with a certificate, the browser names the scheme in the form's origin.
+        schemes = (request.url.scheme, request.headers.get("x-forwarded-proto"))
+        secure = "https" in schemes or request.headers.get("origin", "").startswith("https:")
+        answer.set_cookie(COOKIE, quote(given), httponly=True, samesite="strict", secure=secure, path="/")
+        return answer
+
+    return router
+
 
 MOST_FILES = 200
 _ON_A_PAGE = 50  # remarks
