@@ -141,9 +141,27 @@ def _told(text: str) -> list[str]:
         ("mites: inclusion: RCTs; exclusion: theses", ["require kind=rct", "exclude kind=thesis"], "mites"),
         ("mites, no surveys, theses or books",
          ["exclude kind=survey", "exclude kind=thesis", "exclude kind=book"], "mites"),
+        # A denied list of other kinds of things stays denied: what is wanted begins without a conjunction.
+        ("mites, no reviews, comments or papers by Ito",
+         ["exclude kind=survey", "exclude author=Ito", "exclude topic=comments"], "mites"),
+        ("mites, excluding reviews, papers in French and preprints",
+         ["exclude kind=survey", "exclude language=fr", "exclude status=preprint"], "mites"),
+        ("no reviews, theses or papers by Ito on mites",
+         ["exclude kind=survey", "exclude kind=thesis", "exclude author=Ito"], "mites"),
+        ("mites, sans revues, thèses ou articles de 2019",
+         ["exclude kind=survey", "exclude kind=thesis", "exclude year=2019"], "mites"),
+        ("mites, no reviews, papers by Ito or Ong",
+         ["exclude kind=survey", "require author=Ito", "require author=Ong"], "mites"),
+        ("mites, no reviews, English and since 2020",
+         ["exclude kind=survey", "prefer language=en", "require year=>=2020"], "mites"),
+        ("“zinc” must not appear", ["exclude keyword=zinc"], ""),
+        ('bees and "varroa" must be mentioned', ["require keyword=varroa"], "bees and"),
+        ("2020年以后的综述", ["require year=>=2020"], "综述"),
         ("mites, surveys or theses only", ["require kind=survey", "require kind=thesis"], "mites"),
         ("mites, theory rather than experiments", ["prefer kind=theory", "avoid kind=experiment"], "mites"),
         # Subjects, however tempting.
+        ("Placing by touch: An empirical study of fingers", [],
+         "Placing by touch: An empirical study of fingers"),
         ("early stopping in boosting", [], "early stopping in boosting"),
         ("newest vital sign literacy", [], "newest vital sign literacy"),
         ("peer review of teaching", [], "peer review of teaching"),
@@ -206,6 +224,15 @@ def _told(text: str) -> list[str]:
 )  # fmt: skip
 def test_questions(text, spellings, topic):
     assert _asked(text) == (spellings, topic, [])
+
+
+def test_a_list_behind_a_subject_that_lacks_something_is_not_applied():
+    text = "mites without letters, papers by Ito or papers in French"
+    assert _asked(text) == ([], "mites without letters", ["papers by Ito or papers in French"])
+    assert _asked("learning without forgetting, surveys or RCTs")[0] == [
+        "prefer kind=survey",
+        "prefer kind=rct",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -319,6 +346,8 @@ def test_instructions(text, spellings):
         ("no survey data", [], ["no survey data"]),
         ("no German theses", [], ["no German theses"]),
         ("neither surveys nor preprints", ["exclude kind=survey", "exclude status=preprint"], []),
+        ("no trials in children, theses or letters", ["exclude kind=thesis", "exclude kind=letter"],
+         ["no trials in children"]),
         # What no record or text states.
         ("from reputable labs", [], ["from reputable labs"]),
         ("after the pandemic", [], ["after the pandemic"]),

@@ -14,6 +14,8 @@ from aspectra.search.instructions.settling import UNKNOWN, Read, correct, exempt
 LIST = 8  # marks of an item of a list
 _AND = word_sets("lists")["and"]
 _OR = word_sets("lists")["or"]
+_WITHOUT = word_sets("pieces")["modifies"]
+_ITEMS = frozenset("kind status source".split())  # values that name documents
 _IS = word_sets("lists")["is"]
 _NOTHING = word_sets("lists")["nothing"]
 _PERSON = re.compile(r"(?:[A-Z][a-z]+ )?[A-Z][a-zA-Zà-ÿ'-]*[a-z]")
@@ -34,20 +36,23 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
         return None
     if at and reads[at - 1].role == "fix":
         return None
-    if read.sign.rules or at == 0 or read.piece.joint not in ("comma", "and") or len(read.piece.marks) > LIST:
+    item = [m.cat for m in read.piece.marks]
+    length = item.index("lead") if "lead" in item and not subject_before else len(item)
+    if read.sign.rules or at == 0 or read.piece.joint not in ("comma", "and") or length > LIST:
         return None
     before = reads[at - 1]
+    unclear = before.role == "unread" and before.sign.negative  # "no trials in children, ... or theses"
     if (
         before.piece.sentence != read.piece.sentence
-        or before.role != "request"
+        or not (before.role == "request" or unclear)
         or before.sign.place != "lead"
     ):
         return None
-    if not before.requests or before.subject is not None or "perm" in before.sign.cats:
+    if not (before.requests or unclear) or before.subject is not None or "perm" in before.sign.cats:
         return None
     if {m.cat for m in read.piece.marks if m.carries or m.free} == {"bound"}:
         return None  # "not from a blog, and no more than a page"
-    if before.sign.rules[0].start > before.requests[-1].start:
+    if before.requests and before.sign.rules[0].start > before.requests[-1].start:
         return None  # "peer-reviewed only, English or German"
     chain = []
     for later in reads[at : at + _CHAIN]:
@@ -58,15 +63,37 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
         ):
             break
         chain.append(later)
-    joined = any(m.low in _AND for later in chain for m in later.piece.marks)
+    marks = [m for later in chain for m in later.piece.marks]
+    joints = [n for n, m in enumerate(marks) if m.low in _AND]
+    # "no reviews, letters or papers by Ito" is a list, "no reviews, English and since 2020" two requests
+    itemised = bool(joints) and any(m.cat == "doc" or m.attribute in _ITEMS for m in marks[joints[-1] :])
+    if unclear:
+        return before.sign if itemised and any(m.carries for m in read.piece.marks) else None
+    attribute = before.requests[-1].attribute
     values = requests_of(read.piece, Sign(), company=True)
-    alike = bool(values) and all(v.attribute == before.requests[-1].attribute for v in values)
-    if any(v.attribute in FACTS and v.attribute != before.requests[-1].attribute for v in values):
+    alike = bool(values) and all(v.attribute == attribute for v in values)
+    if any(v.attribute in FACTS and v.attribute != attribute for v in values) and not itemised:
         return None
     if not values:
-        named = before.requests[-1].attribute == "author"
-        return before.sign if (joined or named) and (subject_before or named) else None
-    return before.sign if joined or (alike and not before.sign.negative) else None
+        named = attribute == "author"
+        return before.sign if (joints or named) and (subject_before or named) else None
+    return before.sign if joints or (alike and not before.sign.negative) else None
+
+
+def _lacks(read: Read) -> bool:
+    """Whether a subject may end in the first item of a denied list: *bees without letters, theses or CVs*."""
+    words = [m.low in _WITHOUT for m in read.piece.marks]
+    return (
+        read.role == "subject"
+        and True in words
+        and any(m.carries for m in read.piece.marks[words.index(True) + 1 :])
+    )
+
+
+def _listed(read: Read) -> bool:
+    """Whether a piece without a sign names documents, one kind or another."""
+    named = any(m.cat == "doc" or m.attribute in _ITEMS for m in read.piece.marks)
+    return named and not read.sign.rules and any(m.low in _OR for m in read.piece.marks)
 
 
 def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
@@ -74,12 +101,19 @@ def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
     subject = False
     for at, read in enumerate(reads):
         if sign := _inherits(reads, at, subject_before=subject or not question):
-            reads[at] = signed(text, read.piece, sign, others=True, question=question)
-            if reads[at - 1].requests[-1].attribute == "author" and all(
-                r.attribute == "topic" for r in reads[at].requests
+            made = signed(text, read.piece, sign, others=subject, question=question)
+            if made.subject is None:  # "no theses or letters on bees" has one behind its last item
+                made = signed(text, read.piece, sign, others=True, question=question)
+            reads[at] = made
+            if (
+                reads[at - 1].role == "request"
+                and reads[at - 1].requests[-1].attribute == "author"
+                and all(r.attribute == "topic" for r in reads[at].requests)
             ):
                 reads[at] = _as_authors(reads[at])
             _name_list(text, reads, at)
+        elif at and read.role == "request" and _lacks(reads[at - 1]) and _listed(read):
+            reads[at] = replace(read, role="unread", why=UNKNOWN, requests=())
         subject = subject or reads[at].subject is not None
     for at in range(len(reads) - 1, 0, -1):
         _reach_back(text, reads, at, question=question)
