@@ -150,6 +150,7 @@ def _told(text: str) -> list[str]:
          ["exclude kind=survey", "exclude kind=thesis", "exclude author=Ito"], "mites"),
         ("mites, sans revues, thèses ou articles de 2019",
          ["exclude kind=survey", "exclude kind=thesis", "exclude year=2019"], "mites"),
+        ("mites, no reviews, preprints or papers in French", ["exclude kind=survey", "exclude language=fr"], "mites"),
         ("mites, no reviews, papers by Ito or Ong",
          ["exclude kind=survey", "require author=Ito", "require author=Ong"], "mites"),
         ("mites, no reviews, English and since 2020",

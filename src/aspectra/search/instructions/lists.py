@@ -64,7 +64,7 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
             break
         chain.append(later)
     marks = [m for later in chain for m in later.piece.marks]
-    joints = [n for n, m in enumerate(marks) if m.low in _AND]
+    joints = [n for n, m in enumerate(marks) if m.low in _AND or (m.cat == "doc" and " or " in m.low)]
     # "no reviews, letters or papers by Ito" is a list, "no reviews, English and since 2020" two requests
     itemised = bool(joints) and any(m.cat == "doc" or m.attribute in _ITEMS for m in marks[joints[-1] :])
     if unclear:
