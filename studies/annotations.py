@@ -2,7 +2,7 @@
 
 An annotation says what a text requests (conditions, aspects), what its topic is, what cannot be decided
 (``unread``) and what requests nothing (``chatter``). Two values are compared by what they mean: years,
-numbers and lengths as spans, names and subjects by words, others with the synonyms of ``readings.toml``.
+numbers and lengths as spans, names and subjects by words, others with the synonyms of ``annotations.toml``.
 :mod:`verdicts` judges whole texts.
 """
 
@@ -14,7 +14,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from aspectra.base.errors import UsageError
@@ -167,7 +167,7 @@ def read_text(annotation: Annotation, hints: Hints | None = None) -> Reading:
 
 @cache
 def _table() -> dict[str, Any]:
-    return tomllib.loads((resources.files("aspectra.lab.evaluation") / "readings.toml").read_text("utf-8"))
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
 @cache

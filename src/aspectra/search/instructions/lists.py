@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import dropwhile
 
 from aspectra.search.instructions.limiters import signed
 from aspectra.search.instructions.meaning import FACTS, Sign, requests_of
@@ -66,7 +67,7 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
     marks = [m for later in chain for m in later.piece.marks]
     joints = [n for n, m in enumerate(marks) if m.low in _AND or (m.cat == "doc" and " or " in m.low)]
     # "no reviews, letters or papers by Ito" is a list, "no reviews, English and since 2020" two requests
-    itemised = bool(joints) and any(m.cat == "doc" or m.attribute in _ITEMS for m in marks[joints[-1] :])
+    itemised = bool(joints) and _names_documents(marks[joints[-1] :])
     if unclear:
         return before.sign if itemised and any(m.carries for m in read.piece.marks) else None
     attribute = before.requests[-1].attribute
@@ -82,18 +83,18 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
 
 def _lacks(read: Read) -> bool:
     """Whether a subject may end in the first item of a denied list: *bees without letters, theses or CVs*."""
-    words = [m.low in _WITHOUT for m in read.piece.marks]
-    return (
-        read.role == "subject"
-        and True in words
-        and any(m.carries for m in read.piece.marks[words.index(True) + 1 :])
-    )
+    behind = list(dropwhile(lambda m: m.low not in _WITHOUT, read.piece.marks))
+    return read.role == "subject" and any(m.carries for m in behind[1:])
 
 
 def _listed(read: Read) -> bool:
     """Whether a piece without a sign names documents, one kind or another."""
-    named = any(m.cat == "doc" or m.attribute in _ITEMS for m in read.piece.marks)
-    return named and not read.sign.rules and any(m.low in _OR for m in read.piece.marks)
+    marks = read.piece.marks
+    return not read.sign.rules and _names_documents(marks) and any(m.low in _OR for m in marks)
+
+
+def _names_documents(marks: Sequence[Mark]) -> bool:
+    return any(m.cat == "doc" or m.attribute in _ITEMS for m in marks)
 
 
 def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
@@ -102,7 +103,7 @@ def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
     for at, read in enumerate(reads):
         if sign := _inherits(reads, at, subject_before=subject or not question):
             made = signed(text, read.piece, sign, others=subject, question=question)
-            if made.subject is None:  # "no theses or letters on bees" has one behind its last item
+            if made.subject is None and not subject:  # unlike "no theses or letters on bees"
                 made = signed(text, read.piece, sign, others=True, question=question)
             reads[at] = made
             if (

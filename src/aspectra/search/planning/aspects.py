@@ -82,7 +82,7 @@ class Aspect:
                 announced and none follow.
         """
         said = " ".join(text.split())
-        if (held := " ".join(said.casefold().replace("-", " ").split())) in own:
+        if (held := _plain(said)) in own:
             return cls(held, focus=own[held])
         before, colon, terms = said.partition(":")
         if colon and (known := _known(before.strip().casefold())):
@@ -126,7 +126,7 @@ def define_aspect(library: Store, writer: Writer, name: str, definition: str, ex
         UsageError: the name is that of a built-in aspect, or no name; the definition is empty or, with the
             examples, too long.
     """
-    plain = " ".join(name.casefold().replace("-", " ").split())
+    plain = _plain(name)
     if _known(plain) or ":" in plain or not 1 <= len(plain.split()) <= _MOST_WORDS:
         raise UsageError(
             f"an aspect cannot be called {name!r}",
@@ -151,10 +151,15 @@ def remove_aspect(library: Store, writer: Writer, name: str) -> None:
         UsageError: the library has none of that name.
     """
     own = own_aspects(library)
-    plain = " ".join(name.casefold().replace("-", " ").split())
+    plain = _plain(name)
     if own.pop(plain, None) is None:
         raise unknown_name(f"the library has no aspect {name!r}", plain, own)
     writer.set_meta(OWN_KEY, json.dumps(own, ensure_ascii=False))
+
+
+def _plain(name: str) -> str:
+    """A name as a library keeps it."""
+    return " ".join(name.casefold().replace("-", " ").split())
 
 
 def _known(word: str) -> str | None:

@@ -151,7 +151,7 @@ class DenseView(View):
         """See :class:`~aspectra.views.protocol.View`."""
         if probe.reverse:
             self._reverse_moments(probe)
-        focus = self._mean(probe.focus.splitlines()) if probe.focus else None
+        focus = self._focus(probe.focus) if probe.focus else None
         source, truncated, borrowed = self._source(probe), "", []
         # Vectors, whose they are (-1 the text's), and which units; -1 where they are of no unit of this view.
         parts: list[tuple[NDArray[np.floating], int, Positions]] = []
@@ -189,10 +189,10 @@ class DenseView(View):
             truncated=truncated,
         )
 
-    def _mean(self, lines: Sequence[str]) -> Floats:
-        """(dimensions,) the mean direction of several texts."""
-        mean: Floats = np.mean([self.query(line).vector for line in lines], axis=0, dtype=np.float32)
-        return mean / max(float(np.linalg.norm(mean)), 1e-12) if len(lines) > 1 else mean
+    def _focus(self, text: str) -> Floats:
+        """(dimensions,) the vector of a text; of several lines the direction of their mean."""
+        vectors = np.stack([self.query(line).vector for line in text.splitlines()])
+        return mean_query(vectors) if len(vectors) > 1 else vectors[0]
 
     def _sentence_units(self, probe: Probe) -> Positions:
         """The units of the sentences that a probe names.
