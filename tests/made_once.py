@@ -55,3 +55,8 @@ def kept(
         if not old.name.startswith(folder.name):
             shutil.rmtree(old, ignore_errors=True)
     return _made(folder, make) if make or folder.exists() else None
+
+
+def copy_of(library: Path, place: Path) -> Path:
+    """A copy of a library that was made once, whatever other processes that read it write beside it."""
+    return Path(shutil.copytree(library, place, ignore=shutil.ignore_patterns("*.db-shm", "*.db-wal")))

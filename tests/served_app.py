@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from aspectra.app.library import Library, open_library
-from made_once import once
+from made_once import copy_of, once
 from page_server import make_demo
 
 if TYPE_CHECKING:
@@ -91,4 +90,4 @@ def answering(demo_folder: Path, answering_from: Callable[..., Answering]) -> An
 @pytest.fixture
 def writable(demo_folder: Path, tmp_path: Path, answering_from: Callable[..., Answering]) -> Answering:
     """A copy of it that may be written to."""
-    return answering_from(Path(shutil.copytree(demo_folder, tmp_path / "copy")))
+    return answering_from(copy_of(demo_folder, tmp_path / "copy"))

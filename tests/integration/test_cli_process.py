@@ -13,6 +13,7 @@ import pytest
 from aspectra.papers.library.generations.checksums import checksum
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import field_text
+from made_once import copy_of
 from warm_python import warm_python
 
 BIB = """@article{dense, title={Dense retrieval of papers}, year=2020, author={Lovelace, Ada},
@@ -57,7 +58,7 @@ def library(place, aspectra):
 
 @pytest.fixture(scope="module")
 def demo(place, demo_folder):
-    return shutil.copytree(demo_folder, place / "demo")
+    return copy_of(demo_folder, place / "demo")
 
 
 @pytest.mark.parametrize(

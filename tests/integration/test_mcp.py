@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from aspectra.app.surfaces.mcp.libraries import Libraries
 from aspectra.app.surfaces.service.answering import Service
 from aspectra.app.surfaces.service.gate import Gate
 from aspectra.app.surfaces.service.question import Question
+from made_once import copy_of
 
 mcp = pytest.importorskip("mcp", reason="needs: pip install 'aspectra[mcp]'")
 pytest.importorskip("uvicorn", reason="needs: pip install 'aspectra[serve]'")
@@ -37,7 +37,7 @@ NAMES = ["search_papers", "find_similar", "get_paper", "explain_match", "export_
 
 @pytest.fixture(scope="module")
 def demo(demo_folder, tmp_path_factory):
-    return shutil.copytree(demo_folder, tmp_path_factory.mktemp("mcp") / "demo.lib")
+    return copy_of(demo_folder, tmp_path_factory.mktemp("mcp") / "demo.lib")
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from aspectra.papers.paper import Paper
     from aspectra.papers.sources.protocol import ReadOptions
     from aspectra.search.plan import Plan
+    from aspectra.search.planning.model_reader import ModelReader
     from aspectra.search.query import Query
     from aspectra.search.ranking import Ranking
     from aspectra.search.recipe import Recipe
@@ -39,7 +40,9 @@ class Library(Displayed):
     Args:
         store: the papers, for whoever needs more than the methods here.
         model: the language model for steps that need one, or None; may be changed between two searches.
-        lanes: calls to it under way at once; may be changed too, as may ``lists``, which conditions name.
+        lanes: calls to it under way at once; may be changed too, as may ``lists``, which conditions name, and
+            ``second``, which reads questions beside the rules, see
+            :class:`~aspectra.search.planning.model_reader.ModelReader`.
 
     >>> len(library)  # in these examples: three papers, in folder / "papers.lib"
     3
@@ -48,6 +51,7 @@ class Library(Displayed):
     def __init__(self, store: Store, *, model: ChatModel | None = None, lanes: int = 8) -> None:
         self.store = store
         self.model, self.lanes, self.lists = model, lanes, UserLists()
+        self.second: ModelReader | None = None
 
     @cached_property
     def searcher(self) -> Searcher:
@@ -232,7 +236,7 @@ class Library(Displayed):
         >>> [probe.view for probe in library.plan("owls", recipe="bm25").search.probes]
         ['abstract@bm25']
         """
-        self.searcher.lists = self.lists
+        self.searcher.lists, self.searcher.second = self.lists, self.second
         return self.searcher.plan(self.query(text, seeds, **given), recipe)
 
     def run(self, plan: Plan, *, explain: bool = False) -> Ranking:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.app.terminal.progress import ProgressShown
     from aspectra.app.terminal.screen import Screen
+    from aspectra.search.planning.model_reader import ModelReader
 
 _COMMANDS = re.compile(
     r"\baspectra (?:lens (?:add|estimate|list|remove|run|show|status)|"
@@ -66,10 +67,17 @@ class CommonOptions:
 
 @dataclass
 class Session:
-    """One command: its common options, and what follows from them."""
+    """One command: its common options, and what follows from them.
+
+    Attributes:
+        options: the common ones.
+        overrides: settings that options of the command say.
+        second: reads questions beside the rules, in the libraries that it opens.
+    """
 
     options: CommonOptions = CommonOptions()
     overrides: dict[str, Any] = field(default_factory=dict)
+    second: ModelReader | None = None
 
     @cached_property
     def config(self) -> Config[Settings]:
@@ -159,6 +167,7 @@ class Session:
 
         opened, settings = open_library(path), self.settings
         opened.lists = UserLists(settings.venue_groups, settings.venue_ranks, settings.paper_lists)
+        opened.second = self.second
         return opened
 
     def confirm(self, question: str, what: str, shown: Iterable[str] = ()) -> None:

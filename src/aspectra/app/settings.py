@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import field
 
@@ -14,7 +14,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import Value
 
 DEFAULT_RECIPE = "guided"
-SPENDING = ("search.recipe", "llm.model", "llm.budget", "llm.lanes", "llm.timeout", "llm.extra")
+SPENDING = ("search.recipe", "read.with", "llm.model", "llm.budget", "llm.lanes", "llm.timeout", "llm.extra")
 """What says how much a language model is asked; a project's file sets it only with its user's permission."""
 TABLE_FORMATS = ("markdown", "latex", "csv", "json")  # of the lab's tables
 RUN_FORMATS = ("trec", "beir", "jsonl")  # of a run that is exported
@@ -36,6 +36,14 @@ class SearchSettings(Value, frozen=True):
     limit: Annotated[int, setting("papers shown", ge=0)] = 10
     evidence: Annotated[int, setting("sentences quoted per paper", ge=0)] = 1
     format: Annotated[str, setting("how results are written: table, json, or a format of export")] = "table"
+
+
+class ReadSettings(Value, frozen=True, rename={"reader": "with"}):
+    """How requests in words are read."""
+
+    reader: Annotated[
+        Literal["rules", "model"], setting("rules alone, or the language model of llm.model beside them")
+    ] = "rules"
 
 
 class ModelProfile(Value, frozen=True):
@@ -97,6 +105,7 @@ class Settings(Value, frozen=True):
     progress: Annotated[bool, setting("show progress")] = True
     color: Annotated[bool, setting("colours on a terminal (NO_COLOR=1 turns them off too)")] = True
     search: SearchSettings = SearchSettings()
+    read: ReadSettings = ReadSettings()
     llm: ModelProfile = ModelProfile()
     add: AddSettings = AddSettings()
     serve: ServeSettings = ServeSettings()

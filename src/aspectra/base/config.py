@@ -99,12 +99,12 @@ def keys_of(kind: type[Value], prefix: str = "") -> Iterator[Key]:
     """The settings of a class and of the classes inside it, in the order of their declaration."""
     for field in msgspec.structs.fields(kind):
         if isinstance(field.default, Value):
-            yield from keys_of(field.type, f"{prefix}{field.name}.")
+            yield from keys_of(field.type, f"{prefix}{field.encode_name}.")
         else:
             meta = get_args(field.type)[1]
             extra: dict[str, bool] = meta.extra
             default = {} if field.default is msgspec.NODEFAULT else field.default
-            yield Key(f"{prefix}{field.name}", field.type, default, meta.description, **extra)
+            yield Key(f"{prefix}{field.encode_name}", field.type, default, meta.description, **extra)
 
 
 def find_key(keys: Mapping[str, Key], name: str, where: str = "") -> Key:

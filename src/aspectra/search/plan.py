@@ -251,6 +251,7 @@ class Plan(Value, Displayed, frozen=True):
         lines += [f"  stages are told: {word} {', '.join(names)}" for word, names in told if names]
         for condition in self.conditions:
             said = f" “{condition.words}”" if condition.words else ""
+            said += f", read by {condition.by}" if condition.by else ""
             how = "" if condition.filters else f", worth {condition.sign * self.compliance:+.2f} of the lead"
             how = ", lowers what it leaves by its grade" if condition.lowers else how
             lines.append(f"  [{condition.spelling}]{how}{said}")

@@ -30,11 +30,13 @@ class Unread(Value, frozen=True):
         words: as typed.
         why: the reason, in a few words.
         searched: whether they are searched for, since they may as well belong to the subject.
+        instead: the spelling of the condition that they may mean, or "".
     """
 
     words: str
     why: str = ""
     searched: bool = False
+    instead: str = ""
 
 
 class Query(Value, frozen=True):

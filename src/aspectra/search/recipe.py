@@ -184,7 +184,7 @@ class Recipe(Value, frozen=True):
         if how != "read":
             joined = f"{query.text} {query.instruction}".strip() if how == "concat" else query.text
             asked = replace(asked, text=joined, instruction="")
-        readers = (views.wordings, views.hints) if how == "read" else ()
+        readers = (views.wordings, views.hints, views.second) if how == "read" else ()
         understood = understand(asked, views.venues, *readers)
         if isinstance(step, SearchRecipe):
             probes = [one for probe in step.probes for one in _bound(probe, understood.query, views)]

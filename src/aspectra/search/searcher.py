@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,9 +27,9 @@ from aspectra.search.conditions.lists import UserLists
 from aspectra.search.evidence.hits import Explainer, quotes_of
 from aspectra.search.evidence.weak_match import fit_of, weak_match_warning
 from aspectra.search.evidence.why_not import WhyNot, unfiltered, why_not
+from aspectra.search.instructions.understanding import SecondReader
 from aspectra.search.plan import Plan
-from aspectra.search.planning.aspect_vectors import aspect_vectors
-from aspectra.search.planning.index_views import index_views
+from aspectra.search.planning.index_views import aspect_vectors, index_views
 from aspectra.search.planning.lens_views import lens_warnings
 from aspectra.search.planning.permitted import permission_warnings, with_permitted
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
@@ -81,7 +82,8 @@ class Searcher:
         model: the language model of stages; None where none of them needs one.
         lanes: calls to it under way at once.
 
-    Its attribute ``lists`` holds the user's lists of venues and papers, for conditions that name them.
+    Its attribute ``lists`` holds the user's lists of venues and papers, for conditions that name them;
+    ``second`` reads texts beside the rules, see :mod:`aspectra.search.planning.model_reader`.
 
     >>> with Searcher(library.store) as searcher:
     ...     searcher.search("owls at night", limit=1).ids
@@ -100,6 +102,7 @@ class Searcher:
         self.model = model
         self.lanes = lanes
         self.lists = UserLists()
+        self.second: SecondReader | None = None
         know_lenses(library)
         self._load = load
         self._engine: Engine | None = None
@@ -227,7 +230,7 @@ class Searcher:
                     self.library.get(seed)  # raises where there is no such paper at all
                 engine.check_seed(seed)
             made = Recipe.parse(recipe, "read") if isinstance(recipe, str) else recipe
-            views = index_views(engine.index)
+            views = dataclasses.replace(index_views(engine.index), second=self.second)
             plan = with_permitted(lambda views: made.plan(query, views), views, engine.index)
             bound = bound_conditions(plan.conditions, query.seeds, engine.index, self.lists)
             conditions, moved = ordering_conditions(bound, engine.index)

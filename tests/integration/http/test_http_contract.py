@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import pytest
 from aspectra.app.surfaces.http.routes import document
 from long import LONG
 from loopback_server import serving_process
+from made_once import copy_of
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMITTED = ROOT / "docs" / "openapi.json"
@@ -88,7 +88,7 @@ def test_a_breaking_change_is_noticed(change):
 
 def test_schemathesis_finds_no_fault(demo_folder, tmp_path):
     """All checks of schemathesis, over a real server; each refusal that a schema cannot state is a 422."""
-    folder = shutil.copytree(demo_folder, tmp_path / "copy")
+    folder = copy_of(demo_folder, tmp_path / "copy")
     with serving_process(folder, tmp_path) as address:
         done = subprocess.run(
             [

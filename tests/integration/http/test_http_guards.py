@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import html
+import json
+import re
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from aspectra.app.library import open_library
 from aspectra.app.surfaces.service.access import Access
+from aspectra.app.surfaces.service.answering import Service
 from aspectra.base.errors import UsageError
 from aspectra.llm.scripted import Scripted
+from aspectra.search.planning.model_reader import ModelReader
 
 FORGED_HOSTS = [
     "evil.example",
@@ -233,3 +240,40 @@ def test_every_answer_carries_the_headers(answering):
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["cache-control"] == "private, no-cache"
         assert headers["x-request-id"]
+
+
+def reading(answering, *items):
+    """Serve with a model that reads questions too; its replies are *simulated*."""
+    said = json.dumps({"requests": [{"words": words, "condition": spelled} for words, spelled in items]})
+    model = Scripted(lambda request: said)
+    answering.service._model = lambda: contextlib.nullcontext(model)
+    answering.library.second = ModelReader(answering.service._opened)
+    return model
+
+
+def test_a_service_without_a_model_reads_by_the_rules(demo_folder):
+    with open_library(demo_folder) as library:
+        library.second = ModelReader(contextlib.nullcontext)
+        assert Service(library).library.second is None
+
+
+def test_another_reading_is_offered_as_a_link(answering):
+    model = reading(answering, ("no surveys", "avoid kind=survey"), ("of yore", "require year=<=2019"))
+    text = answering.ask("GET", "/", params={"text": "language models of yore, no surveys"}).text
+    assert len(model.asked) == 1
+    assert "“of yore”, read by scripted (simulated)" in text
+    link = html.unescape(re.search(r'href="([^"]+)">apply it', text)[1])
+    kept = parse_qs(urlsplit(link).query)["conditions"]
+    assert kept == ["require year=<=2019", "avoid kind=survey"]
+    assert answering.ask("GET", link).status_code == 200
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-origin"])
+def test_no_link_of_another_site_makes_the_model_read(answering, site):
+    model = reading(answering, ("of yore", "require year=<=2019"))
+    headers = {"accept": "text/html", "sec-fetch-site": site}
+    headers |= {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    answer = answering.ask("GET", "/", params={"text": "language models of yore"}, headers=headers)
+    assert answer.status_code == 200
+    assert bool(model.asked) == (site == "same-origin")
+    assert ("a link of another site brought it" in answer.text) == (site == "cross-site")

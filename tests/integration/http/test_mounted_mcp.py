@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 
 import httpx
 import pytest
 
 from loopback_server import serving_process
+from made_once import copy_of
 
 mcp = pytest.importorskip("mcp", reason="MCP needs: pip install 'aspectra[mcp]'")
 
@@ -24,7 +24,7 @@ def test_agents_and_programs_get_the_same(demo_folder, tmp_path):
             assert not answer.is_error
             return answer.structured_content
 
-    folder = shutil.copytree(demo_folder, tmp_path / "copy")
+    folder = copy_of(demo_folder, tmp_path / "copy")
     with serving_process(folder, tmp_path) as address:
         found = asyncio.run(agent(address))
         answer = httpx.post(f"{address}/v1/similar", json={**asked, "limit": 5}, timeout=60).json()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import time
 from urllib.parse import urlencode
 
@@ -13,6 +12,7 @@ import aspectra
 from aspectra.papers.paper import Paper
 from hostile_strings import HOSTILE, MARK
 from long import LONG
+from made_once import copy_of
 from page_server import serving
 
 WORDS = "rerank documents with language models"
@@ -49,7 +49,7 @@ STATES = {
 def furnished(demo_folder, tmp_path_factory):
     """A library in which every state can be seen, and the addresses of these."""
     path = tmp_path_factory.mktemp("furnished") / "demo.lib"
-    shutil.copytree(demo_folder, path)
+    copy_of(demo_folder, path)
     with serving(path) as running:
         library, marks = running.library, running.library.marks
         ids = library.search(WORDS, limit=12).ids

@@ -6,12 +6,12 @@ import csv
 import html
 import io
 import re
-import shutil
 import time
 from pathlib import Path
 
 import pytest
 
+from made_once import copy_of
 from page_server import serving
 
 ANY = pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
@@ -24,7 +24,7 @@ BIB = """@article{{{key}, title = {{{title}}}, author = {{Lovelace, Ada}}, year 
 def written(demo_folder, tmp_path_factory):
     """A copy of the demo library that these tests write to."""
     path = tmp_path_factory.mktemp("written") / "demo.lib"
-    shutil.copytree(demo_folder, path)
+    copy_of(demo_folder, path)
     with serving(path) as running:
         yield running
 
@@ -343,7 +343,7 @@ TOKEN = "a-long-secret-of-the-service"
 @pytest.fixture(scope="module")
 def guarded(demo_folder, tmp_path_factory):
     path = tmp_path_factory.mktemp("guarded") / "demo.lib"
-    shutil.copytree(demo_folder, path)
+    copy_of(demo_folder, path)
     with serving(path, token=TOKEN) as running:
         yield running
 

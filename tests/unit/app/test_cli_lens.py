@@ -252,3 +252,30 @@ def test_an_endpoint_that_answers_nonsense_is_counted(world):
     assert "4 papers without a value: malformed" in world("lens", "status", "stance")[1]
     assert "0 papers to ask about" in world("lens", "estimate", "stance")[1]
     assert "4 papers to ask about" in world("lens", "estimate", "stance", "--failed")[1]
+
+
+def test_the_model_reads_the_question_where_the_setting_says_so(world):
+    assert world("index", "--no-encoder", "-q")[0] == 0
+    asked = ("search", "owls in a text, no surveys")
+    assert world(*asked, model=True)[0] == 0
+    assert world.server.calls == 0  # off unless asked for
+    code, out, err = world(*asked, "--set", "read.with=model", model=True)
+    assert code == 0, err
+    assert world.server.calls == 1
+    assert "the question was read by loopback too: 1 call" in err
+    assert "exclude kind=survey" in out
+    assert "loopback (simulated) reads “text” in it, which is no condition" in out
+    code, out, err = world(*asked, "--set", "read.with=model")
+    assert code == 0
+    assert "the rules alone did: no language model is named" in out
+    assert world("config", "set", "read.with", "both")[0] == 2
+
+
+def test_a_project_makes_no_question_go_to_a_model_without_permission(world, monkeypatch):
+    assert world("index", "--no-encoder", "-q")[0] == 0
+    (world.home / "work").mkdir(exist_ok=True)
+    monkeypatch.chdir(world.home / "work")
+    (world.home / "work" / "aspectra.toml").write_text('[read]\nwith = "model"\n')
+    code, out, _ = world("search", "owls in a text", model=True)
+    assert (code, world.server.calls) == (0, 0)
+    assert "the rules alone did" in out

@@ -147,12 +147,15 @@ def _refuse_outside(journal: Path, project: Path) -> None:
 
 
 @contextmanager
-def language_model(session: Session, *, connect: bool = True) -> Iterator[Model]:
+def language_model(
+    session: Session, *, connect: bool = True, sent: str = "Texts of papers are"
+) -> Iterator[Model]:
     """The model that the settings name, closed at the end.
 
     Args:
         session: of the command.
         connect: False answers from the journal alone, as ``--offline`` does.
+        sent: what the user is told is sent.
 
     Raises:
         UsageError: as :func:`model_settings`.
@@ -163,13 +166,25 @@ def language_model(session: Session, *, connect: bool = True) -> Iterator[Model]
 
     settings = model_settings(session, connect=connect)
     with build_model(replace(settings, offline=settings.offline or not connect)) as model:
-        _say_where(session, model, settings.model)
+        _say_where(session, model, settings.model, sent)
         yield model
 
 
-def _say_where(session: Session, model: Model, name: str) -> None:
+def read_beside_rules(session: Session) -> None:
+    """Let the model read questions too, where the settings say so; what that cost is said."""
+    if session.settings.read.reader != "model":
+        return
+    from aspectra.search.planning.model_reader import ModelReader
+
+    def spent(cost: Cost, name: str) -> None:
+        session.screen.note(f"the question was read by {name} too: {cost_in_words(cost)}")
+
+    session.second = ModelReader(lambda: language_model(session, sent="The question is"), spent)
+
+
+def _say_where(session: Session, model: Model, name: str, sent: str = "Texts of papers are") -> None:
     if model.remote:
-        session.screen.note(f"Texts of papers are sent to {model.remote} ({name}).")
+        session.screen.note(f"{sent} sent to {model.remote} ({name}).")
 
 
 @contextmanager

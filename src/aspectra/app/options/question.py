@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from aspectra.app.options.model import read_beside_rules
 from aspectra.app.settings import export_formats
 from aspectra.app.terminal.panels import FILTERS, OUTPUT, PREFERENCES, SEARCH, OutputFile, option
 from aspectra.base.checking import check_choice
@@ -118,8 +119,9 @@ class QuestionOptions:
     ] = None
 
     def settle(self, session: Session) -> None:
-        """Give the options that are settings too to the session."""
+        """Give the options that are settings too to the session, and it what reads questions."""
         session.override(search__limit=self.limit, search__recipe=self.recipe, search__evidence=self.evidence)
+        read_beside_rules(session)
 
     def given(self, session: Session, **more: Any) -> dict[str, Any]:
         """The arguments that they, and ``more``, are to :meth:`aspectra.app.library.Library.plan`."""

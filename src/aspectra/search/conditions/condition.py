@@ -79,6 +79,7 @@ class Condition(Value, frozen=True):
         unless: papers that have these are exempt: the condition neither drops nor moves them. Values of one
             attribute are alternatives, bounds and different attributes must all be met, as in ``require``;
             one that is ``apart`` begins another exception.
+        by: the language model that read it where the rules read nothing, or "".
 
     Raises:
         UsageError: the relation, the attribute or the value is unknown.
@@ -92,6 +93,7 @@ class Condition(Value, frozen=True):
     relation: Relation = "prefer"
     words: str = ""
     unless: tuple[Exemption, ...] = ()
+    by: str = ""
 
     def __post_init__(self) -> None:
         if self.relation not in get_args(Relation):

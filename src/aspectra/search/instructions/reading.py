@@ -404,7 +404,7 @@ def _long(piece: Piece, sign: Sign) -> Read:
 
 
 # What nobody counts as part of a subject at its ends.
-_OUTER = " \t\r\n.,;:!?…。，：；？！、-–—"
+OUTER = " \t\r\n.,;:!?…。，：；？！、-–—"
 _MOST, _MOST_ASPECTS = 32, 4  # conditions, and aspects of each sign, that are read from one text
 _LONG = 400  # characters: beyond, a text is a description of a need, of which only plain limiters are read
 
@@ -453,9 +453,9 @@ class Reading:
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and (text[start] in _OUTER or text[start].isspace()):
+    while start < end and (text[start] in OUTER or text[start].isspace()):
         start += 1
-    while end > start and (text[end - 1] in _OUTER or text[end - 1].isspace()):
+    while end > start and (text[end - 1] in OUTER or text[end - 1].isspace()):
         end -= 1
     return start, end
 

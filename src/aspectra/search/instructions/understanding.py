@@ -53,6 +53,7 @@ class Wording(NamedTuple):
 
 Wordings = Callable[[str, tuple[str, ...]], Wording | None]  # of a text, and the words of conditions in it
 Hints = Callable[[str], Iterable[tuple[int, int]]]  # where each word of a text is that may ask for something
+SecondReader = Callable[[str, Reading], Reading]  # of a text, with what the rules read in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ def understand(
     venues: Mapping[str, str] = {},
     wordings: Wordings | None = None,
     hints: Hints | None = None,
+    second: SecondReader | None = None,
 ) -> Understood:
     """Read a query's text and instruction into conditions and aspects.
 
@@ -90,6 +92,7 @@ def understand(
             query nor the rules name an aspect.
         hints: tells words that may ask for something. Those of an English text that are searched for are
             reported as perhaps a request, unless it is capitalised as a title is.
+        second: reads each text again, beside the rules.
 
     Raises:
         UsageError: the text has requests, but nothing to search for.
@@ -107,6 +110,7 @@ def understand(
             # Beside a seed or requests a denial needs no subject: it says what papers should not be like.
             beside = read_instruction(query.text, whole_query=False, venues=venues)
             reading = beside if beside.conditions or beside.unread else reading
+        reading = second(query.text, reading) if second else reading
         unread += (*reading.unread, *_hinted(query.text, reading, hints))
         fallback = not reading.topic and not query.seeds
         read = reading.conditions or reading.same or reading.different or reading.unread
@@ -118,6 +122,7 @@ def understand(
     elif query.instruction.strip():
         beside_seed = partial(read_instruction, whole_query=False, venues=venues)
         reading = _worded(query, query.instruction, beside_seed, wordings)
+        reading = second(query.instruction, reading) if second else reading
         text = " ".join(part for part in (query.text.strip(), reading.topic) if part)
         unread += reading.unread
         query = replace(_with(query, reading, text), instruction="")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 from aspectra.search.conditions.condition import Condition
@@ -58,7 +59,10 @@ class Requests:
         if not self.not_applied and not any(condition.words for condition in self.applied):
             return []
         applied = [*map(_in_words, alternatives(self.applied)), *self.aspects]
-        missed = [f"“{u.words}”{f' ({u.why})' if u.why else ''}" for u in self.not_applied]
+        missed = [
+            f"“{u.words}”{f' ({u.why})' if u.why else ''}{f'; -c {quote(u.instead)}' if u.instead else ''}"
+            for u in self.not_applied
+        ]
         lists = (("applied", applied), ("not applied", missed), ("searched for", self.searched))
         return [
             (name if number == 0 else "", item)
@@ -68,15 +72,22 @@ class Requests:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        applied = [(c.label, c.words) for c in self.applied] + [(name, "") for name in self.aspects]
+        applied = [
+            {"request": c.label, "words": c.words, **({"by": c.by} if c.by else {})} for c in self.applied
+        ]
         return {
-            "applied": [{"request": what, "words": words} for what, words in applied],
+            "applied": applied + [{"request": name, "words": ""} for name in self.aspects],
             "not_applied": [{"words": unread.words, "why": unread.why} for unread in self.not_applied],
             "searched": list(self.searched),
         }
 
 
+def said_by(condition: Condition) -> str:
+    """The words that a condition was read from, and who read it where that was not the rules."""
+    return f"“{condition.words}”{f', read by {condition.by}' if condition.by else ''}"
+
+
 def _in_words(group: Sequence[Condition]) -> str:
     """Alternatives as one request, with the words of the query."""
-    words = dict.fromkeys(f"“{condition.words}”" for condition in group if condition.words)
+    words = dict.fromkeys(said_by(condition) for condition in group if condition.words)
     return " ".join((" or ".join(condition.label for condition in group), ", ".join(words))).rstrip()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aspectra.app.options.model import language_model
+from aspectra.app.options.model import language_model, read_beside_rules
 from aspectra.app.recent import Recent, recall, remember
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import AsJson, option
@@ -91,6 +91,7 @@ def news(
 
     Example:  aspectra news owls
     """
+    read_beside_rules(session)
     with session.open_library() as library:
         names = [name] if name is not None else [one.name for one in library.saved.all()]
         found = [

@@ -59,13 +59,14 @@ def serve(
 
         from aspectra.app.surfaces.http.application import application
         from aspectra.app.surfaces.http.connections import BACKLOG, LimitedConnection
-    from aspectra.app.options.model import language_model, model_settings
+    from aspectra.app.options.model import language_model, model_settings, read_beside_rules
     from aspectra.app.surfaces.service.access import Access, is_loopback
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.app.surfaces.service.gate import Gate
     from aspectra.app.surfaces.service.jobs import Jobs
 
     if with_model:
+        read_beside_rules(session)
         model_settings(session)  # a model that is not named is an error before anything is served
     wanted = session.settings.serve.port if port is None else port
     Access.to(host, wanted or 1, os.environ.get(_TOKEN, ""), name or ())  # refused before a port is taken

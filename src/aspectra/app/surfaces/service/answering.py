@@ -9,6 +9,7 @@ import json
 import secrets
 import threading
 from collections import OrderedDict
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from aspectra.app.output.pages import MOST_PAGES, check_page, page_of
 from aspectra.base.errors import AspectraError, Gone, NoSuchPaper, NotAllowed, UsageError, ViewMismatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
     from aspectra.app.library import Library
@@ -143,6 +144,8 @@ class Service:
         self.library = library
         self.handles = Handles()
         self._model = model
+        if library.second is not None:  # whoever reaches a service without a model reads by the rules
+            library.second = replace(library.second, opening=self._opened) if model else None
         self._plans: OrderedDict[str, Plan] = OrderedDict()
         self._lock = threading.Lock()
         self._asking = threading.Lock()
@@ -249,15 +252,24 @@ class Service:
         """The ranking of a plan; a model, where a step needs one, is opened for this search alone."""
         from aspectra.search.stages.protocol import needs_model
 
-        asks = needs_model(plan.stages)
-        if asks and self._model is None:
+        if not needs_model(plan.stages):
+            return self.library.searcher.run(plan, explain=explain)
+        with self._opened() as self.library.model:
+            return self.library.run(plan, explain=explain)
+
+    @contextmanager
+    def _opened(self) -> Iterator[ChatModel]:
+        """The model, for one search or one question that is read.
+
+        Raises:
+            ModelOff, NotAllowed: this service, or this visitor, may not ask it.
+        """
+        if self._model is None:
             raise ModelOff(
                 "a step of this search needs a language model",
                 why="this service was started without one: whoever reaches it would spend its owner's money",
                 hint="aspectra serve --with-model, or search without that step",
             )
-        if not asks or self._model is None:
-            return self.library.searcher.run(plan, explain=explain)
         if FROM_ELSEWHERE.get():
             raise NotAllowed(
                 "this search would ask the language model",
@@ -269,8 +281,8 @@ class Service:
         check = leave_turn()
         with self._asking:
             check()
-            with self._model() as self.library.model:
-                return self.library.run(plan, explain=explain)
+            with self._model() as model:
+                yield model
 
     def resolve(self, paper: str) -> str:
         """The id of a paper, see :meth:`aspectra.app.library.Library.resolve`; refused beyond its length.

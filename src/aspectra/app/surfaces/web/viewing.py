@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from aspectra.papers.library.marks.values import Decision
     from aspectra.papers.paper import Paper
     from aspectra.search.plan import Plan
+    from aspectra.search.query import Unread
     from aspectra.search.ranking import Evidence, Hit, Ranking
 
 
@@ -148,8 +149,9 @@ class Asked:
         kind: class of its colour, or "".
         applied: whether it is applied.
         searched: whether its words are searched for where it is not.
-        why: the reason where it is not.
+        why: the reason where it is not; who read it, where that was not the rules.
         remove: address of the question without it, or "".
+        apply: address of the question with what its words may mean, or "".
     """
 
     text: str
@@ -159,6 +161,7 @@ class Asked:
     searched: bool = False
     why: str = ""
     remove: str = ""
+    apply: str = ""
 
 
 _RELATIONS = {"require": "", "exclude": "not ", "prefer": "rather ", "avoid": "rather not "}
@@ -225,7 +228,12 @@ def asked_tags(question: Question, ranking: Ranking, more: Iterable[tuple[str, o
         if name != f"same {named_sentences(question.same_sentences).name}"
     ]
     out += [
-        Asked(said_of(one.label), one.words, remove=edited_address(question, plan, one.spelling, kept))
+        Asked(
+            said_of(one.label),
+            one.words,
+            why=f"read by {one.by}" if one.by else "",
+            remove=edited_address(question, plan, one.spelling, kept),
+        )
         for one in requests.applied
     ]
     if question.same_sentences:
@@ -259,8 +267,17 @@ def asked_tags(question: Question, ranking: Ranking, more: Iterable[tuple[str, o
         )
     for one in requests.not_applied:
         without = edited_address(question, plan, more=kept, unsaid=one.words) if one.searched else ""
-        out.append(Asked(one.words, applied=False, searched=one.searched, why=one.why, remove=without))
+        use = _applied_address(question, plan, one, kept) if one.instead else ""
+        out.append(Asked(one.words, "", "", False, one.searched, one.why, without, use))
     return out
+
+
+def _applied_address(question: Question, plan: Plan, one: Unread, more: Iterable[tuple[str, object]]) -> str:
+    """The address of a question with what some words may mean, in place of what was read in them."""
+    read = (c.spelling for c in plan.conditions if c.words and (c.words in one.words or one.words in c.words))
+    made = question.edited(plan, next(read, ""))
+    made = replace(made, conditions=(*made.conditions, one.instead))
+    return address(made, more=[*more, ("read", _mark(made.text))])
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Protocol
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.base.registry import Registry
 from aspectra.base.values import replace
-from aspectra.search.instructions.understanding import Hints, Wordings
+from aspectra.search.instructions.understanding import Hints, SecondReader, Wordings
 from aspectra.search.plan import Search
 from aspectra.search.query import Query
 from aspectra.views.encoders.prompts import Prompts
@@ -60,6 +60,7 @@ class ViewNames:
         wordings: reads likeness to a seed in words that no rule knows; None where nothing can.
         hints: tells words that may ask for something; None where nothing can.
         own: name -> focus of the aspects that were defined for the library.
+        second: reads texts beside the rules, as a language model does; None where nothing does.
     """
 
     names: tuple[str, ...]
@@ -72,6 +73,7 @@ class ViewNames:
     wordings: Wordings | None = None
     hints: Hints | None = None
     own: Mapping[str, str] = field(default_factory=dict)
+    second: SecondReader | None = None
 
     def require(self, name: str) -> str:
         """``name`` itself.
