@@ -161,7 +161,13 @@ def made_up_terms(text: str, chances: list[float]) -> PaperTerms:
         ("ray tracing, splatting", [0.9, 0.9, 0.9], {"ray tracing", "splatting"}),
         ("ray-tracing of light", [0.9, 0.9, 0.9, 0.9], {"ray-tracing of light"}),
         ("the splatting of the", [0.9, 0.9, 0.9, 0.9], {"splatting"}),
-        ("tracing then splatting", [0.9, 0.1, 0.9], {"tracing", "splatting"}),
+        ("tracing then splatting", [0.9, 0.05, 0.9], {"tracing", "splatting"}),
+        ("margin softmax loss", [0.2, 0.9, 0.05], {"margin softmax"}),  # doubtful words beside a likely one
+        ("margin then softmax", [0.2, 0.05, 0.9], {"softmax"}),
+        ("the state-of-the-art tagging", [0, 0, 0, 0, 0.2, 0.9], {"state-of-the-art tagging"}),
+        ("some-thing softmax", [0, 0, 0.9], {"softmax"}),  # a blank joins likely words alone
+        ("a part-of tracing", [0.0, 0.9, 0.0, 0.0], {"part-of"}),
+        ("in 2020, 84 tracing", [0.0, 0.9, 0.9, 0.9], {"84 tracing"}),
         ("ray   tracing", [0.9, 0.9], {"ray", "tracing"}),
         ("one two three four five six", [0.9] * 6, {"one two three four five", "six"}),
         ("the of", [0.9, 0.9], set()),
@@ -181,6 +187,31 @@ def test_phrases_end_where_the_text_or_the_chance_breaks(text, chances, phrases)
         )
         / 3
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases"),
+    [
+        ("tracing maps, tracing", ["tracing maps"]),  # said already, in more words
+        ("tracing, tracing, tracing maps, tracing maps", ["tracing maps"]),  # as heavy as its part
+        ("tracing, tracing, tracing, tracing maps", ["tracing", "tracing maps"]),  # its part is what is said
+    ],
+)
+def test_a_phrase_takes_the_place_of_its_part_unless_that_weighs_twice_as_much(text, phrases):
+    terms = made_up_terms(text, [0.9] * len(plain_words(text)))
+    found = offers_of(terms, lambda word: (word,), lambda _: 1.0)
+    assert [phrase.text for phrase in found["method"].phrases] == phrases
+
+
+def test_a_common_word_alone_and_a_doubtful_outcome_are_not_shown():
+    terms = made_up_terms("learning, splatting", [0.9, 0.9])
+    rarity = {"learning": 1.0, "splatting": 5.0}
+    found = offers_of(terms, lambda word: (word,), lambda stems: rarity[stems[0]])
+    assert [phrase.text for phrase in found["method"].phrases] == ["splatting"]
+    terms.chances[:] = [[0.0, 0.0, 0.45]] * 2
+    assert offers_of(terms, lambda word: (word,), lambda _: 1.0)["result"].phrases == ()
+    terms.chances[:] = [[0.45, 0.0, 0.0]] * 2
+    assert len(offers_of(terms, lambda word: (word,), lambda _: 1.0)["background"].phrases) == 2
 
 
 # The views.

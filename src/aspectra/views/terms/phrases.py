@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from aspectra.views.terms.head import ASPECTS
 from aspectra.views.terms.values import PaperTerms
 
-_LIKELY = 0.3  # chance from which on a word is part of a phrase
+# Chances from which on a word makes a phrase, and is part of one beside it. Outcomes are named less surely.
+_LIKELY = {"background": 0.4, "method": 0.4, "result": 0.5}
+_BESIDE = 0.1
+# Chance times rarity, as a share of the rarest word's, from which a word alone says something.
+_SAYS = 0.2
+_WHOLE = 0.5  # of the weight of a shorter phrase, from which one that holds it takes its place
 _SURE_OF = 3  # words that say how sure a paper's terms are
 _JOINTS = (" ", "-", "\u2010", "\u2011")
 _LONGEST = 5  # words
@@ -65,54 +71,77 @@ def offers_of(
             if stem:
                 highest[stem] = max(chance, highest.get(stem, 0.0))
         best = sorted(highest.values(), reverse=True)[:_SURE_OF]
-        likely = (leader == column) & (chances >= _LIKELY)
-        out[aspect] = Offer(_phrases(terms, stemmed, likely, chances.tolist(), rarity), sum(best) / _SURE_OF)
+        named = leader == column
+        likely, beside = named & (chances >= _LIKELY[aspect]), chances >= _BESIDE
+        runs = _runs(terms, stemmed, likely.tolist(), beside.tolist())
+        out[aspect] = Offer(_phrases(terms, stemmed, runs, chances.tolist(), rarity), sum(best) / _SURE_OF)
     return out
 
 
 def _phrases(
     terms: PaperTerms,
     stemmed: Sequence[tuple[str, ...]],
-    likely: Sequence[bool],
+    runs: Iterable[tuple[int, int]],
     chances: Sequence[float],
     rarity: Callable[[Sequence[str]], float],
 ) -> tuple[Phrase, ...]:
+    rare = {stem: rarity(stem) for stem in set(stemmed)}
+    least = _SAYS * max(rare.values(), default=0.0)
     found: dict[tuple[tuple[str, ...], ...], Phrase] = {}
-    for first, last in _runs(terms, stemmed, likely):
+    for first, last in runs:
         key = tuple(stemmed[n] for n in range(first, last) if stemmed[n])
-        weight = sum(chances[n] * rarity(stemmed[n]) for n in range(first, last) if stemmed[n]) / len(key)
         start, end = terms.spans[first][0], terms.spans[last - 1][1]
+        common = len(key) == 1 and max(chances[first:last]) * rare[key[0]] < least
+        if common or not any(map(str.isalpha, terms.text[start:end])):
+            continue
+        weight = sum(chances[n] * rare[stemmed[n]] for n in range(first, last) if stemmed[n]) / len(key)
         held = found.get(key) or Phrase(" ".join(terms.text[start:end].split()), start, 0.0)
         found[key] = Phrase(held.text, held.start, held.weight + weight)
     order = sorted(found.items(), key=lambda one: (-one[1].weight, one[1].start))
     kept: list[tuple[set[tuple[str, ...]], Phrase]] = []
     for key, phrase in order:
-        if not any(set(key) <= known for known, _ in kept):  # said already, in more words
-            kept.append((set(key), phrase))
+        words = set(key)
+        if any(words <= known for known, _ in kept):  # said already, in more words
+            continue
+        fewer = next((n for n, (known, _) in enumerate(kept) if known < words), None)
+        if fewer is None or phrase.weight < _WHOLE * kept[fewer][1].weight:
+            kept.append((words, phrase))
+        else:  # the whole of what was said in part
+            kept[fewer] = (words, replace(phrase, weight=kept[fewer][1].weight))
     return tuple(phrase for _, phrase in kept)
 
 
 def _runs(
-    terms: PaperTerms, stemmed: Sequence[tuple[str, ...]], likely: Sequence[bool]
+    terms: PaperTerms, stemmed: Sequence[tuple[str, ...]], likely: Sequence[bool], beside: Sequence[bool]
 ) -> list[tuple[int, int]]:
-    """(first, end) of runs of likely words with nothing but a blank or a hyphen between them.
+    """(first, end) of runs with nothing but a blank or a hyphen between their words.
 
-    Stop words at their ends are left out, and long runs are cut.
+    Each holds a likely word; words beside it belong to it where they are ``beside``, and the rest of its
+    hyphened words always does. Stop words at the ends are left out, and long runs are cut.
     """
+    spans, count = terms.spans, len(stemmed)
+    joints = [terms.text[end:start] for (_, end), (start, _) in pairwise(spans)]
+
+    def joined(left: int, *, part: bool = False) -> bool:
+        return 0 <= left < count - 1 and joints[left] in (_JOINTS[1:] if part else _JOINTS)
+
     out: list[tuple[int, int]] = []
-    first = 0
-    while first < len(stemmed):
-        if not (likely[first] and stemmed[first]):
-            first += 1
+    taken = 0
+    for word in range(count):
+        if word < taken or not (likely[word] and stemmed[word]):
             continue
-        end = first + 1
-        while end < len(stemmed) and likely[end] and end - first < _LONGEST:
-            if terms.text[terms.spans[end - 1][1] : terms.spans[end][0]] not in _JOINTS:
-                break
+        first, end = word, word + 1
+        while first > taken and (
+            joined(first - 1, part=True)
+            or (joined(first - 1) and beside[first - 1] and end - first < _LONGEST)
+        ):
+            first -= 1
+        while joined(end - 1, part=True) or (joined(end - 1) and beside[end] and end - first < _LONGEST):
             end += 1
-        last = end
-        while not stemmed[last - 1]:
-            last -= 1
-        out.append((first, last))
-        first = end
+        while not (stemmed[end - 1] or joined(end - 2, part=True)):
+            end -= 1
+        while not (stemmed[first] or joined(first, part=True)):
+            first += 1
+        out.append((first, end))
+        taken = end
     return out
