@@ -662,3 +662,60 @@ def test_behind_requests_a_denial_is_no_subject(text, conditions, left):
 def test_what_is_read_loses_no_word_and_filters_only_what_is_sure(text, found, topic):
     assert _found(text) == found
     assert read_instruction(text).topic == topic
+
+
+@pytest.mark.parametrize(
+    ("text", "spellings"),
+    [
+        ("owls, only open access or by Babai", ("require access=open unless author=Babai",)),
+        ("owls, only surveys or papers from Nature", ("require kind=survey unless venue=Nature",)),
+        ("owls, only RCTs or quasi-experiments", ("require kind=rct unless topic=quasi-experiments",)),
+        ("owls, must be surveys in English or trials",
+         ("require kind=survey unless kind=trial", "require language=en unless kind=trial")),
+        ("owls, only papers with code or data", ("require artifacts=code unless artifacts=data",)),
+        ("owls, only papers with code and data", ("require artifacts=code", "require artifacts=data")),
+        ("owls, only papers in Nature or Science or open access",
+         ("require venue=Nature unless access=open", "require venue=Science unless access=open")),
+        ("owls, only German or French surveys",
+         ("require language=de", "require language=fr", "require kind=survey")),
+        ("owls, no surveys or papers from Nature", ("exclude kind=survey", "exclude venue=Nature")),
+        ("owls, ideally open access or with code", ("prefer access=open", "prefer artifacts=code")),
+        ('owls, must mention "zinc" or "tin"', ("require keyword=zinc unless keyword=tin",)),
+        ('owls, must mention "zinc" and "tin"', ("require keyword=zinc", "require keyword=tin")),
+        ("owls, must mention zinc, tin or lead", ("require keyword=zinc unless keyword=tin; keyword=lead",)),
+        ("owls, must mention zinc, tin and lead",
+         ("require keyword=zinc", "require keyword=tin", "require keyword=lead")),
+        ("owls, must not mention zinc, tin or lead",
+         ("exclude keyword=zinc", "exclude keyword=tin", "exclude keyword=lead")),
+    ],
+)  # fmt: skip
+def test_of_alternatives_one_will_do(text, spellings):
+    assert read_instruction(text).spellings == spellings
+
+
+@pytest.mark.parametrize(
+    ("text", "spellings", "topic", "unread"),
+    [
+        ("owls, only surveys or papers from the Antarctic programme", (), "owls",
+         ["only surveys or papers from the Antarctic programme"]),
+        ("owls, nothing before the 2008 crisis", (), "owls", ["nothing before the 2008 crisis"]),
+        ("owls, only work since the 2015 refugee crisis", (), "owls",
+         ["only work since the 2015 refugee crisis"]),
+        ("owls, no book reviews", ("exclude topic=book reviews",), "owls", []),
+        ("owls, no literature reviews", ("exclude kind=survey",), "owls", []),
+        ("student evaluations of teaching", (), "student evaluations of teaching", []),
+        ("owls, no students as participants", ("exclude topic=students",), "owls", []),
+        ("owls, not for students", ("avoid audience=student",), "owls", []),
+        ("owls, with the dataset", ("prefer artifacts=data",), "owls", []),
+        ("I want the ten most cited papers on owls", ("prefer citations=high",), "owls", []),
+        ("excluded children in Victorian schooling", (), "excluded children in Victorian schooling", []),
+        ("owls, at a level they would not run away from, and free to download",
+         ("prefer access=open",), "owls", ["at a level they would not run away from"]),
+        ("owls: trials, and if none exist then cohort studies", ("prefer kind=trial",), "owls",
+         ["and if none exist then cohort studies"]),
+    ],
+)  # fmt: skip
+def test_what_is_another_thing_by_what_stands_beside_it(text, spellings, topic, unread):
+    reading = read_instruction(text)
+    assert (reading.spellings, reading.topic) == (spellings, topic)
+    assert [one.words for one in reading.unread] == unread

@@ -26,20 +26,8 @@ _PAIR = 2
 _NAME = 3  # characters of a name that begins with a digit: "3d"
 _COMBINED = "a denial of several things at once"
 _DETAIL = "a detail of what is asked for"
-_EITHER = "alternatives of different kinds"
 _AMOUNT = "an amount that no field states"
 _UNSURE = "it is not clear whether it is wanted"
-
-
-def _either(piece: Piece, values: Sequence[Request]) -> bool:
-    """Whether values of two attributes are alternatives, which no filter says: *open access or by Babai*."""
-    starts = {r.start: r.attribute for r in values}
-    ends = {r.end: r.attribute for r in values}
-    for before, mark, after in zip(piece.marks, piece.marks[1:], piece.marks[2:], strict=False):
-        sides = (ends.get(before.end), starts.get(after.start))
-        if mark.low in _WORDS["or"] and None not in sides and sides[0] != sides[1]:
-            return True
-    return False
 
 
 def pseudo(cat: str, sub: str = "") -> Sign:
@@ -84,8 +72,6 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
             return Read(piece, "unread", sign, why=TASTE)
     if combined(piece, values, sign) and (others or not question):
         return Read(piece, "unread", sign, why=_COMBINED)
-    if sign.strong and not sign.negative and _either(piece, values):
-        return Read(piece, "unread", sign, why=_EITHER)
     if question and not others and (led := _led(piece, values, sign)):
         kept = tuple(r for r in values if r.end <= led[0])
         return Read(piece, "request", sign, kept, subject=led)
@@ -269,7 +255,9 @@ def is_event(piece: Piece) -> bool:
         content = content[1:]
     if len(content) > 1 and content[0].low in _WORDS["age"] and content[1].low.startswith("than"):
         return not any(m.cat == "bound" for m in content)  # "no older than the seed"
-    return bool(content) and content[0].low in _WORDS["after"] and not piece.carries
+    timed = bool(content) and content[0].low in _WORDS["after"]
+    dated = next((n for n, m in enumerate(content) if m.attribute == "year"), len(content))
+    return timed and (not piece.carries or any(m.free for m in content[dated:]))  # "before the 2008 crisis"
 
 
 def combined(piece: Piece, used: Sequence[Request], sign: Sign) -> bool:

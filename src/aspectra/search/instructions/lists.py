@@ -7,19 +7,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import dropwhile
 
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.instructions.limiters import signed
-from aspectra.search.instructions.meaning import FACTS, Sign, requests_of
+from aspectra.search.instructions.meaning import FACTS, Request, Sign, requests_of
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
+from aspectra.search.instructions.recognisers.tokens import fold
 from aspectra.search.instructions.settling import UNKNOWN, Read, correct, exempt, permit
 
 LIST = 8  # marks of an item of a list
 _AND = word_sets("lists")["and"]
 _OR = word_sets("lists")["or"]
 _WITHOUT = word_sets("pieces")["modifies"]
+_EITHER = "alternatives of different kinds"
 _ITEMS = frozenset("kind status source".split())  # values that name documents
 _IS = word_sets("lists")["is"]
 _NOTHING = word_sets("lists")["nothing"]
 _PERSON = re.compile(r"(?:[A-Z][a-z]+ )?[A-Z][a-zA-Zà-ÿ'-]*[a-z]")
+_PAIR = 2
 _CHAIN = 12  # items of a list that are looked at
 _NAMES = 3  # names in a row that make a list of people
 
@@ -97,6 +101,48 @@ def _names_documents(marks: Sequence[Mark]) -> bool:
     return any(m.cat == "doc" or m.attribute in _ITEMS for m in marks)
 
 
+def _terms(text: str, read: Read) -> Read:
+    """Terms of one list with *or* between them: one will do (*must mention "zinc" or "copper"*)."""
+    if len(read.requests) < _PAIR or len({(r.start, r.end) for r in read.requests}) > 1:
+        return read
+    first, *others = read.requests
+    if first.relation != "require" or not ATTRIBUTES.get(first.attribute).every:
+        return read
+    if _OR.isdisjoint(fold(text[first.start : first.end]).split()):
+        return read
+    return replace(read, requests=(_unless(first, others),))
+
+
+def _unless(request: Request, others: Sequence[Request]) -> Request:
+    """A request from which papers are exempt that meet others."""
+    return replace(request, unless=tuple((r.attribute, r.value, False) for r in others))
+
+
+def _either(read: Read) -> Read:
+    """Requests of different attributes with *or* between them: either will do (*open access or by Babai*)."""
+    if any(r.relation not in ("require", "prefer") for r in read.requests):
+        return read
+    for mark in read.piece.marks if len(read.requests) + len(read.lost) > 1 else ():
+        one = [r for r in read.requests if r.start < mark.start]
+        other = [r for r in read.requests if r.start > mark.start]
+        behind = min([*(r.start for r in other), *(a for a, _, _ in read.lost if a > mark.start)], default=0)
+        if mark.low not in _OR or not one or not behind:
+            continue
+        last = max(r.end for r in one)
+        if any(m.carries or m.free for m in read.piece.marks if last <= m.start < behind):
+            continue
+        known = bool(other) and other[0].start == behind and not read.lost
+        if known and one[-1].attribute == other[0].attribute and not ATTRIBUTES.get(one[-1].attribute).every:
+            continue
+        if any(r.relation == "prefer" for r in read.requests):
+            soft = tuple(replace(r, relation="prefer") for r in read.requests)
+            return replace(read, requests=soft) if known else read
+        if not known or any(r.unless for r in read.requests):
+            return replace(read, role="unread", requests=(), lost=(), why=_EITHER)
+        return replace(read, requests=tuple(_unless(r, other) for r in one))
+    return read
+
+
 def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
     """Lists, references back, corrections, exceptions and permission."""
     subject = False
@@ -113,6 +159,7 @@ def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
             ):
                 reads[at] = _as_authors(reads[at])
             _name_list(text, reads, at)
+            _term_list(reads, at)
         elif at and read.role == "request" and _lacks(reads[at - 1]) and _listed(read):
             reads[at] = replace(read, role="unread", why=UNKNOWN, requests=())
         subject = subject or reads[at].subject is not None
@@ -139,6 +186,7 @@ def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
         if at and read.role == "chatter" and read.sign.negative and read.piece.marks[0].low in _OR:
             # "do they follow rules, or ignore them"
             reads[at] = replace(read, role="subject", subject=(read.piece.start, read.piece.end))
+    reads[:] = [_either(_terms(text, read)) if read.role == "request" else read for read in reads]
     if any(read.requests for read in reads) and question:
         for at, read in enumerate(reads):
             if (
@@ -172,6 +220,28 @@ def _name_list(text: str, reads: list[Read], at: int) -> None:
     ):
         for n in range(first, at + 1):
             reads[n] = _as_authors(reads[n])
+
+
+def _term_list(reads: list[Read], at: int) -> None:
+    """*Must mention zinc, copper or lead*: terms go on behind a term, and with *or* one will do."""
+    before, read = reads[at - 1], reads[at]
+    if not before.requests or {r.attribute for r in before.requests} != {"keyword"}:
+        return
+    if not read.requests or any(r.attribute != "topic" for r in read.requests):
+        return
+    terms = tuple(
+        replace(r, attribute="keyword", value=one) for r in read.requests for one in r.value.split(" and ")
+    )
+    reads[at] = replace(read, requests=terms)
+    if terms[0].relation == "require" and any(m.low in _OR for m in read.piece.marks):
+        first = at - 1
+        while reads[first].piece.joint == "comma" and reads[first - 1].sign.rules == read.sign.rules:
+            first -= 1
+        listed = [r for one in reads[first : at + 1] for r in one.requests]
+        reads[first] = replace(reads[first], requests=(_unless(listed[0], listed[1:]),))
+        reads[first + 1 : at + 1] = [
+            replace(one, role="chatter", requests=()) for one in reads[first + 1 : at + 1]
+        ]
 
 
 def _predicate(read: Read) -> bool:

@@ -143,10 +143,14 @@ def _phrasal(marks: list[Mark]) -> None:
 
 
 def _named(marks: list[Mark]) -> None:
-    """Denials that are none: a verb behind a word (*nerve block*), *exceptions to*, a *no* that corrects."""
+    """What is another thing by what stands beside it: *nerve block*, *exceptions to*, *with students*."""
     for at, mark in enumerate(marks):
         before = marks[at - 1] if at else None
         after = marks[at + 1] if at + 1 < len(marks) else None
+        people = mark.attribute == "audience" and mark.low.endswith("s")
+        if people and before is not None and (before.low == "with" or before.cat == "neg"):
+            marks[at] = replace(mark, cat="word", attribute="", values=())  # who was studied
+            continue
         if mark.cat == "except" and mark.low in _WORDS["first"] and after is not None and after.low == "to":
             marks[at] = replace(mark, cat="word")
         if mark.cat == "hard" and mark.low in _WORDS["adjectives"] and after is not None and after.free:

@@ -140,6 +140,8 @@ def _narrates(marks: Sequence[Mark], first: int) -> bool:
     ahead = marks[first + 1 :]
     if rule.low in _WORDS["only_if"]:  # "conference papers only if at FAccT"
         return any(m.carries for m in marks[:first])
+    if first and rule.low in _WORDS["might"] and marks[first - 1].low in _WORDS["others"]:
+        return True  # "a level that they would not run away from"
     return (
         rule.cat == "neg"
         and rule.low < "\u3400"
