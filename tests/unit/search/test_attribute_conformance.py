@@ -33,6 +33,10 @@ VALUES: dict[str, tuple[list[str], list[str]]] = {
     ),
     "citations": ([">=50", ">100", "<20", "5..10", "0", "high", "low"], ["", "many", "10..5", ">= -1"]),
     "cites": (["Attention is all you need", "full", "owl", "10.1000/owl"], ["", " ", "!!"]),
+    "combination": (
+        ["language=en and year=>=2019", "topic=owls and kind=survey", "author=Lovelace and venue=Birds"],
+        ["", "kind=survey", "kind=survey and", "nothing=1 and year=2020", "combination=a and year=2020"],
+    ),
     "decided": (["include", "exclude", "maybe", "any", "none", "undecided"], ["", "perhaps"]),
     "format": (["code", "qa", "manual", "prose", "list"], ["", "5"]),
     "keyword": (["owl", "Owls", "--all", "C++", "barn owl", "老鼠", "BERT", "of"], ["", " ", "++"]),

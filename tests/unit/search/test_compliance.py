@@ -116,6 +116,26 @@ def test_alternatives_need_one_and_bounds_need_all(attribute):
     assert total[2] < 0
 
 
+def test_a_combination_is_met_by_what_meets_all_of_it(attribute):
+    attribute.table |= {"a": [1, 1, 0, np.nan, np.nan, 0.6], "b": [1, 0, 1, 1, 0, 0.5]}
+    both = "given=a and given=b"
+    graded = _applied([Condition("combination", both, "exclude")], SCORES)
+    assert np.array_equal(graded.grades[0], np.float32([1, 0, 0, np.nan, 0, 0.5]), equal_nan=True)
+    assert graded.passed.tolist() == [False, True, True, True, True, False]
+    assert _applied([Condition("combination", both, "require")], SCORES).passed.tolist() == [
+        True, False, False, False, False, True,
+    ]  # fmt: skip
+    spelled = Condition("combination", both, "exclude", unless=(Exemption("given", "c"),))
+    assert Condition.parse(spelled.spelling) == spelled
+
+
+def test_a_combination_of_which_nothing_is_known_is_not_applied(attribute):
+    attribute.table |= {"a": [np.nan] * 3, "b": [1, 1, 0]}
+    unknown = Condition("combination", "given=b and given=a", "exclude")
+    assert without_data(FakeIndex(3), [unknown]) == [(unknown, "no paper of this library states its given")]
+    assert without_data(FakeIndex(3), [Condition("combination", "given=b and given=b", "exclude")]) == []
+
+
 @given(
     scores=st.lists(st.floats(-50, 50), min_size=2, max_size=40),
     grade=st.floats(0, 1),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise, product
 
+from aspectra.search.conditions.attributes.content.combination import combined as combination
 from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.meaning import (
     FACTS,
@@ -23,6 +24,7 @@ from aspectra.search.instructions.settling import EVENT, MEANT, TASTE, Read
 _WORDS = word_sets("limiters")
 _SMALL = _WORDS["small"]  # words of any phrase that say nothing of how it is meant
 _PAIR = 2
+_MOST = 8  # combinations that one denial names
 _NAME = 3  # characters of a name that begins with a digit: "3d"
 _COMBINED = "a denial of several things at once"
 _DETAIL = "a detail of what is asked for"
@@ -62,16 +64,18 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     if is_event(piece):
         return Read(piece, "unread", sign, why=EVENT)
     values = requests_of(piece, sign, company=True)
+    if combined(piece, values, sign) and (others or not question):
+        whole = _at_once(piece, values)
+        return Read(piece, "request" if whole else "unread", sign, whole, why="" if whole else _COMBINED)
     judged: list[tuple[int, int, str]] = []
     if sign.negative:  # "no industry-funded trials" denies no trial but those
         for before, mark in zip(piece.marks, piece.marks[1:], strict=False):
-            if before.cat == "taste" and any(r.start == mark.start for r in values):
+            taste, value = (before, mark) if before.cat == "taste" else (mark, before)
+            if taste.cat == "taste" and any(r.start == value.start for r in values):
                 judged.append((before.start, mark.end, TASTE))
-                values = [r for r in values if r.start != mark.start]
+                values = [r for r in values if r.start != value.start]
         if judged and not values:
             return Read(piece, "unread", sign, why=TASTE)
-    if combined(piece, values, sign) and (others or not question):
-        return Read(piece, "unread", sign, why=_COMBINED)
     if question and not others and (led := _led(piece, values, sign)):
         kept = tuple(r for r in values if r.end <= led[0])
         return Read(piece, "request", sign, kept, subject=led)
@@ -81,6 +85,7 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
             until = max(m.end for m in piece.marks if m.end <= behind[0].start)
             return Read(piece, "request", sign, behind, subject=(piece.start, until))
     free = free_requests(text, piece, values, sign)
+    free = [r for r in free if not any(a < r.end and r.start <= b + 1 for a, b, _ in judged)]
     values, free = _of_whom(text, piece, values, free)
     if free and (_tells_why(piece, sign) or not _earned(text, piece, values)):
         if not values:
@@ -258,6 +263,34 @@ def is_event(piece: Piece) -> bool:
     timed = bool(content) and content[0].low in _WORDS["after"]
     dated = next((n for n, m in enumerate(content) if m.attribute == "year"), len(content))
     return timed and (not piece.carries or any(m.free for m in content[dated:]))  # "before the 2008 crisis"
+
+
+def _at_once(piece: Piece, denied: Sequence[Request]) -> tuple[Request, ...]:
+    """What a denial of several things at once denies: a paper that is all of them; () where words are left.
+
+    Args:
+        piece: the piece.
+        denied: its values as the sign turns them.
+    """
+    stated: dict[str, list[Request]] = {}
+    for request in requests_of(piece, Sign(), company=True):
+        stated.setdefault(request.attribute, []).append(request)
+    if (
+        piece.free
+        or any(m.cat == "taste" for m in piece.marks)
+        or sum(map(len, stated.values())) != len(denied)
+        or "aspect" in stated
+        or len(stated) < _PAIR
+    ):
+        return ()
+    if any(one.carries and other.attribute == "artifacts" for one, other in pairwise(piece.marks)):
+        return ()  # "no survey data"
+    relation = "exclude" if all(r.relation in ("exclude", "require") for r in denied) else "avoid"
+    start, end = min(r.start for r in denied), max(r.end for r in denied)
+    return tuple(
+        Request("combination", combination([(r.attribute, r.value) for r in each]), relation, start, end)
+        for each in islice(product(*stated.values()), _MOST)
+    )
 
 
 def combined(piece: Piece, used: Sequence[Request], sign: Sign) -> bool:

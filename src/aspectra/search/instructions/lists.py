@@ -279,9 +279,12 @@ def _reach_back(text: str, reads: list[Read], at: int, *, question: bool) -> Non
         reads[at - 1] = signed(text, before.piece, read.sign, others=True, question=question)
         reads[at] = replace(read, role="chatter", requests=(), lost=())
         return
-    if read.sign.place == "post" and read.role == "request" and read.piece.joint in ("comma", "and"):
+    if not read.requests or read.piece.joint not in ("comma", "and") or not read.sign.rules:
+        return
+    if read.sign.rules[0].start > max(r.end for r in read.requests) and read.role == "request":
+        reached = read.sign.rules[0].start >= read.piece.end  # by the limiter behind the list
         listed = (
-            any(m.low in _AND for m in read.piece.marks)
+            (reached or any(m.low in _AND for m in read.piece.marks))
             and before.role == "request"
             and not before.sign.rules
         )

@@ -141,8 +141,9 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
     if mark.low in _RELATIVE and any(m.cat == "taste" and " " in m.low for m in marks[at:]):
         return "inline"
     if mark.low in _RELATIVE and not last and (before.carries or any(m.cat == "doc" for m in marks[:at])):
-        doubly = marks[at + 1].cat == "neg" and any(m.cat == "neg" for m in marks[:at])
-        doubly = doubly and not any(m.carries or m.free for m in marks[:at])
+        doubly = any(m.cat == "neg" for m in marks[:at])
+        # "nothing that is not German"; "no essays that mention zinc" denies what is both
+        doubly = doubly and (marks[at + 1].cat == "term" or not any(m.carries or m.free for m in marks[:at]))
         return "inline" if marks[at + 1].cat in ("neg", "term") and not doubly else ""
     if (
         mark.cat == "term"
@@ -161,6 +162,7 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         mark.cat == "taste"
         and mark.low.startswith(("not ", "funded", "sponsored"))
         and (before.free or before.carries)
+        and not any(m.cat == "neg" for m in marks[:at])
     ):
         return "inline"
     if mark.low.startswith("with ") and mark.carries and before.cat == "bound":

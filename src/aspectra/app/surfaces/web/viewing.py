@@ -18,6 +18,7 @@ from aspectra.app.surfaces.service.question import Question
 from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 from aspectra.papers.text.sentences import abstract_sentences
+from aspectra.search.conditions.attributes.content.combination import split_up
 from aspectra.search.planning.aspects import ASPECT_ROLES, named_sentences
 
 if TYPE_CHECKING:
@@ -172,11 +173,17 @@ def said_of(label: str) -> str:
 
     >>> said_of("require year=>=2018"), said_of("avoid topic=vision"), said_of("same method")
     ('year ≥ 2018', 'rather not about vision', 'same method')
+    >>> said_of("exclude combination=kind=trial and population=children")
+    'not both kind trial and population children'
     """
     relation, _, rest = label.partition(" ")
     if relation not in _RELATIONS:
         return label
     attribute, _, value = rest.partition("=")
+    if attribute == "combination":
+        return f"{_RELATIONS[relation]}both " + " and ".join(
+            said_of(f"require {one}") for one in split_up(value)
+        )
     attribute = "about" if attribute == "topic" else attribute.replace("_", " ")
     sign = {">=": "≥ ", "<=": "≤ "}.get(value[:2], "")
     return f"{_RELATIONS[relation]}{attribute} {sign}{value[2:] if sign else value}"
