@@ -132,6 +132,23 @@ def test_retracted_is_known_where_the_record_or_the_title_says_so(grade: Grade, 
     assert reason(index, "status", "retracted", "gone")
 
 
+def test_of_documents_without_any_record_the_scholarly_are_peer_reviewed(tmp_path: Path) -> None:
+    texts = {
+        "study": "We measured owls. Methods: 30 owls were ringed (p < 0.05). Results are discussed [1], [2].",
+        "post": "Hi folks, welcome back to my blog! Today I saw an owl, lol.",
+    }
+    papers = [Paper(name, name.title(), text) for name, text in texts.items()]
+    index = searcher_over(tmp_path / "library", papers, lenses=("source",)).index
+    everything = np.arange(len(index))
+    scholarly = ATTRIBUTES.get("source").grades("scholarly", index, everything)
+    assert np.array_equal(ATTRIBUTES.get("status").grades("peer-reviewed", index, everything), scholarly)
+    assert np.isnan(ATTRIBUTES.get("status").grades("journal", index, everything)).all()
+    both = ATTRIBUTES.get("combination").grades(
+        "status=peer-reviewed and source=scholarly", index, everything[:1]
+    )
+    assert both == pytest.approx(scholarly[:1])
+
+
 @pytest.mark.parametrize(
     ("types", "venue", "origin", "expected"),
     [

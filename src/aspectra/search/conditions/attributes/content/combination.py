@@ -45,6 +45,13 @@ def _parts(value: str) -> Iterator[tuple[Attribute, str]]:
         yield ATTRIBUTES.get(name.strip()), held.strip()
 
 
+def _grades(attribute: Attribute, value: str, index: Index, papers: Positions) -> Floats:
+    """Of what is cheap, as of all papers: what is known of none may decide."""
+    if attribute.cheap:
+        return np.asarray(attribute.grades(value, index, np.arange(len(index)))[papers], np.float32)
+    return attribute.grades(value, index, papers)
+
+
 class CombinationAttribute(Attribute):
     """See the module."""
 
@@ -69,7 +76,7 @@ class CombinationAttribute(Attribute):
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) the lowest grade of any part; NaN where it is not known whether all are met."""
-        table = np.stack([attribute.grades(held, index, papers) for attribute, held in _parts(value)])
+        table = np.stack([_grades(*part, index, papers) for part in _parts(value)])
         lowest = np.fmin.reduce(table)
         unsure = np.isnan(table).any(axis=0) & (lowest >= _MEETS)
         return np.where(unsure, np.nan, lowest).astype(np.float32)
@@ -81,9 +88,8 @@ class CombinationAttribute(Attribute):
     def missing(self, value: str, index: Index) -> str:
         """Why nothing is known of any paper: the first part of which nothing is."""
         for attribute, held in _parts(value):
-            known = (
-                attribute.cheap and not np.isnan(attribute.grades(held, index, np.arange(len(index)))).all()
-            )
+            every = np.arange(len(index))
+            known = attribute.cheap and not np.isnan(_grades(attribute, held, index, every)).all()
             if not known and len(index) and (why := attribute.missing(held, index)):
                 return why
         return ""

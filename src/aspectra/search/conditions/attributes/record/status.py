@@ -4,7 +4,8 @@ The record's types of publication decide, then words of the venue, then where it
 with an arXiv id, and neither a venue nor another DOI, is a preprint. No record states peer review; journals
 and conferences are taken to have it (0.9), workshops by half (0.6), preprints, theses, reports and the press
 not to. A paper is retracted where its record or the beginning of its title says so. A paper of which one
-status is known is known not to have the others.
+status is known is known not to have the others. Where nothing is recorded of any document (a collection of
+web pages), those whose text is scholarly by the lens ``source`` count as peer-reviewed.
 """
 
 from __future__ import annotations
@@ -164,6 +165,8 @@ class StatusAttribute(ClassAttribute, RecordAttribute):
         for number, at in enumerate(first):
             texts = [names[codes[papers[at]]] for codes, names in columns]
             table[number] = status_of(*texts)[0].get(named, np.nan)
+        if named == "peer-reviewed" and len(index) == len(papers) and np.isnan(table).all():
+            return ATTRIBUTES.get("source").grades("scholarly", index, papers)
         return np.asarray(table[which], np.float32)
 
     def missing(self, value: str, index: Index) -> str:
