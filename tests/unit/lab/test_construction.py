@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from aspectra.app.main import main
 from aspectra.base.errors import AspectraError, BadInput, UsageError
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
-from aspectra.lab.construction.build import build_set, verdict_of
+from aspectra.lab.construction.build import _parted, build_set, verdict_of
 from aspectra.lab.construction.export import LAYOUTS, write_set
 from aspectra.lab.construction.made import Draft, Made, MadeText
 from aspectra.lab.construction.protocol import STEPS, Workbench
@@ -96,6 +96,36 @@ def test_what_is_done_is_kept_and_the_same_bytes_come_twice(passages, tmp_path):
     assert not build_set(recipe, passages, tmp_path / "one").steps[0].kept
 
 
+def test_the_parts_of_a_set_share_no_question_and_one_corpus(passages, tmp_path):
+    recipe = BuildRecipe.named("authorship")
+    found = {}
+    for part in ("dev", "test"):
+        built = build_set(recipe.changed([f"part={part}", "test=0.3"]), passages, tmp_path / part)
+        found[part] = {topic.id for topic in built.benchmark.topics}
+        assert built.benchmark.audit.documents == 36
+        assert set(built.benchmark.qrels["gold"]) == found[part]
+        assert f"part {part}: {len(found[part])} of 27 queries" in built.verdict[0]
+        assert "32 of 3" in built.verdict[0]  # relevant in both
+        assert built.verdict[0] in (built.folder / "README.md").read_text("utf-8")
+    assert found["dev"].isdisjoint(found["test"])
+    assert (len(found["test"]), len(found["dev"])) == (8, 19)
+    whole = build_set(recipe, passages, tmp_path / "dev")  # the steps are the same
+    assert whole.steps[0].kept
+    assert {topic.id for topic in whole.benchmark.topics} == found["dev"] | found["test"]
+
+
+def test_one_question_under_several_conditions_is_in_one_part(passages, tmp_path):
+    made = Made(drafts=tuple(Draft(f"q{n}", f"question {n // 4}") for n in range(40)))
+    parts = [
+        _parted(BuildRecipe("x", (), part=part), made, Workbench(passages, 7))[0].drafts
+        for part in ("dev", "test")
+    ]
+    assert sorted(d.id for part in parts for d in part) == sorted(d.id for d in made.drafts)
+    texts = [{draft.text for draft in part} for part in parts]
+    assert texts[0].isdisjoint(texts[1])
+    assert [len(part) for part in parts] == [20, 20]
+
+
 def test_nothing_is_written_to_estimate_and_until_stops(passages, tmp_path):
     recipe = BuildRecipe.named("authorship")
     assert build_set(recipe, passages, tmp_path / "made", estimate=True).steps[0].queries == 27
@@ -114,6 +144,9 @@ def test_nothing_is_written_to_estimate_and_until_stops(passages, tmp_path):
         (["groups.parts=1"], "two parts"),
         (["groups.parts=9"], "no query is left"),
         (["layout=beer"], "no layout 'beer'"),
+        (["part=train"], "the part 'train'"),
+        (["test=1.0"], "1 of the queries"),
+        (["part=test", "test=0.001"], "the part test has no query"),
     ],
 )
 def test_what_cannot_be_used_is_said(passages, tmp_path, settings_, said):

@@ -26,7 +26,7 @@ from aspectra.base.files import disk, make_folder, write_durably
 from aspectra.base.hashing import digest, digest_texts
 from aspectra.lab.benchmarks.protocol import Benchmark
 from aspectra.lab.construction.export import Layout, as_texts, write_set
-from aspectra.lab.construction.made import Made
+from aspectra.lab.construction.made import Draft, Made
 from aspectra.lab.construction.protocol import STEPS, Step, StepReport, Workbench
 from aspectra.lab.construction.recipe import BuildRecipe
 from aspectra.lab.statistics.significance import SMALL
@@ -293,6 +293,32 @@ def build_set(
     return _written(recipe, made, reports, store, folder)
 
 
+def _parted(recipe: BuildRecipe, made: Made, bench: Workbench) -> tuple[Made, tuple[str, ...]]:
+    """The part of the set that a recipe wants, and what it shares with the other.
+
+    A question under several conditions is in one part with all of them. The documents are those of both, so
+    that both parts are asked of one corpus.
+    """
+    if not recipe.part:
+        return made, ()
+    units: dict[str, list[Draft]] = defaultdict(list)
+    for draft in made.drafts:
+        units[draft.seed or folded(draft.text)].append(draft)
+    chosen, wanted = set[str](), recipe.test * len(made.drafts)
+    for unit in bench.drawn(units, "part"):
+        if len(chosen) + len(units[unit]) / 2 <= wanted:
+            chosen |= {draft.id for draft in units[unit]}
+    kept = [draft for draft in made.drafts if (draft.id in chosen) == (recipe.part == "test")]
+    part = made.of_queries(kept)
+    relevant = made.relevant()
+    own, other = (
+        {doc for draft in made.drafts if (draft in kept) is mine for doc in relevant.get(draft.id, ())}
+        for mine in (True, False)
+    )
+    told = f"part {recipe.part}: {len(kept):,} of {len(made.drafts):,} queries, no question is in both parts"
+    return part, (f"{told}; {len(own & other):,} of {len(own):,} relevant documents are relevant in both",)
+
+
 def _done(step: Step, options: Any, made: Made, bench: Workbench, number: int) -> Made:
     found = step.run(made, bench, options)
     fact = {"dropped": dict(sorted(bench.dropped.items())), "found": bench.found}
@@ -337,6 +363,9 @@ def _written(recipe: BuildRecipe, made: Made, reports: list[StepReport], store: 
             hint="put the step corpus behind those that judge",
         )
     bench = Workbench(store, recipe.seed)
+    made, parted = _parted(recipe, made, bench)
+    if not made.drafts:
+        raise BadInput(f"the part {recipe.part} has no query", hint="--option test=0.5, or more queries")
     layout = write_set(made, bench, new, recipe.layout)
     read = layout.read(new)
     if len(read.topics) != len(made.drafts):
@@ -344,7 +373,7 @@ def _written(recipe: BuildRecipe, made: Made, reports: list[StepReport], store: 
             f"of {len(made.drafts)} queries {len(read.topics)} can be read back as {recipe.layout}",
             why="; ".join(read.audit.problems),
         )
-    verdict = verdict_of(made, bench)
+    verdict = (*parted, *verdict_of(made, bench))
     card, facts = card_of(recipe, made, reports, read, store, verdict)
     write_durably(new / "README.md", card)
     write_durably(new / "card.json", facts)

@@ -12,6 +12,8 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, replace
 from aspectra.lab.construction.protocol import STEPS
 
+_OWN = ("seed", "layout", "name", "part", "test")
+
 
 class BuildRecipe(Value, frozen=True):
     """How a benchmark is built.
@@ -22,6 +24,11 @@ class BuildRecipe(Value, frozen=True):
         seed: of every choice by chance.
         layout: how it is written, see :data:`~aspectra.lab.construction.export.LAYOUTS`.
         steps: each with its name under ``step``, and its options.
+        part: ``dev`` or ``test``: only its queries are written; "" for all.
+        test: share of the queries that are for the test, from 0 to 1.
+
+    Raises:
+        UsageError: the part or its share cannot be.
     """
 
     name: str
@@ -29,6 +36,15 @@ class BuildRecipe(Value, frozen=True):
     about: str = ""
     seed: int = 7
     layout: str = "beir"
+    part: str = ""
+    test: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.part not in ("", "dev", "test") or not 0 < self.test < 1:
+            raise UsageError(
+                f"the part {self.part!r} with {self.test:g} of the queries for the test cannot be",
+                hint="--option part=dev or part=test, --option test=0.5",
+            )
 
     def step_names(self, until: str = "") -> list[str]:
         """The steps' names, up to and with ``until``; "" for all."""
@@ -47,7 +63,7 @@ class BuildRecipe(Value, frozen=True):
         return step.options.from_dict(given)
 
     def changed(self, settings: Sequence[str]) -> BuildRecipe:
-        """With options set as ``STEP.OPTION=VALUE``, or ``seed=N`` and ``layout=NAME``.
+        """With options set as ``STEP.OPTION=VALUE``, or ``seed=N``, ``layout=NAME``, ``part=test``.
 
         Raises:
             UsageError: a setting names no step of the recipe, or cannot be read.
@@ -57,13 +73,13 @@ class BuildRecipe(Value, frozen=True):
         for setting in settings:
             name, equals, value = setting.partition("=")
             at, dot, option = name.strip().partition(".")
-            if not equals or (not dot and at not in ("seed", "layout", "name")):
+            if not equals or (not dot and at not in _OWN):
                 raise UsageError(
                     f"the setting {setting!r} cannot be read",
                     hint="--option STEP.OPTION=VALUE, or --option seed=8",
                 )
             if not dot:
-                own[at] = int(value) if at == "seed" and value.strip().isdecimal() else value.strip()
+                own[at] = _read(value.strip()) if at in ("seed", "test") else value.strip()
                 continue
             meant = [one for one in steps if one.get("step") == at]
             if not meant:
