@@ -16,7 +16,7 @@ from aspectra.app.ingest.works import Works
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper, Reference, Section
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.search.conditions.attributes.record.known import named_papers
+from aspectra.search.conditions.attributes.record.named import named_papers
 from aspectra.search.conditions.attributes.record.status import status_of
 from aspectra.search.conditions.binding import bound_conditions
 from aspectra.search.conditions.condition import Condition, Exemption

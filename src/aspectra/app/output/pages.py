@@ -104,7 +104,7 @@ def _key(library: Library, hits: Sequence[Hit], sort: str) -> Callable[[Hit], An
     if sort == "added":
         places = _places(library, [hit.id for hit in hits])
         return lambda hit: -places.get(hit.id, 0)
-    from aspectra.search.conditions.attributes.record.citations import citation_counts
+    from aspectra.search.conditions.attributes.record.facts import citation_counts
 
     index = library.searcher.index
     counts = citation_counts(index)[0]  # -1 where unknown

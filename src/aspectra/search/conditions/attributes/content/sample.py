@@ -9,7 +9,7 @@ import numpy as np
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes.labels._lensed import lacks, lens_column
+from aspectra.search.conditions.attributes.labels.lensed import lacks, lens_column
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.search.conditions.attributes.record._values import number_range
 from aspectra.views.index.opened import Index

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes.labels._lensed import LensAttribute, lens_column
+from aspectra.search.conditions.attributes.labels.lensed import LensAttribute, lens_column
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.kind import RECORDED, KindLens, stated_as

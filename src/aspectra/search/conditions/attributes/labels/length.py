@@ -23,7 +23,7 @@ import numpy as np
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes.labels._lensed import lacks
+from aspectra.search.conditions.attributes.labels.lensed import lacks
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.length import stated_pages

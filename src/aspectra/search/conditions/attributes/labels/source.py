@@ -22,7 +22,7 @@ import numpy as np
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes.labels._lensed import LensAttribute
+from aspectra.search.conditions.attributes.labels.lensed import LensAttribute
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, table_of_words
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan

@@ -17,14 +17,22 @@ _FORM = re.compile(r"\s*+(?:(>=|<=|>|<)\s*+(\d{1,9}+)|(\d{1,9}+)(?:\s*+\.\.\s*+(
 _LAST = 10**9
 
 
+def too_old(index: Index) -> str:
+    """Why nothing is known of what records state, for people; "" where the index keeps it."""
+    kept = index.keeps_records
+    return (
+        ""
+        if kept
+        else "the index was built by an older version, which kept less of the records: aspectra index"
+    )
+
+
 class RecordAttribute(Attribute):
     """An attribute that is decided by columns which indexes of older versions lack."""
 
     def missing(self, value: str, index: Index) -> str:
         """That the index is too old, or that no record states it."""
-        if index.keeps_records:
-            return super().missing(value, index)
-        return "the index was built by an older version, which kept less of the records: aspectra index"
+        return too_old(index) or super().missing(value, index)
 
 
 class NamedAttribute(Attribute):

@@ -5,7 +5,7 @@ with an arXiv id, and neither a venue nor another DOI, is a preprint. No record 
 and conferences are taken to have it (0.9), workshops by half (0.6), preprints, theses, reports and the press
 not to. A paper is retracted where its record or the beginning of its title says so. A paper of which one
 status is known is known not to have the others. Where nothing is recorded of any document (a collection of
-web pages), those whose text is scholarly by the lens ``source`` count as peer-reviewed.
+web pages), and at most half of the texts are scholarly by the lens ``source``, these count as peer-reviewed.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ _SYNONYMS = {
 _IN_SUPPLEMENT = "conference proceeding"  # of a journal: how CENTRAL calls abstracts of supplements
 _STATED, _BY_VENUE, _BY_IDS, _WEAK = 0.95, 0.8, 0.8, 0.6
 _REVIEWED = 0.9
+_HALF = 0.5
 _WORDS = {name: frozenset(phrases(words)) for name, words in table_of_words("record_words")["status"].items()}
 _TYPES = ("preprint", "abstract", "registration", "conference", "journal")
 _TYPED = tuple((name, _WORDS[f"{name}_types"]) for name in _TYPES)
@@ -166,7 +167,9 @@ class StatusAttribute(ClassAttribute, RecordAttribute):
             texts = [names[codes[papers[at]]] for codes, names in columns]
             table[number] = status_of(*texts)[0].get(named, np.nan)
         if named == "peer-reviewed" and len(index) == len(papers) and np.isnan(table).all():
-            return ATTRIBUTES.get("source").grades("scholarly", index, papers)
+            scholarly = ATTRIBUTES.get("source").grades("scholarly", index, papers)
+            if np.mean(scholarly >= _HALF) <= _HALF:
+                return scholarly
         return np.asarray(table[which], np.float32)
 
     def missing(self, value: str, index: Index) -> str:

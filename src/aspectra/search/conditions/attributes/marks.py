@@ -1,6 +1,7 @@
-"""Conditions on what the searcher decided: ``include``, ``exclude``, ``maybe``, ``any`` of them, or ``none``.
+"""Conditions on what the searcher says about papers: decisions and tags.
 
-Decisions are read when a search runs: a decision needs no new index.
+``decided`` is ``include``, ``exclude``, ``maybe``, ``any`` of them, or ``none``; ``tag`` one that the
+searcher gave, or that came from another program. Both are read when a search runs: they need no new index.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import numpy as np
 from aspectra.papers.library.marks.values import DECISIONS
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.search.conditions.attributes.record._values import ClassAttribute, MarkAttribute
+from aspectra.search.conditions.attributes.record._values import ClassAttribute, MarkAttribute, NamedAttribute
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
@@ -42,3 +43,31 @@ class DecidedAttribute(MarkAttribute, ClassAttribute):
 
 
 ATTRIBUTES.register("decided")(DecidedAttribute())
+
+
+class TagAttribute(MarkAttribute, NamedAttribute):
+    """See the module."""
+
+    name = "tag"
+    every = True
+    longest = 200
+    what, example = "tag", "tag=to read"
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) 1 for papers with the tag, whatever its case; else 0; NaN where no paper has it."""
+        at = [index.positions[one] for one in index.library.marks.tagged(value) if one in index.positions]
+        out = np.full(len(index), 0.0 if at else np.nan, np.float32)
+        out[at] = 1.0
+        return np.asarray(out[papers], np.float32)
+
+    def missing(self, value: str, index: Index) -> str:
+        """That no paper has it."""
+        return f"no paper has the tag {value!r}"
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """The paper's tags."""
+        tags = index.library.marks.tags([paper.id]).get(paper.id, [])
+        return f"tagged {', '.join(tags)}" if tags else ""
+
+
+ATTRIBUTES.register("tag")(TagAttribute())

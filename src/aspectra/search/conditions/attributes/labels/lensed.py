@@ -1,4 +1,8 @@
-"""An attribute whose values are the labels of a lens, graded as the lens graded them."""
+"""Attributes whose values are the labels of a lens, graded as the lens graded them.
+
+``audience``, ``format`` and ``artifacts`` are such, and the base of others. Of ``artifacts`` (``code``,
+``data``, ``weights``) several wanted ones must all be there.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,11 @@ import numpy as np
 
 from aspectra.base.checking import unknown_name
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes.protocol import Attribute
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index.opened import Index
+from aspectra.views.lenses.artifacts import ArtifactsLens
+from aspectra.views.lenses.audience import AudienceLens
+from aspectra.views.lenses.format import FormatLens
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.view import Floats, Positions
 
@@ -70,3 +77,18 @@ class LensAttribute(Attribute):
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
         """What spoke most for the value, or None where it is the text as a whole."""
         return LENSES.get(self.name).span(paper, value)
+
+
+ATTRIBUTES.register("audience")(LensAttribute("audience", AudienceLens.labels))
+
+
+ATTRIBUTES.register("format")(LensAttribute("format", FormatLens.labels))
+
+
+class ArtifactsAttribute(LensAttribute):
+    """See the module."""
+
+    every = True  # who names code and data means both
+
+
+ATTRIBUTES.register("artifacts")(ArtifactsAttribute("artifacts", ArtifactsLens.labels))

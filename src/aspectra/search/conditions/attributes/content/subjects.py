@@ -1,0 +1,99 @@
+"""Conditions on what a paper is about, uses, or studies, in free words.
+
+``topic=driving scenes`` is the subject, ``method=graph neural networks`` what a study uses, and
+``population=older adults`` whom or what it is on; all are graded alike, see
+:mod:`aspectra.search.conditions.attributes.content._about`. The roles of the sentences that name a method
+told no more about labelled methods than how many sentences there are (docs/results/exclusions.md), and no
+labelled populations were at hand to fit anything on.
+
+``reports=hazard ratios`` is what a paper must contain: one mention is enough, so each alternative is graded
+as a ``keyword``, full text included.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.papers.paper import Paper
+from aspectra.search.conditions.attributes.content._about import about, possible, span_of
+from aspectra.search.conditions.attributes.content._phrases import alternatives, check_phrases
+from aspectra.search.conditions.attributes.content.keyword import KeywordAttribute
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
+from aspectra.views.index.opened import Index
+from aspectra.views.lenses.protocol import TextSpan
+from aspectra.views.view import Floats, Positions
+
+
+class SubjectAttribute(Attribute):
+    """Free words, or several with *or*; see :mod:`aspectra.search.conditions.attributes.content._about`."""
+
+    cheap = False
+    doubtful = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def check(self, value: str) -> None:
+        """Refuse a value without words.
+
+        Raises:
+            UsageError: always then, or with more than 8 alternatives.
+        """
+        check_phrases(self.name, value)
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) 0 to 1; NaN for a paper without text."""
+        return about(value, index, papers)
+
+    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
+        """(all papers,) False where no alternative is named and no abstract is near."""
+        return possible(value, index)
+
+    def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
+        """The title or sentence that decided."""
+        return span_of(value, paper, index)
+
+
+ATTRIBUTES.register("topic")(SubjectAttribute("topic"))
+
+
+ATTRIBUTES.register("method")(SubjectAttribute("method"))
+
+
+ATTRIBUTES.register("population")(SubjectAttribute("population"))
+
+
+class ReportsAttribute(KeywordAttribute):
+    """See the module."""
+
+    name = "reports"
+
+    def check(self, value: str) -> None:
+        """Refuse a value without words.
+
+        Raises:
+            UsageError: always then, or with more than 8 alternatives.
+        """
+        check_phrases(self.name, value)
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) the best alternative's grade as a keyword; NaN for a paper without text."""
+        grades = [super(ReportsAttribute, self).grades(one, index, papers) for one in alternatives(value)]
+        return np.asarray(np.maximum.reduce(grades))
+
+    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
+        """(all papers,) False where no alternative can occur; None where no view knows."""
+        found = [super(ReportsAttribute, self).possible(one, index) for one in alternatives(value)]
+        known = [mask for mask in found if mask is not None]
+        return np.logical_or.reduce(known) if len(known) == len(found) else None
+
+    def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
+        """The first alternative's first occurrence."""
+        for one in alternatives(value):
+            if (found := super().span(one, paper, index)) is not None:
+                return found
+        return None
+
+
+ATTRIBUTES.register("reports")(ReportsAttribute())

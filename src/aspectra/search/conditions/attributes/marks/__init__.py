@@ -1,1 +1,0 @@
-"""Conditions on what the searcher says about papers."""

@@ -1,0 +1,291 @@
+"""Conditions on facts of the record: year, recency, citations, publisher and access.
+
+``year`` is ``>=2021``, ``<2019``, ``2015..2018``, ``2017`` or ``>=now-5``; ``now`` is the present year.
+
+``recency`` is ``new`` or ``old``. Age is counted back from the newest year of the library (of which a
+hundredth is left aside, for years are misprinted), but at most from the present year. The grade of ``new``
+halves every 5 years, so that it is met up to 5 years back; that of ``old`` is what is left of 1 when the
+other half-life is 10 years.
+
+``citations`` is ``>=50``, ``<20``, ``10..20``, ``high`` or ``low``. The number is the record's own. Where
+the record has none, and most papers of the library list references, the citations inside the library are
+counted; these are fewer, and the reason says which was used. ``high`` is met by the most cited tenth of the
+papers counted in the same way, ``low`` by the least cited half: the grades are t / (t + share of papers
+cited more, or less), with t = 0.1 and 0.5.
+
+``publisher`` is ``ACM``, ``IEEE``, ``Springer`` ... The record's publisher decides, under any of its names
+(grade 1), else the prefix of the DOI, for those listed in ``words/record_words.toml`` (0.9), else a venue
+that bears the name (*IEEE Access*, 0.7).
+
+``access`` is ``open`` to everybody, or ``fulltext`` in the library. Open is what the record calls so, what
+is in arXiv, PubMed Central or the ACL Anthology, and what a host or a publisher lets everybody read; closed
+only what the record calls so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import UsageError
+from aspectra.papers.paper import Paper, normalise_title
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute, table_of_words
+from aspectra.search.conditions.attributes.record._values import (
+    by_name,
+    check_class,
+    has_words,
+    number_range,
+    origin_parts,
+    phrases,
+    stated,
+    too_old,
+)
+from aspectra.views.index.opened import Index
+from aspectra.views.view import Floats, Positions
+
+_YEAR = r"(\d{4}+|now(?:\s*+-\s*+\d{1,3}+)?+)"
+_YEARS = re.compile(rf"\s*+(?:(>=|<=|>|<)\s*+{_YEAR}|{_YEAR}(?:\s*+\.\.\s*+{_YEAR})?+)\s*+", re.ASCII)
+_FIRST, _LAST = -(10**6), 10**6
+_HALF_LIVES = {"new": 5.0, "old": 10.0}
+_MISPRINTED = 1.0  # per cent of the years
+_SHARES = {"high": 0.1, "low": 0.5}
+_LISTING = 0.5  # share of the papers that must list references for the citations inside to be counted
+_BY_DOI, _BY_VENUE = 0.9, 0.7
+_TABLE = table_of_words("record_words")
+_NAMES = {name: (name, *phrases(others)) for name, others in _TABLE["publishers"].items()}
+_PREFIXES = {prefix: name for name, all_ in _TABLE["doi_prefixes"].items() for prefix in phrases(all_)}
+_ACRONYM = re.compile(r"[A-Z]{3,8}")
+_OPEN = {"open access": "open", "full text": "fulltext"}
+_newest: WeakKeyDictionary[Index, int] = WeakKeyDictionary()
+_counted: WeakKeyDictionary[Index, tuple[NDArray[np.int64], NDArray[np.bool_]]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class FactAttribute(Attribute):
+    """An attribute that the record decides.
+
+    Attributes:
+        name: of the attribute.
+        read: the value in its one spelling; refuses one that means nothing.
+        graded: (papers,) grades of a value.
+        why: what decided.
+        noun: what is unknown of a paper without a grade, where that is not the name.
+        columns: whether it reads columns that indexes of older versions lack.
+        lacks: value -> why nothing is known of any paper, where that is not the usual reason.
+    """
+
+    name: str
+    read: Callable[[str], object]
+    graded: Callable[[str, Index, Positions], Any]
+    why: Callable[[str, Paper, Index], str]
+    noun: str = ""
+    columns: bool = True
+    lacks: Mapping[str, str] = field(default_factory=dict)
+
+    def check(self, value: str) -> None:
+        """Refuse a value that means nothing here.
+
+        Raises:
+            UsageError: with the values there are.
+        """
+        self.read(value)
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) see the module; NaN where nothing is known."""
+        return np.asarray(self.graded(value, index, papers), np.float32)
+
+    def missing(self, value: str, index: Index) -> str:
+        """That the index is too old, or that no record states it."""
+        if self.columns and (why := too_old(index)):
+            return why
+        return self.lacks.get(str(self.read(value)), "") or super().missing(value, index)
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """What decided."""
+        return self.why(value, paper, index)
+
+
+def _year(text: str) -> int:
+    """A year, counted back from the present one where it is written so."""
+    if not text.startswith("now"):
+        return int(text)
+    back = text.removeprefix("now").strip().removeprefix("-").strip()
+    return datetime.now(UTC).year - int(back or 0)
+
+
+def _years(value: str) -> tuple[int, int]:
+    """First and last year that meet the condition."""
+    found = _YEARS.fullmatch(value)
+    if found is None:
+        raise UsageError(f"{value!r} is no year", why="write >=2021, <2019, 2015..2018, 2017 or >=now-5")
+    sign, bound, first, last = found.groups()
+    if sign:
+        year = _year(bound)
+        low = {">=": year, ">": year + 1}.get(sign, _FIRST)
+        return low, {"<=": year, "<": year - 1}.get(sign, _LAST)
+    low = _year(first)
+    high = low if last is None else _year(last)
+    if high < low:
+        raise UsageError(f"{value!r} holds no year", why="the first year comes after the last")
+    return low, high
+
+
+def _in_years(value: str, index: Index, papers: Positions) -> Any:
+    (low, high), years = _years(value), index.years[papers]
+    return np.where(years == 0, np.nan, (years >= low) & (years <= high))
+
+
+def _year_of_now(index: Index) -> int:
+    """The year that ages are counted back from; 0 where no year is known."""
+    if index not in _newest:
+        known = index.years[index.years != 0]
+        newest = int(np.percentile(known, 100 - _MISPRINTED, method="higher")) if len(known) else 0
+        _newest[index] = min(newest, datetime.now(UTC).year)
+    return _newest[index]
+
+
+def _age(value: str) -> str:
+    return check_class(value, "recency", tuple(_HALF_LIVES), {})
+
+
+def _recent(value: str, index: Index, papers: Positions) -> Any:
+    named, years = _age(value), index.years[papers]
+    left = 0.5 ** (np.maximum(_year_of_now(index) - years, 0) / _HALF_LIVES[named])
+    return np.where(years == 0, np.nan, left if named == "new" else 1.0 - left)
+
+
+def _aged(value: str, paper: Paper, index: Index) -> str:
+    return f"{paper.year}; the newest here are of {_year_of_now(index)}" if paper.year else ""
+
+
+def citation_counts(index: Index) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """((all papers,) citations, -1 where unknown; (all papers,) True where the record states them)."""
+    if index not in _counted:
+        by_record = index.cited_by.astype(np.int64)
+        counts = by_record.copy()
+        targets = index.citations[1]
+        if len(targets) and np.mean(index.references > 0) >= _LISTING:
+            inside = np.bincount(targets, minlength=len(index))
+            counts = np.where(by_record < 0, inside, by_record)
+        _counted[index] = counts, by_record >= 0
+    return _counted[index]
+
+
+def _count(value: str) -> None:
+    if value.casefold() not in _SHARES and number_range(value) is None:
+        raise UsageError(
+            f"{value!r} is no number of citations", why="write >=50, >100, <20, 10..20, high or low"
+        )
+
+
+def _ranked(counts: NDArray[np.int64], share: float, *, most: bool) -> Floats:
+    """Grades of being among the most, or the least, cited of these papers."""
+    ordered = np.sort(counts)
+    if most:
+        beyond = len(counts) - np.searchsorted(ordered, counts, side="right")
+    else:
+        beyond = np.searchsorted(ordered, counts, side="left")
+    out = share / (share + beyond / max(1, len(counts)))
+    return np.asarray(np.where(counts == 0, 0.0, out) if most else out, np.float32)
+
+
+def _cited(value: str, index: Index, papers: Positions) -> Any:
+    counts, by_record = citation_counts(index)
+    named = value.casefold()
+    if named not in _SHARES:
+        low, high = number_range(value) or (0, 0)
+        return np.where(counts < 0, np.nan, (counts >= low) & (counts <= high))[papers]
+    out = np.full(len(index), np.nan, np.float32)
+    for known in (by_record, ~by_record & (counts >= 0)):
+        out[known] = _ranked(counts[known], _SHARES[named], most=named == "high")
+    return out[papers]
+
+
+def _times_cited(value: str, paper: Paper, index: Index) -> str:
+    counts, by_record = citation_counts(index)
+    at = index.positions.get(paper.id)
+    if at is None or counts[at] < 0:
+        return ""
+    times = f"cited {counts[at]:,} time{'' if counts[at] == 1 else 's'}"
+    return f"{times}, says the record" if by_record[at] else f"{times} inside this library"
+
+
+def _publisher(value: str) -> None:
+    if not normalise_title(value):
+        raise UsageError(f"{value!r} is no publisher", why="write a name, as in: publisher=IEEE")
+
+
+@lru_cache(maxsize=64)
+def _names_of(value: str) -> tuple[frozenset[str], frozenset[str]]:
+    """(every name, normalised; names in the table of prefixes) of the publisher that a value means."""
+    asked = normalise_title(value)
+    groups = [name for name, names in _NAMES.items() if asked in names]
+    return frozenset({asked}.union(*(_NAMES[name] for name in groups))), frozenset(groups)
+
+
+def _published(value: str, index: Index, papers: Positions) -> Any:
+    """0 where record or DOI name another one, NaN where neither names any."""
+    names, groups = _names_of(value)
+    acronym = normalise_title(value) if _ACRONYM.fullmatch(value) else ""
+
+    def by_publisher(publisher: str) -> float:
+        text = normalise_title(publisher)
+        return float(any(has_words(text, name) for name in names)) if text else np.nan
+
+    def by_doi(origin: str) -> float:
+        owner = _PREFIXES.get(origin_parts(origin)[1])
+        return np.nan if owner is None else _BY_DOI if owner in groups else 0.0
+
+    def by_venue(venue: str) -> float:
+        return _BY_VENUE if acronym and has_words(normalise_title(venue), acronym) else np.nan
+
+    ways = {"publishers": by_publisher, "origins": by_doi, "venues": by_venue}
+    return np.fmax.reduce([by_name(index, column, papers, grade) for column, grade in ways.items()])
+
+
+def _publishing(value: str, paper: Paper, index: Index) -> str:
+    """The publisher as printed, else the prefix of the DOI, else the venue."""
+    if publisher := stated(index, paper, "publishers"):
+        return f"published by {publisher}"
+    doi = paper.identifiers.get("doi", "").partition("/")[0]
+    if doi in _PREFIXES:
+        return f"its DOI begins with {doi}"
+    return f"its venue is {paper.venue}" if paper.venue else ""
+
+
+def _access(value: str) -> str:
+    return check_class(value, "access", ("open", "fulltext"), _OPEN)
+
+
+def _accessible(value: str, index: Index, papers: Positions) -> Any:
+    """NaN where nothing says whether it is open, or there is no full text at all."""
+    if _access(value) == "open":
+        return by_name(index, "accesses", papers, lambda said: float(said[:4] == "open") if said else np.nan)
+    return index.full_text[papers] if index.full_text.any() else np.full(len(papers), np.nan)
+
+
+def _accessed(value: str, paper: Paper, index: Index) -> str:
+    if _access(value) == "open":
+        return stated(index, paper, "accesses")
+    held = paper.id in index.positions and bool(index.full_text[index.positions[paper.id]])
+    return "the library holds its full text" if held else "the library holds no full text of it"
+
+
+for _fact in (
+    FactAttribute("year", _years, _in_years, lambda value, paper, _: str(paper.year or ""), columns=False),
+    FactAttribute("recency", _age, _recent, _aged, noun="year", columns=False),
+    FactAttribute("citations", _count, _cited, _times_cited, noun="number of citations"),
+    FactAttribute("publisher", _publisher, _published, _publishing),
+    FactAttribute(
+        "access", _access, _accessible, _accessed, lacks={"fulltext": "the library holds no full text"}
+    ),
+):
+    ATTRIBUTES.register(_fact.name)(_fact)

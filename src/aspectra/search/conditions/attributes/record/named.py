@@ -1,0 +1,261 @@
+"""Conditions that name people and papers: who wrote a paper, what it cites, and which the user knows.
+
+``author`` is a family name, or a whole name, as in ``aspectra search --author``: a family name alone means
+anybody of that name; *A. Lovelace* and *Ada Lovelace* are taken as one person. ``A | B`` is either of them,
+and ``same`` the authors of the seeds.
+
+``cites`` is a paper by its title, id, DOI or arXiv id, or as references print it. A paper of the library is
+met by those whose references were linked to it, or to another version of it. Any other name is compared with
+the references themselves: identifiers, titles, or words of the printed entries. A paper that lists no
+references is unknown.
+
+``known`` is a list (``have``, ``mine``, ``listed``), or one paper by its name. A list is one of the user's
+own (``paper_lists`` of the settings: ids, DOIs, arXiv ids, titles); ``listed`` are the seeds of the query
+too. In a plan the papers follow its name: ``listed: owl | 10.1000/mice``. A paper is named by any of these
+identifiers, by its title, or as it is cited (*Smith 2019*, *Lee et al. 2019*), where one paper alone has that
+author and year.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import NoSuchPaper, UsageError
+from aspectra.papers.identifiers import parse_identifier
+from aspectra.papers.library.rows import author_keys
+from aspectra.papers.paper import Paper, normalise_title
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.attributes.record._values import NamedAttribute, RecordAttribute, has_words
+from aspectra.search.conditions.lists import UserLists, joined, names_in
+from aspectra.views.index.opened import Index
+from aspectra.views.view import Floats, Positions
+
+_SAME = "same"
+_LONGEST = 160  # characters of a reason
+# Per revision of the library, since reading it from a large library takes longer than a search.
+_unknown: WeakKeyDictionary[Index, tuple[int, NDArray[np.bool_]]] = WeakKeyDictionary()
+
+
+def _authorless(index: Index) -> NDArray[np.bool_]:
+    """(all papers,) True where no author is known."""
+    held, revision = _unknown.get(index), index.library.revision
+    if held is None or held[0] != revision:
+        mask = np.zeros(len(index), np.bool_)
+        known = index.positions
+        mask[[known[i] for i in index.library.ids_without_authors() if i in known]] = True
+        _unknown[index] = held = revision, mask
+    return held[1]
+
+
+class AuthorAttribute(NamedAttribute):
+    """See the module."""
+
+    name = "author"
+    noun = "authors"
+    what, example = "name", "author=Lovelace, author=Ada Lovelace"
+
+    def bound(self, value: str, seeds: Sequence[str], index: Index, lists: UserLists) -> str:
+        """``same`` as the names of the seeds' authors."""
+        if value.casefold() != _SAME or not seeds:
+            return value
+        names = [
+            name for paper in index.library.get_many(seeds, full=False).values() for name in paper.authors
+        ]
+        return joined(names) or value
+
+    def missing(self, value: str, index: Index) -> str:
+        """Why nobody is meant, or that no paper states its authors."""
+        if value.casefold() == _SAME:
+            return "there is no seed paper whose authors are known"
+        return "no paper of this library states its authors"
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) 1 with that author, 0 without, NaN where no author is known."""
+        known = index.positions
+        out = np.where(_authorless(index), np.float32(np.nan), np.float32(0))
+        if value.casefold() == _SAME:  # a seed's authors would be named
+            return np.full(len(papers), np.nan, np.float32)
+        for name in names_in(value):
+            out[[known[i] for i in index.library.ids_by_author(name) if i in known]] = 1
+        return np.asarray(out[papers], np.float32)
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """The authors of a family name that is meant, else how many there are."""
+        meant = {author_keys(name)[1] for name in names_in(value)}
+        named = [author for author in paper.authors if author_keys(author)[1] in meant]
+        return (
+            ", ".join(named)[:_LONGEST] if named else f"{len(paper.authors)} others" if paper.authors else ""
+        )
+
+
+ATTRIBUTES.register("author")(AuthorAttribute())
+
+
+_SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\%_"})
+
+
+def _citing(value: str, index: Index) -> NDArray[np.int64]:
+    """Positions of the papers that cite what a value names."""
+    library = index.library
+    try:
+        found = library.resolve(value)
+    except (NoSuchPaper, UsageError):
+        return _printing(value, index)
+    meant = [
+        index.positions[i] for i in (found, *library.versions([found]).get(found, ())) if i in index.positions
+    ]
+    rows, targets = index.citations
+    links = np.flatnonzero(np.isin(targets, np.array(meant, np.int32)))
+    return np.unique(np.searchsorted(rows, links, side="right") - 1)
+
+
+def _printing(value: str, index: Index) -> NDArray[np.int64]:
+    """Positions of the papers with a reference that prints a value, or that has it as an identifier."""
+    named = parse_identifier(value)
+    asked = named[1] if named else max(value.split(), key=len)
+    rows = index.library.rows(
+        "SELECT p.id, c.record FROM citations c JOIN papers p USING (pos) WHERE c.record LIKE ? ESCAPE '\\'",
+        [f"%{json.dumps(asked, ensure_ascii=False)[1:-1].translate(_SIGNS)}%"],
+    )
+    words = normalise_title(value)
+    out = set()
+    for paper_id, text in rows:
+        record = json.loads(text)
+        printed = f"{record.get('raw', '')} {record.get('title', '')}"
+        stated = named is not None and record.get("identifiers", {}).get(named[0]) == named[1]
+        if (stated or has_words(normalise_title(printed), words)) and paper_id in index.positions:
+            out.add(index.positions[paper_id])
+    return np.array(sorted(out), np.int64)
+
+
+class CitesAttribute(NamedAttribute, RecordAttribute):
+    """See the module."""
+
+    name = "cites"
+    noun = "list of references"
+    what, example = "paper", "cites=Attention is all you need"
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) 1 or 0; NaN where a paper lists no references, and for all where nobody cites it."""
+        out = np.where(index.references > 0, np.float32(0), np.float32(np.nan))
+        citing = _citing(value, index) if index.references.any() else np.zeros(0, np.int64)
+        if not len(citing):
+            return np.full(len(papers), np.nan, np.float32)
+        out[citing] = 1.0
+        return np.asarray(out[papers], np.float32)
+
+    def missing(self, value: str, index: Index) -> str:
+        """That no paper lists references, or none of them is this one."""
+        if index.references.any():
+            return f"no paper of this library cites “{value}”, as far as their references were read"
+        return super().missing(value, index)
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """How many references it lists."""
+        at = index.positions.get(paper.id)
+        count = 0 if at is None else int(index.references[at])
+        return f"by its {count} references" if count else ""
+
+
+ATTRIBUTES.register("cites")(CitesAttribute())
+
+
+_found: WeakKeyDictionary[Index, dict[tuple[str, int], frozenset[int]]] = WeakKeyDictionary()
+_LISTS = ("have", "mine", "listed")
+_WORD = re.compile(r"[^\W_]+")
+_MOST_WORDS = 10  # of a paper as it is cited
+_BEHIND = ("et", "and", "und", "y")  # words behind the first author
+
+
+def named_papers(name: str, index: Index) -> tuple[str, ...]:
+    """Ids of the paper that a name means, with its other versions; () where it means none, or several.
+
+    Args:
+        name: an id, a DOI, an arXiv id, a title, or family name and year.
+        index: the generation.
+    """
+    library = index.library
+    try:
+        found = library.resolve(name)
+    except (NoSuchPaper, UsageError):
+        return _cited_as(name, index)
+    return (found, *library.versions([found]).get(found, ()))
+
+
+def _cited_as(name: str, index: Index) -> tuple[str, ...]:
+    """Ids of the one work that is cited by this family name and year, or ()."""
+    words = _WORD.findall(name)
+    year = words[-1][:4] if words and len(words) <= _MOST_WORDS else ""
+    family = [word for word in _WORD.findall(re.split("[,&(]", name)[0]) if not word[:4].isdecimal()]
+    for at, word in enumerate(family):
+        if word.casefold() in _BEHIND:
+            family = family[:at]
+            break
+    if not year.isdecimal() or not family:
+        return ()
+    library, who = index.library, author_keys(" ".join(family))[1]
+    papers = library.get_many(library.ids_by_author(" ".join(family)), full=False).values()
+    first = [p.id for p in papers if p.year == int(year) and author_keys(p.authors[0])[1] == who]
+    versions = library.versions(first)
+    works = {frozenset((one, *versions.get(one, ()))) for one in first}
+    return tuple(sorted(next(iter(works)))) if len(works) == 1 else ()
+
+
+def _meant(value: str, index: Index) -> frozenset[int]:
+    """Positions of the papers that a value means; kept, since each name is a query to the library."""
+    kept, key = _found.setdefault(index, {}), (value, index.library.revision)
+    if key not in kept:
+        named, _, listed = value.partition(":")
+        names = names_in(listed) if listed and named.casefold() in _LISTS else [value]
+        ids = (one for name in names if value.casefold() not in _LISTS for one in named_papers(name, index))
+        kept[key] = frozenset(index.positions[one] for one in ids if one in index.positions)
+    return kept[key]
+
+
+class KnownAttribute(NamedAttribute):
+    """See the module."""
+
+    name = "known"
+    noun = "paper"
+    what, example = "paper", "known=listed, known=Smith 2019"
+    longest = 100_000
+
+    def bound(self, value: str, seeds: Sequence[str], index: Index, lists: UserLists) -> str:
+        """The name of a list, followed by its papers."""
+        named = value.casefold()
+        if named not in _LISTS:
+            return value
+        listed = [*lists.papers.get(named, ()), *(seeds if named == "listed" else ())]
+        return f"{named}: {joined(listed, self.longest - 100)}" if listed else value
+
+    def missing(self, value: str, index: Index) -> str:
+        """Which list is empty, or that the name means no paper."""
+        named = value.casefold()
+        if named == "listed":
+            return "no paper was given as a seed, and the settings list none under paper_lists.listed"
+        if named in _LISTS:
+            return f"no list says which papers you mean: name them in the settings, under paper_lists.{named}"
+        return f"“{value}” names no paper of this library, or several"
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) 1 for those that are meant, else 0; NaN where none is."""
+        at = list(_meant(value, index))
+        out = np.full(len(index), 0.0 if at else np.nan, np.float32)
+        out[at] = 1.0
+        return np.asarray(out[papers], np.float32)
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """The list that it is on, or that it was named."""
+        if index.positions.get(paper.id) not in _meant(value, index):
+            return ""
+        named = value.partition(":")[0].casefold()
+        return f"on your list {named}" if named in _LISTS else "named by you"
+
+
+ATTRIBUTES.register("known")(KnownAttribute())
