@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from aspectra.lab.figures.drawing import SMALLEST, Drawing, new_canvas, write_drawing
-from aspectra.lab.measures.wise import wise_score
+from aspectra.lab.measures.instructed import wise_score
 from aspectra.lab.reports.tables import Table
 
 TITLE = "What WISE rewards: ranks of a gold document without and with the instruction"

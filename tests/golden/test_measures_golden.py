@@ -12,9 +12,8 @@ import pytest
 
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.means import nested_mean
-from aspectra.lab.measures.pmrr import rank_change
+from aspectra.lab.measures.instructed import rank_change, wise_score
 from aspectra.lab.measures.protocol import parse
-from aspectra.lab.measures.wise import wise_score
 from aspectra.lab.runs.judged import order_ids
 from aspectra.lab.statistics.significance import paired_t
 

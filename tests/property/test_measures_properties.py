@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.presets import PRESETS
 from aspectra.lab.measures.diversity import convex_hull_volume
-from aspectra.lab.measures.pmrr import pair_up, rank_change
+from aspectra.lab.measures.instructed import pair_up, rank_change, wise_score
 from aspectra.lab.measures.protocol import Arity, parse
-from aspectra.lab.measures.wise import wise_score
 from aspectra.lab.runs.judged import judge, order_ids
 from measure_variants import spelled
 

@@ -38,6 +38,7 @@ VALUES = {
     "boolean": ["owl* AND NOT maze", "owl NEAR/9 maze OR night[ti]"],
     "citations": [">=1", "high"],
     "cites": ["p03"],
+    "combination": ["language=en and year=>=2005", "topic=owls and author=Li"],
     "decided": ["include", "none"],
     "format": ["prose"],
     "keyword": ["owl", "maze at night"],

@@ -25,15 +25,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from aspectra.lab.evaluation.calculate import evaluate
     from aspectra.lab.evaluation.means import Evaluation, Score
-    from aspectra.lab.measures.average_precision import average_precision as AP  # noqa: N812
-    from aspectra.lab.measures.ndcg import ndcg as nDCG  # noqa: N812
-    from aspectra.lab.measures.precision import precision as P  # noqa: N812
-    from aspectra.lab.measures.precision import r_precision as R_precision  # noqa: N812
-    from aspectra.lab.measures.precision import success as Success  # noqa: N812
     from aspectra.lab.measures.protocol import Measure
     from aspectra.lab.measures.protocol import parse as parse_measure
-    from aspectra.lab.measures.recall import recall as R  # noqa: N812
-    from aspectra.lab.measures.reciprocal import reciprocal_rank as MRR  # noqa: N812
+    from aspectra.lab.measures.rankings import average_precision as AP  # noqa: N812
+    from aspectra.lab.measures.rankings import ndcg as nDCG  # noqa: N812
+    from aspectra.lab.measures.rankings import precision as P  # noqa: N812
+    from aspectra.lab.measures.rankings import r_precision as R_precision  # noqa: N812
+    from aspectra.lab.measures.rankings import recall as R  # noqa: N812
+    from aspectra.lab.measures.rankings import reciprocal_rank as MRR  # noqa: N812
+    from aspectra.lab.measures.rankings import success as Success  # noqa: N812
     from aspectra.lab.runs.run import Qrels, Run
     from aspectra.lab.statistics.significance import Comparison, compare
 

@@ -14,9 +14,8 @@ from aspectra.lab.evaluation.means import nested_mean
 from aspectra.lab.evaluation.presets import PRESETS
 from aspectra.lab.measures.diversity import hull_volume
 from aspectra.lab.measures.gap import Pools
-from aspectra.lab.measures.pmrr import pair_up
+from aspectra.lab.measures.instructed import pair_up, wise_score
 from aspectra.lab.measures.protocol import Arity, Family, parse
-from aspectra.lab.measures.wise import wise_score
 from aspectra.lab.runs.run import Qrels, Run
 
 QRELS = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 0}}

@@ -17,7 +17,7 @@ from aspectra.lab.evaluation.presets import Preset, get_preset
 from aspectra.lab.experiments.experiment import BASE_MODE, Cell, modes_of
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.vectors import DIVERSE, PaperVectors
-from aspectra.lab.measures.pmrr import pair_up
+from aspectra.lab.measures.instructed import pair_up
 from aspectra.lab.measures.protocol import Arity, Measure
 from aspectra.lab.reports.tables import failed_note
 from aspectra.search.step import Tally

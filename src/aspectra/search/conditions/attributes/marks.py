@@ -19,7 +19,7 @@ _SYNONYMS = {"included": "include", "excluded": "exclude", "yes": "any", "undeci
 
 
 class DecidedAttribute(MarkAttribute, ClassAttribute):
-    """See the module."""
+    """What the searcher decided."""
 
     name = "decided"
     noun = "decision"
@@ -46,7 +46,7 @@ ATTRIBUTES.register("decided")(DecidedAttribute())
 
 
 class TagAttribute(MarkAttribute, NamedAttribute):
-    """See the module."""
+    """A tag that the searcher gave, or that came from another program."""
 
     name = "tag"
     every = True

@@ -31,8 +31,8 @@ class SubjectAttribute(Attribute):
     cheap = False
     doubtful = True
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, about: str) -> None:
+        self.name, self.about = name, about
 
     def check(self, value: str) -> None:
         """Refuse a value without words.
@@ -55,17 +55,19 @@ class SubjectAttribute(Attribute):
         return span_of(value, paper, index)
 
 
-ATTRIBUTES.register("topic")(SubjectAttribute("topic"))
+ATTRIBUTES.register("topic")(SubjectAttribute("topic", "The subject of a paper, in free words."))
 
 
-ATTRIBUTES.register("method")(SubjectAttribute("method"))
+ATTRIBUTES.register("method")(SubjectAttribute("method", "What a study uses, in free words."))
 
 
-ATTRIBUTES.register("population")(SubjectAttribute("population"))
+ATTRIBUTES.register("population")(
+    SubjectAttribute("population", "Whom or what a study is on, in free words.")
+)
 
 
 class ReportsAttribute(KeywordAttribute):
-    """See the module."""
+    """What a paper must contain, in free words."""
 
     name = "reports"
 

@@ -40,9 +40,8 @@ def lacks(index: Index, lens: str, label: str) -> str:
 class LensAttribute(Attribute):
     """See the module; ``name`` is the attribute's and the lens's."""
 
-    def __init__(self, name: str, values: tuple[str, ...]) -> None:
-        self.name = name
-        self.values = values
+    def __init__(self, name: str, values: tuple[str, ...], about: str = "") -> None:
+        self.name, self.values, self.about = name, values, about
 
     def check(self, value: str) -> None:
         """Refuse what is no label of the lens.
@@ -79,14 +78,14 @@ class LensAttribute(Attribute):
         return LENSES.get(self.name).span(paper, value)
 
 
-ATTRIBUTES.register("audience")(LensAttribute("audience", AudienceLens.labels))
+ATTRIBUTES.register("audience")(LensAttribute("audience", AudienceLens.labels, "Whom a text is written for."))
 
 
-ATTRIBUTES.register("format")(LensAttribute("format", FormatLens.labels))
+ATTRIBUTES.register("format")(LensAttribute("format", FormatLens.labels, "The form of a text."))
 
 
 class ArtifactsAttribute(LensAttribute):
-    """See the module."""
+    """What a paper makes available: code, data or weights."""
 
     every = True  # who names code and data means both
 

@@ -73,7 +73,7 @@ class FactAttribute(Attribute):
     """An attribute that the record decides.
 
     Attributes:
-        name: of the attribute.
+        name, about: of the attribute.
         read: the value in its one spelling; refuses one that means nothing.
         graded: (papers,) grades of a value.
         why: what decided.
@@ -83,6 +83,7 @@ class FactAttribute(Attribute):
     """
 
     name: str
+    about: str
     read: Callable[[str], object]
     graded: Callable[[str, Index, Positions], Any]
     why: Callable[[str, Paper, Index], str]
@@ -280,12 +281,28 @@ def _accessed(value: str, paper: Paper, index: Index) -> str:
 
 
 for _fact in (
-    FactAttribute("year", _years, _in_years, lambda value, paper, _: str(paper.year or ""), columns=False),
-    FactAttribute("recency", _age, _recent, _aged, noun="year", columns=False),
-    FactAttribute("citations", _count, _cited, _times_cited, noun="number of citations"),
-    FactAttribute("publisher", _publisher, _published, _publishing),
     FactAttribute(
-        "access", _access, _accessible, _accessed, lacks={"fulltext": "the library holds no full text"}
+        "year",
+        "The year of publication.",
+        _years,
+        _in_years,
+        lambda value, paper, _: str(paper.year or ""),
+        columns=False,
+    ),
+    FactAttribute(
+        "recency", "How recent a paper is, without a year.", _age, _recent, _aged, noun="year", columns=False
+    ),
+    FactAttribute(
+        "citations", "How often a paper is cited.", _count, _cited, _times_cited, noun="number of citations"
+    ),
+    FactAttribute("publisher", "Who published a paper.", _publisher, _published, _publishing),
+    FactAttribute(
+        "access",
+        "Whether everybody can read a paper, or the library holds its full text.",
+        _access,
+        _accessible,
+        _accessed,
+        lacks={"fulltext": "the library holds no full text"},
     ),
 ):
     ATTRIBUTES.register(_fact.name)(_fact)

@@ -54,7 +54,7 @@ def _authorless(index: Index) -> NDArray[np.bool_]:
 
 
 class AuthorAttribute(NamedAttribute):
-    """See the module."""
+    """Who wrote a paper: a family name, or a whole name."""
 
     name = "author"
     noun = "authors"
@@ -135,7 +135,7 @@ def _printing(value: str, index: Index) -> NDArray[np.int64]:
 
 
 class CitesAttribute(NamedAttribute, RecordAttribute):
-    """See the module."""
+    """What a paper cites: a paper by its title or identifier, or as references print it."""
 
     name = "cites"
     noun = "list of references"
@@ -219,7 +219,7 @@ def _meant(value: str, index: Index) -> frozenset[int]:
 
 
 class KnownAttribute(NamedAttribute):
-    """See the module."""
+    """Papers that the user knows: those of a list, or one by its name."""
 
     name = "known"
     noun = "paper"

@@ -123,7 +123,7 @@ def venue_grades(value: str, index: Index, papers: Positions) -> Floats:
 
 
 class VenueAttribute(NamedAttribute):
-    """See the module."""
+    """Where a paper appeared."""
 
     name = "venue"
     what, example = "venue", "venue=Nature, venue=NeurIPS, venue=*Vision*"
@@ -156,7 +156,7 @@ def _parts(value: str) -> tuple[str, str]:
 
 
 class VenueRankAttribute(Attribute):
-    """See the module."""
+    """The rank of the venue, by the user's own lists."""
 
     name = "venue_rank"
     noun = "venue"
