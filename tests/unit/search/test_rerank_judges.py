@@ -24,7 +24,7 @@ from aspectra.search.rerank.judges.protocol import JUDGES, ListJudge, PairJudge,
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import Method, rerank
 from aspectra.search.rerank.shown_texts import ShownTexts
-from aspectra.search.rerank.sorters.single import Single
+from aspectra.search.rerank.sorters.sorts import Single
 from aspectra.search.step import Step
 
 # Judges that ask a language model; what the others read is in test_rerank_local_judges.py.

@@ -16,13 +16,8 @@ from aspectra.search.rerank.judges.pairwise import Pairwise
 from aspectra.search.rerank.judges.pointwise import YesNo
 from aspectra.search.rerank.judges.protocol import JUDGES
 from aspectra.search.rerank.rerank import Method, fits
-from aspectra.search.rerank.sorters.all_pairs import AllPairs
-from aspectra.search.rerank.sorters.heapsort import Heapsort
-from aspectra.search.rerank.sorters.merge import Merge
 from aspectra.search.rerank.sorters.protocol import SORTERS
-from aspectra.search.rerank.sorters.single import Single
-from aspectra.search.rerank.sorters.tournament import Tournament
-from aspectra.search.rerank.sorters.window import Window
+from aspectra.search.rerank.sorters.sorts import AllPairs, Heapsort, Merge, Single, Tournament, Window
 from aspectra.search.rerank.templates import Prompt, criteria, criterion, rules
 
 FITS = {

@@ -17,13 +17,8 @@ from aspectra.llm.scripted import Scripted
 from aspectra.search.rerank.asker import in_parallel
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import Method, rerank
-from aspectra.search.rerank.sorters.all_pairs import AllPairs
-from aspectra.search.rerank.sorters.bubble import Bubble
-from aspectra.search.rerank.sorters.heapsort import Heapsort
-from aspectra.search.rerank.sorters.merge import Merge
 from aspectra.search.rerank.sorters.protocol import SORTERS
-from aspectra.search.rerank.sorters.tournament import Tournament
-from aspectra.search.rerank.sorters.window import Window
+from aspectra.search.rerank.sorters.sorts import AllPairs, Bubble, Heapsort, Merge, Tournament, Window
 from long import LONG, some
 
 QUESTION = Question("owls at night")

@@ -20,7 +20,7 @@ from aspectra.search.plan import Search
 from aspectra.search.planning.aspects import REST, Aspect, named_sentences, other_roles
 from aspectra.search.planning.planners._likeness import Likeness
 from aspectra.search.planning.planners.directional import directional
-from aspectra.search.planning.planners.hybrid import hybrid
+from aspectra.search.planning.planners.plain import hybrid
 from aspectra.search.planning.planners.protocol import Options, ViewNames, planner
 from aspectra.search.query import Query
 from aspectra.views.view import Matching

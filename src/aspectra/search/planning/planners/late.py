@@ -9,7 +9,7 @@ from aspectra.base.errors import ViewMismatch
 from aspectra.base.values import replace
 from aspectra.search.defaults import LATE_CANDIDATES, LATE_WEIGHT
 from aspectra.search.plan import Fusion, Search
-from aspectra.search.planning.planners.hybrid import hybrid
+from aspectra.search.planning.planners.plain import hybrid
 from aspectra.search.planning.planners.protocol import Options, ViewNames, planner, probe
 from aspectra.search.query import MOST_PAPERS, Query
 from aspectra.views.protocol import TOKENS, ViewFacts

@@ -7,8 +7,7 @@ from aspectra.base.values import replace
 from aspectra.search.defaults import LEXICAL_WEIGHT, UNLENSED_WEIGHT
 from aspectra.search.plan import Search
 from aspectra.search.planning.lens_views import fitting
-from aspectra.search.planning.planners.hand import STYLE_VIEW, hand
-from aspectra.search.planning.planners.hybrid import hybrid
+from aspectra.search.planning.planners.plain import STYLE_VIEW, hand, hybrid
 from aspectra.search.planning.planners.protocol import ViewNames, planner, probe
 from aspectra.search.query import Query
 from aspectra.views.protocol import ViewFacts, lens_base
