@@ -8,8 +8,7 @@ from aspectra.lab.measures.gap import gap
 from aspectra.lab.reports.gap import GapTask, PoolScore, gap_of, gap_table, growth_table, interval_of
 from aspectra.lab.reports.obliqueness import Limit, limits, obliqueness_table, verdict
 from aspectra.lab.reports.published import tables as published
-from aspectra.lab.statistics.bootstrap import bootstrap_interval
-from aspectra.lab.statistics.significance import Interval, mean_interval
+from aspectra.lab.statistics.significance import Interval, bootstrap_interval, mean_interval
 
 TASKS = {"twitter": True, "wildchat": True, "math": True, "writing": False, "congress": False}
 

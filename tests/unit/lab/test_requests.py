@@ -14,7 +14,7 @@ from aspectra.lab.benchmarks._facts import HAS, HAS_NOT, UNDECIDED, Facts, headi
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.experiments.experiment import topic_query, topics_hash
-from aspectra.lab.statistics.bootstrap import bootstrap_interval
+from aspectra.lab.statistics.significance import bootstrap_interval
 
 ROWS = [
     {"title": "Owls: a survey", "year": 2010, "venue": "ICRA", "keywords": ["Night birds"]},

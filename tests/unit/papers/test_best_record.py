@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aspectra.papers.library.links.best import merged_record, ordered_versions
+from aspectra.papers.library.links.versions import merged_record, ordered_versions
 from aspectra.papers.paper import Paper, Section
 
 PREPRINT = Paper(

@@ -10,7 +10,7 @@ from aspectra.papers.export.protocol import WRITERS
 from aspectra.papers.paper import Paper
 from aspectra.papers.remark import Remark
 from aspectra.papers.sources.detection import UnknownFormat, detect, read_papers
-from aspectra.papers.sources.tables.people import list_in, people_in
+from aspectra.papers.sources.tables.columns import list_in, people_in
 
 
 def read(folder: Path, text: str | bytes, name: str = "table.csv") -> tuple[list[Paper], list[Remark]]:

@@ -16,10 +16,8 @@ from aspectra.llm.failures import ContextExceeded, Refused, Transient
 from aspectra.llm.scripted import Scripted
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.fitting import Fit
-from aspectra.search.rerank.judges.listwise import Listwise, ThinkFirst
 from aspectra.search.rerank.judges.local import Local
-from aspectra.search.rerank.judges.pairwise import Pairwise
-from aspectra.search.rerank.judges.pointwise import Grade, Points, YesNo
+from aspectra.search.rerank.judges.prompted import Grade, Listwise, Pairwise, Points, ThinkFirst, YesNo
 from aspectra.search.rerank.judges.protocol import JUDGES, ListJudge, PairJudge, ScoreJudge
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import Method, rerank

@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
-from aspectra.search.rerank.judges.listwise import Listwise, ThinkFirst
 from aspectra.search.rerank.judges.local import Local
-from aspectra.search.rerank.judges.pairwise import Pairwise
-from aspectra.search.rerank.judges.pointwise import YesNo
+from aspectra.search.rerank.judges.prompted import Listwise, Pairwise, ThinkFirst, YesNo
 from aspectra.search.rerank.judges.protocol import JUDGES
 from aspectra.search.rerank.rerank import Method, fits
 from aspectra.search.rerank.sorters.protocol import SORTERS

@@ -9,9 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.library.links.best import merged_record, ordered_versions
-from aspectra.papers.library.links.leading import leading
-from aspectra.papers.library.links.versions import regroup_ids
+from aspectra.papers.library.links.versions import leading, merged_record, ordered_versions, regroup_ids
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 

@@ -12,8 +12,7 @@ from aspectra.lab.evaluation.means import Score
 from aspectra.lab.experiments.scoring import Outcome
 from aspectra.lab.reports.tables import SMALL_NOTE, Column, Number, Table, failed_note, first_of, set_shown
 from aspectra.lab.reports.tables import Cell as TableCell
-from aspectra.lab.statistics.bootstrap import bootstrap_interval
-from aspectra.lab.statistics.significance import SMALL, Interval, compare, mean_interval
+from aspectra.lab.statistics.significance import SMALL, Interval, bootstrap_interval, compare, mean_interval
 
 INTERVALS_NOTE = (
     "in brackets: 95 % t-intervals of means over units, bootstrap intervals where those would leave the "

@@ -15,8 +15,14 @@ from typing import Literal
 from aspectra.lab.measures.gap import gap
 from aspectra.lab.measures.protocol import parse
 from aspectra.lab.reports.tables import SMALL_NOTE, Cell, Number, Table
-from aspectra.lab.statistics.bootstrap import bootstrap_interval
-from aspectra.lab.statistics.significance import SMALL, Interval, Values, compare, mean_interval
+from aspectra.lab.statistics.significance import (
+    SMALL,
+    Interval,
+    Values,
+    bootstrap_interval,
+    compare,
+    mean_interval,
+)
 
 Bound = Literal["lower", "upper"]
 _INTERVALS = (

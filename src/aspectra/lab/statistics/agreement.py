@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aspectra.lab.runs.judged import Array
-from aspectra.lab.statistics.bootstrap import RESAMPLES
-from aspectra.lab.statistics.significance import Interval
+from aspectra.lab.statistics.significance import RESAMPLES, Interval
 
 
 class Agreement(NamedTuple):

@@ -23,8 +23,7 @@ from aspectra.lab.experiments.recipe_tables import INTERVALS_NOTE, breakdown_tab
 from aspectra.lab.experiments.scoring import Outcome, labels_of
 from aspectra.lab.reports.comparison import System, comparison_tables, systems_of
 from aspectra.lab.reports.tables import SMALL_NOTE, Cell, Number, Table, render, to_dict
-from aspectra.lab.statistics.bootstrap import BOOTSTRAP_NOTE, bootstrap_interval
-from aspectra.lab.statistics.significance import SMALL
+from aspectra.lab.statistics.significance import BOOTSTRAP_NOTE, SMALL, bootstrap_interval
 from aspectra.lab.studies.file import Column, StudyFile, TableSpec
 from aspectra.lab.studies.needs import Need, absent_data, lacking
 from aspectra.lab.studies.paper_tables import Ran, check_paper_table, paper_tables

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.ids import numbered
 from aspectra.papers.library.links.likeness import Compared, compare, contradict
-from aspectra.papers.library.marks.edits import edited, edits_by_position
+from aspectra.papers.library.marks.values import edited, edits_by_position
 from aspectra.papers.library.rows import compared_record, stored_paper
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.remark import Remark

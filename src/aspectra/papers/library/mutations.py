@@ -16,9 +16,14 @@ from aspectra.papers.library.links import citations
 from aspectra.papers.library.links.versions import regroup, regroup_all, regroup_ids
 from aspectra.papers.library.marks.actions import rename_marked
 from aspectra.papers.library.marks.carrying import part_marks, stated_decision
-from aspectra.papers.library.marks.edits import edited, put_edit, values_of
-from aspectra.papers.library.marks.origins import OriginWriter, stated_database
-from aspectra.papers.library.marks.values import Edit
+from aspectra.papers.library.marks.values import (
+    Edit,
+    OriginWriter,
+    edited,
+    put_edit,
+    stated_database,
+    values_of,
+)
 from aspectra.papers.library.matching import Matcher, same_named
 from aspectra.papers.library.rows import bump, drop_papers, put_paper
 from aspectra.papers.paper import Paper

@@ -11,10 +11,7 @@ from aspectra.papers.paper import Paper, Unit, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.search.conditions.grading import apply_conditions, exempting
-from aspectra.search.evidence.late_quotes import with_matches
-from aspectra.search.evidence.note_quotes import with_notes
-from aspectra.search.evidence.passages import with_passages
-from aspectra.search.evidence.quotes import Quoter
+from aspectra.search.evidence.quotes import Quoter, with_matches, with_notes, with_passages
 from aspectra.search.plan import Plan, Search
 from aspectra.search.planning.aspects import ASPECT_ROLES, aspect_probes
 from aspectra.search.ranking import ConditionResult, Evidence, ProbeScore

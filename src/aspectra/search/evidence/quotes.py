@@ -1,22 +1,36 @@
-"""Evidence: the sentences of a hit that match best, as verified quotes."""
+"""Evidence: the sentences of a hit that match best, as verified quotes.
+
+Of notes the one that matches a probe on notes best; for directions the seed's own sentence that is most about
+a hit, as it builds on it; for late interaction the words that matched, and the sentence that most of MaxSim
+comes from.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from aspectra.papers.library.rows import full_hash
-from aspectra.papers.paper import Paper, field_text
-from aspectra.papers.text.sentences import split_sentences
+from aspectra.papers.paper import Paper, Section, field_text
+from aspectra.papers.text.sentences import lead_field, split_sentences
 from aspectra.search.plan import Search
 from aspectra.search.ranking import Evidence
+from aspectra.views.dense.late.view import LateView
 from aspectra.views.index.opened import Index
-from aspectra.views.storage.units import Units
+from aspectra.views.protocol import NOTES, Asked, ViewFacts
+from aspectra.views.storage.units import EncodedText, Units
 from aspectra.views.text.chunks import ChunkSize, chunk_spans
 from aspectra.views.view import Floats, Positions, Probe
+
+if TYPE_CHECKING:
+    from aspectra.papers.library.marks.values import Note
+    from aspectra.views.lexical.notes import NotesView
+
 
 # A sentence that holds every word of a short query gains this much cosine: an exact term is what a reader
 # looks for in a quote. It fades for long queries, whose words are everywhere.
@@ -207,3 +221,182 @@ def _strongest(index: Index, probes: Sequence[Probe], kind: str) -> Probe | None
     """The probe of this kind with the greatest weight, or None."""
     fitting = [p for p in probes if index.facts(p.view).kind == kind]
     return max(fitting, key=lambda p: p.weight, default=None)
+
+
+def with_notes(
+    index: Index, search: Search, papers: Sequence[Paper], quotes: Sequence[tuple[Evidence, ...] | None]
+) -> list[tuple[Evidence, ...] | None]:
+    """Each hit's quotes behind the note of it that matches best.
+
+    Of an annotation the marked passage is quoted, and where there is none the comment; of a note its words.
+
+    Args:
+        index: the generation searched.
+        search: only where it has a probe on notes anything is quoted of them.
+        papers: the hits.
+        quotes: found for them.
+    """
+    name = ViewFacts.words_of(NOTES).name
+    probes = [probe for probe in search.probes if probe.view == name and probe.weight > 0]
+    if not probes:
+        return list(quotes)
+    view = cast("NotesView", index.view(name))
+    found = view.best_notes(view.look_up(probes[0]), [paper.id for paper in papers])
+    out: list[tuple[Evidence, ...] | None] = []
+    for paper, held in zip(papers, quotes, strict=True):
+        if paper.id not in found:
+            out.append(held)
+            continue
+        note, score = found[paper.id]
+        quote = note.quote or note.text
+        field, heading = f"note:{note.number}", _said_of(note)
+        out.append((Evidence(quote, field, 0, len(quote), score=score, heading=heading), *(held or ())))
+    return out
+
+
+def _said_of(note: Note) -> str:
+    page = f", p. {note.page}" if note.page else ""
+    return f"your {'annotation' if note.kind == 'annotation' else 'note'}{page}"
+
+
+_SHORTEST, _LONGEST = 6, 80  # words: shorter ones are headings, longer ones tables
+
+
+def with_passages(
+    index: Index, search: Search, papers: Sequence[Paper], quotes: Sequence[tuple[Evidence, ...] | None]
+) -> list[tuple[Evidence, ...] | None]:
+    """Each hit's first quote beside the sentence of a seed that shares most rare words with the hit.
+
+    Args:
+        index: the generation searched.
+        search: only those in the direction ``builds-on`` or ``both`` get passages.
+        papers: the hits.
+        quotes: found for them.
+    """
+    seeds = list(dict.fromkeys(seed for probe in search.probes if probe.reverse for seed in probe.seeds))
+    if search.direction not in ("builds-on", "both") or not seeds:
+        return list(quotes)
+    words = index.word_view()
+    held = index.library.get_many(seeds)
+    sentences = [
+        (seed, text, known)
+        for seed, paper in held.items()
+        for text in _sentences(paper)
+        if (known := set(words.terms(text))) and _SHORTEST <= text.count(" ") + 1 <= _LONGEST
+    ]
+    out: list[tuple[Evidence, ...] | None] = []
+    for paper, found in zip(papers, quotes, strict=True):
+        rarity = words.rarity(set(words.terms(f"{paper.title}\n{lead_field(paper)[1]}")))
+        best, place = 0.0, -1
+        for number, (_, _, known) in enumerate(sentences):
+            value = sum(rarity[t] for t in known & rarity.keys()) / math.sqrt(len(known) + 4)
+            if value > best:
+                best, place = value, number
+        if not found or place < 0:
+            out.append(found)
+            continue
+        seed, text, _ = sentences[place]
+        out.append((replace(found[0], seed=seed, seed_quote=text), *found[1:]))
+    return out
+
+
+def _sentences(paper: Paper) -> list[str]:
+    """The sentences of a paper's full text, or of its abstract."""
+    parts = [section.text for section in paper.sections if _is_text(section)] or [lead_field(paper)[1]]
+    return [text[a:b] for text in parts for a, b in split_sentences(text)]
+
+
+def _is_text(section: Section) -> bool:
+    return bool(section.text.strip())
+
+
+_SHOWN = 5  # pairs of words named beside a quote
+
+
+def with_matches(
+    index: Index,
+    search: Search,
+    positions: Positions,
+    papers: Sequence[Paper],
+    quotes: Sequence[tuple[Evidence, ...] | None],
+) -> list[tuple[Evidence, ...] | None]:
+    """Each hit's quotes with the words that matched in them; a hit without quotes gets one.
+
+    That is the sentence whose words add most to MaxSim.
+
+    Args:
+        index: the generation searched.
+        search: only those that compare token vectors are looked at.
+        positions: of the hits.
+        papers: the hits.
+        quotes: found for them; None where the text changed since it was indexed.
+    """
+    probe = next((p for p in search.probes if p.weight > 0 and index.facts(p.view).kind == "late"), None)
+    if probe is None or not len(positions):
+        return list(quotes)
+    held = index.view(probe.view)
+    if not isinstance(held, LateView):
+        raise TypeError(f"{probe.view} compares no token vectors")
+    (asked,) = index.look_up([probe])
+    out: list[tuple[Evidence, ...] | None] = []
+    for position, paper, found in zip(positions.tolist(), papers, quotes, strict=True):
+        if found is None:
+            out.append(found)
+            continue
+        matches = _Matches(asked, held, position, paper)
+        best = None if found else matches.best_sentence(index, position, paper)
+        shown = found if best is None else (best,)
+        out.append(tuple(matches.beside(quote) for quote in shown))
+    return out
+
+
+class _Matches:
+    """The words of one hit that are nearest to those of the query.
+
+    Args:
+        asked: the query.
+        view: that was searched.
+        position: of the hit.
+        paper: the hit.
+    """
+
+    def __init__(self, asked: Asked, view: LateView, position: int, paper: Paper) -> None:
+        self._text = EncodedText.of(paper)
+        rows, self._cosines = view.nearest(asked, position, self._text.shift)  # its title is shown anyway
+        self._spans = view.spans(rows)
+        self._worth = asked.weights[: len(rows)] * self._cosines
+        self._words = asked.words
+
+    def best_sentence(self, index: Index, position: int, paper: Paper) -> Evidence | None:
+        """The sentence that most of MaxSim comes from."""
+        table = index.units("sentences")
+        units = [table.unit(paper.id, int(row)) for row in table.sentence_rows(position)]
+        sums = [float(self._worth[self._inside(unit.start, unit.end)].sum()) for unit in units]
+        best = max(range(len(units)), key=lambda n: (sums[n], -n), default=-1)
+        if best < 0 or sums[best] <= 0:
+            return None
+        unit = units[best]
+        text = field_text(paper, unit.field)[unit.start : unit.end]
+        return Evidence(text, unit.field, unit.start, unit.end, score=sums[best])
+
+    def _inside(self, start: int, end: int) -> Positions:
+        """Those that lie in a span of the lead text."""
+        low, high = start + self._text.shift, end + self._text.shift
+        inside = (self._spans[:, 0] >= low) & (self._spans[:, 1] <= high)
+        return np.flatnonzero(inside & (self._spans[:, 1] > self._spans[:, 0]))
+
+    def beside(self, quote: Evidence) -> Evidence:
+        """A quote of the lead text with what matched in it, the strongest first."""
+        if quote.field != self._text.field:
+            return quote
+        here = self._inside(quote.start, quote.end)
+        order = here[np.argsort(-self._worth[here], kind="stable")]
+        pairs: dict[tuple[str, str], float] = {}
+        for number in order.tolist():
+            start, end = self._spans[number].tolist()
+            if self._words[number]:
+                pairs.setdefault(
+                    (self._words[number], self._text.text[start:end]), float(self._cosines[number])
+                )
+        shown = list(pairs.items())[:_SHOWN]
+        return replace(quote, matched=tuple((*pair, cosine) for pair, cosine in shown))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
-from aspectra.papers.library.links.leading import leading
+from aspectra.papers.library.links.versions import leading
 from aspectra.papers.library.rows import text_hash
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition

@@ -90,8 +90,7 @@ def _in_editor(library: Library, paper: str) -> dict[str, Any]:
 
     import tomlkit
 
-    from aspectra.papers.library.marks.edits import values_of
-    from aspectra.papers.library.marks.values import EDITABLE
+    from aspectra.papers.library.marks.values import EDITABLE, values_of
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("say what to change", hint="aspectra edit PAPER --title TEXT --year 2020")

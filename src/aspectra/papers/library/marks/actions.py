@@ -16,8 +16,7 @@ from typing import Any
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.links.versions import regroup_ids
-from aspectra.papers.library.marks import edits
-from aspectra.papers.library.marks.values import KEPT_STEPS, Action
+from aspectra.papers.library.marks.values import KEPT_STEPS, Action, refile
 from aspectra.papers.library.rows import bump, drop_papers, put_paper, stored_paper
 from aspectra.papers.paper import Paper
 
@@ -235,7 +234,7 @@ class ActionWriter:
             if pos is None:
                 missing[paper] = None
             elif table == "edits":
-                edits.refile(db, pos, rows)
+                refile(db, pos, rows)
             else:
                 db.execute(f"DELETE FROM {table} WHERE pos = ? {_OWN[table]}", (pos,))
                 _put_rows(db, table, pos, rows)

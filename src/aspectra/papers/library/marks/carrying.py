@@ -17,7 +17,7 @@ from aspectra.papers.bibliography import shared_list, shared_text
 from aspectra.papers.library.marks.reader import MarkedLibrary, Marks
 from aspectra.papers.library.marks.values import DECISIONS, Decision, Note
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.tables.screening import screening_of
+from aspectra.papers.sources.tables.columns import screening_of
 from aspectra.papers.text.cleaning import one_line
 
 _PLAIN = ("jsonl", "csv")  # formats that have fields of their own

@@ -1,11 +1,20 @@
-"""Tags, notes, decisions and what else a searcher says about papers, as values."""
+"""Tags, notes, decisions and what else a searcher says about papers, as values.
+
+Where records were read: one row for every record, also for those that changed nothing. Edits of a record:
+kept beside it, so that they last when its file is added again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import sqlite3
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
+from aspectra.papers.library.rows import put_paper, stored_paper
+from aspectra.papers.paper import Paper
 from aspectra.papers.text.cleaning import one_line
 
 DECISIONS = ("include", "exclude", "maybe")
@@ -140,3 +149,129 @@ class Action:
     verb: str
     what: str
     undone: bool = False
+
+
+# A record that is read again where it was keeps the time at which it was read first.
+_PUT = (
+    "INSERT INTO origins VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET place = excluded.place, "
+    "database = excluded.database, source = excluded.source, pos = excluded.pos, "
+    "at = CASE WHEN pos IS excluded.pos THEN at ELSE excluded.at END "
+    "WHERE (place, database, source, pos) IS NOT (excluded.place, excluded.database, excluded.source, "
+    "excluded.pos)"
+)
+
+
+def stated_database(paper: Paper) -> str:
+    """The database that a record was exported from, where its source states it; else ""."""
+    stated = paper.metadata.get("database")
+    return stated.strip() if isinstance(stated, str) else ""
+
+
+class OriginWriter:
+    """Collects the origins of the records of one file, and stores them batch by batch.
+
+    Records are numbered from 1. The rows of a file that is read again are replaced: nothing counts twice.
+
+    Args:
+        db: a writing connection.
+        file: the file's path; without one, nothing is stored.
+        source: the format that it is read as.
+        whole: whether all records of the file are read. Else only those that changed come (another program's
+            items): they are numbered on, and replace the rows of their papers.
+    """
+
+    def __init__(self, db: sqlite3.Connection, file: str, source: str, *, whole: bool = True) -> None:
+        self._db = db
+        self._file, self._source, self._whole = file, source, whole
+        self._at = datetime.now(UTC).isoformat(timespec="seconds")
+        self._rows: list[tuple[object, ...]] = []
+        self._number = 0
+        if file and not whole:
+            last = "SELECT coalesce(max(number), 0) FROM origins WHERE file = ?"
+            (self._number,) = db.execute(last, (file,)).fetchone()
+
+    def read(self, place: str, database: str, pos: int) -> None:
+        """Note the origin of the next record.
+
+        Args:
+            place: the record's id in the file.
+            database: that it was exported from, or "".
+            pos: of the paper that it is now.
+        """
+        if self._file:
+            self._number += 1
+            row = (self._file, self._number, place, database, self._source, pos, self._at)
+            self._rows.append(row)
+
+    def store(self) -> None:
+        """Store what was collected, within the caller's transaction."""
+        if not self._whole:
+            old = [(self._file, row[5]) for row in self._rows]
+            self._db.executemany("DELETE FROM origins WHERE file = ? AND pos = ?", old)
+        self._db.executemany(_PUT, self._rows)
+        self._rows.clear()
+
+    def finish(self) -> None:
+        """Forget records that the file had before and has no longer, within the caller's transaction."""
+        if self._file and self._whole:
+            gone = "DELETE FROM origins WHERE file = ? AND number > ?"
+            self._db.execute(gone, (self._file, self._number))
+
+
+_EMPTY: Mapping[str, Any] = {"authors": [], "year": None, "identifiers": {}, "sentences": []}
+
+
+def edited(paper: Paper, given: Mapping[str, Any]) -> Paper:
+    """The paper with other values of some fields.
+
+    Raises:
+        msgspec.ValidationError: a value has the wrong type.
+    """
+    if not given:
+        return paper
+    own: dict[str, Any] = (
+        {"sentences": []} if "abstract" in given else {}
+    )  # they count in the abstract's characters
+    return Paper.from_dict({**paper.to_dict(), **own, **given})
+
+
+def values_of(paper: Paper, fields: Collection[str]) -> dict[str, Any]:
+    """Field -> JSON value of a paper; with the abstract come its sentence boundaries."""
+    whole = paper.to_dict()
+    wanted = [*fields, "sentences"] if "abstract" in fields else fields
+    return {name: whole.get(name, _EMPTY.get(name, "")) for name in wanted}
+
+
+def edits_by_position(db: sqlite3.Connection) -> dict[int, Edit]:
+    """Position -> edit, of all papers that have one."""
+    rows = db.execute("SELECT pos, given, file, file_hash, at FROM edits")
+    return {
+        pos: Edit(json.loads(given), json.loads(file), file_hash, at)
+        for pos, given, file, file_hash, at in rows
+    }
+
+
+def put_edit(db: sqlite3.Connection, pos: int, edit: Edit) -> None:
+    """Store the edit of a paper; one without fields is removed."""
+    db.execute("DELETE FROM edits WHERE pos = ?", (pos,))
+    if edit.given:
+        given, file = (json.dumps(one, ensure_ascii=False) for one in (edit.given, edit.file))
+        db.execute("INSERT INTO edits VALUES (?, ?, ?, ?, ?)", (pos, given, file, edit.file_hash, edit.at))
+
+
+def refile(db: sqlite3.Connection, pos: int, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace the whole edit of a paper; returns the fields that were given before.
+
+    Fields that are no longer given have the value of the paper's file again.
+
+    Raises:
+        msgspec.ValidationError: a value has the wrong type.
+    """
+    row = db.execute("SELECT given, file, file_hash FROM edits WHERE pos = ?", (pos,)).fetchone()
+    now = Edit(json.loads(row[0]), json.loads(row[1]), row[2]) if row else Edit()
+    paper = stored_paper(db, pos)
+    base = edited(paper, now.file)
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    put_paper(db, edited(base, given), pos)
+    put_edit(db, pos, Edit(given, values_of(base, given), now.file_hash or paper.content_hash, at))
+    return dict(now.given)

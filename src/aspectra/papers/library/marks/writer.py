@@ -13,9 +13,17 @@ from typing import Any
 import msgspec
 
 from aspectra.base.errors import NoSuchPaper, UsageError
-from aspectra.papers.library.marks import edits
 from aspectra.papers.library.marks.actions import ActionWriter, Step, count_change
-from aspectra.papers.library.marks.values import DECISIONS, EDITABLE, Action, Decision, Item, Note
+from aspectra.papers.library.marks.values import (
+    DECISIONS,
+    EDITABLE,
+    Action,
+    Decision,
+    Item,
+    Note,
+    refile,
+    values_of,
+)
 from aspectra.papers.library.row_sums import MARKED, sound_rows
 from aspectra.papers.library.rows import bump, stored_paper
 from aspectra.papers.text.cleaning import one_line
@@ -243,7 +251,7 @@ class MarksWriter:
             ((_, pos),) = self._positions([paper]).items()
             row = self._db.execute("SELECT given FROM edits WHERE pos = ?", (pos,)).fetchone()
             before = json.loads(row[0]) if row else {}
-            whole = edits.values_of(stored_paper(self._db, pos), EDITABLE)
+            whole = values_of(stored_paper(self._db, pos), EDITABLE)
             changed = [n for n, v in fields.items() if (n in before if v is None else whole[n] != v)]
             if not changed:
                 return []
@@ -251,7 +259,7 @@ class MarksWriter:
             step.keep("edits", [paper])
             step.what = f"edit of {', '.join(changed)} of {paper}"
             try:
-                edits.refile(self._db, pos, given)
+                refile(self._db, pos, given)
             except msgspec.ValidationError as error:
                 raise UsageError(f"{paper} cannot be changed so", why=str(error)) from error
             bump(self._db)

@@ -14,7 +14,7 @@ from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.assembly import assemble, identifiers_of, role_of, within_limits, year_in
 from aspectra.papers.sources.json.records import as_dict, as_list
 from aspectra.papers.sources.protocol import ReadOptions, Remark
-from aspectra.papers.sources.tables.people import people_in
+from aspectra.papers.sources.tables.columns import people_in
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
 OWN_KEYS = frozenset(field.name for field in fields(Paper))

@@ -22,9 +22,7 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble, each
 from aspectra.papers.sources.inner import InnerFile
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.tables.columns import Header, folded, words
-from aspectra.papers.sources.tables.people import list_in, people_in
-from aspectra.papers.sources.tables.screening import screening_of
+from aspectra.papers.sources.tables.columns import Header, folded, list_in, people_in, screening_of, words
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
 MOST_BEFORE = 20

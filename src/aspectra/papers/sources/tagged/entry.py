@@ -20,7 +20,7 @@ from aspectra.papers.names import given_first, is_others, is_suffix, names_in_co
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import ReadOptions, Remark
-from aspectra.papers.sources.tables.screening import screening_of
+from aspectra.papers.sources.tables.columns import screening_of
 from aspectra.papers.text.cleaning import clean, one_line, storable
 from aspectra.papers.text.latex import latex_to_text
 
