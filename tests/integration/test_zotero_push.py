@@ -17,7 +17,7 @@ from aspectra.app.main import main
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
-from aspectra.papers.sources.zotero.notes import html_text
+from aspectra.papers.sources.zotero.mapping import html_text
 from zotero_library import COLLECTIONS, SMALL, made_items
 from zotero_server import ZoteroServer
 

@@ -17,8 +17,8 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import limits
 from aspectra.search.searcher import Searcher
-from aspectra.testing.reference import Limit, after_adding, bm25_scores
 from aspectra.testing.simulated_disk import Fault, run_with_fault
+from aspectra.testing.views import Limit, after_adding, bm25_scores
 from aspectra.views.build.run import build_index, merge_segments
 from aspectra.views.build.segments import Segments
 from aspectra.views.encoders.protocol import Encoder, load_encoder
@@ -57,7 +57,7 @@ class LibraryMachine(RuleBasedStateMachine):
     - a paper that was added is there with what was added, until it is removed; after a kill all of a step's
       papers changed or none;
     - papers that a search finds were indexed, and were not removed since;
-    - BM25 scores are those of :func:`~aspectra.testing.reference.bm25_scores`, and filters are exact;
+    - BM25 scores are those of :func:`~aspectra.testing.views.bm25_scores`, and filters are exact;
     - a reader keeps its generation until it refreshes, and then has the newest;
     - a library made anew of the same papers gives the same answers.
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 import pytest
 import uvicorn
 
-from aspectra.app.surfaces.http.connections import BACKLOG, LimitedConnection
+from aspectra.app.surfaces.http.application import BACKLOG, LimitedConnection
 
 HALF = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
 BODY = b"POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 30000\r\n\r\na"

@@ -29,7 +29,7 @@ import pytest
 import aspectra
 import regex_steps
 from aspectra.base.hashing import digest_texts
-from aspectra.search.instructions.recognisers.expressions import Expression
+from aspectra.search.instructions.recognisers.lexicon import Expression
 from long import LONG
 from regex_steps import Steps, TooManySteps, endless, hostile_texts
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
+from aspectra.llm.prompts.conversation import LARGEST_PROMPT, check_places, fill, parse_prompt, read_prompt
 from aspectra.llm.prompts.data import as_data, holds_mark, without_marks
-from aspectra.llm.prompts.template import LARGEST_PROMPT, check_places, fill, parse_prompt, read_prompt
 from aspectra.papers.paper import Paper
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.shown_texts import ShownTexts

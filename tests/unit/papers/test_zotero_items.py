@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.sources.zotero.changes import collection_paths, pdf_path
-from aspectra.papers.sources.zotero.mapping import citation_key, item_paper, item_tags
-from aspectra.papers.sources.zotero.notes import ItemNote, html_text, note_html, read_note
+from aspectra.papers.sources.zotero.mapping import (
+    ItemNote,
+    citation_key,
+    html_text,
+    item_paper,
+    item_tags,
+    note_html,
+    read_note,
+)
 
 DATA, BASE = Path("/home/me/Zotero"), Path("/home/me/papers")
 

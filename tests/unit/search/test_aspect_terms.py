@@ -13,8 +13,8 @@ from aspectra.papers.paper import Paper
 from aspectra.search.defaults import NAMED, Shares
 from aspectra.search.plan import Plan, Search
 from aspectra.search.planning.aspects import REST, Aspect, corrected_roles
+from aspectra.search.planning.index_views import IndexSeeds, term_warnings
 from aspectra.search.planning.planners import _likeness
-from aspectra.search.planning.seeds import IndexSeeds, term_warnings
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index

@@ -10,7 +10,7 @@ import pytest
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Sentence
 from aspectra.search.searcher import Searcher
-from aspectra.testing.reference import bm25_scores
+from aspectra.testing.views import bm25_scores
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe

@@ -49,7 +49,7 @@ def add(
 
     Example:  aspectra lens add stance --prompt stance.toml
     """
-    from aspectra.llm.prompts.template import read_prompt
+    from aspectra.llm.prompts.conversation import read_prompt
     from aspectra.views.lenses.protocol import optional_lenses
     from aspectra.views.prompted.definition import PromptedLens, check_name, define, definitions, usable
     from aspectra.views.prompted.prompt import builtin_text
@@ -315,7 +315,7 @@ def remove(
 
 
 def _json(path: Path) -> Any:
-    from aspectra.llm.prompts.template import read_prompt
+    from aspectra.llm.prompts.conversation import read_prompt
 
     try:
         return json.loads(read_prompt(path, "the schema file"))

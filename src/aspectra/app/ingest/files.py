@@ -15,9 +15,8 @@ from aspectra.base.version import __version__
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import UnknownFormat, detect, read_papers
-from aspectra.papers.sources.files import InputFile
+from aspectra.papers.sources.files import Found, InputFile, walk
 from aspectra.papers.sources.protocol import ReadOptions, Remark
-from aspectra.papers.sources.walking import Found, walk
 
 if TYPE_CHECKING:
     from aspectra.papers.library.mutations import Writer

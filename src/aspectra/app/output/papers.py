@@ -57,7 +57,7 @@ def sentence_rows(library: Library, paper: Paper) -> list[dict[str, Any]]:
 
 def _roles(library: Library, paper: Paper) -> list[str]:
     """The role of each sentence by the index; [] where there is none, or it knows another text."""
-    from aspectra.search.planning.seeds import IndexSeeds
+    from aspectra.search.planning.index_views import IndexSeeds
 
     if library.store.generations.current() is None:
         return []

@@ -24,10 +24,9 @@ from typing import Any
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest_texts
 from aspectra.llm.chat import Message, Request
-from aspectra.llm.prompts.conversation import CONVERSATION_KEYS, Conversation
+from aspectra.llm.prompts.conversation import CONVERSATION_KEYS, Conversation, parse_prompt, read_prompt
 from aspectra.llm.prompts.data import refuse_marks
 from aspectra.llm.prompts.plain_text import without_hidden
-from aspectra.llm.prompts.template import parse_prompt, read_prompt
 
 _HERE = "aspectra.search.rerank"
 # A plain place -> what it stands for.

@@ -14,7 +14,7 @@ from aspectra.base.spelling import spell
 from aspectra.base.values import replace as changed
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request
-from aspectra.llm.prompts.template import read_prompt
+from aspectra.llm.prompts.conversation import read_prompt
 from aspectra.papers.paper import Paper
 from aspectra.search.plan import Search
 from aspectra.search.planning.planners.prism import WRITERS

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from aspectra.llm.budget import prompt_tokens
 from aspectra.llm.chat import ChatModel, Message, Reply, Request
 from aspectra.llm.failures import BadRequest, ContextExceeded, Refused
+from aspectra.llm.prompts.conversation import fill
 from aspectra.llm.prompts.data import as_data, without_marks
 from aspectra.llm.prompts.plain_text import without_hidden
-from aspectra.llm.prompts.template import fill
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.citation_marks import strip_citations
 from aspectra.views.prompted.prompt import MOST_CHARACTERS, LensPrompt, common

@@ -19,7 +19,7 @@ from typing import Any
 from aspectra.base.errors import LibraryCorrupt, UsageError
 from aspectra.base.hashing import digest_texts
 from aspectra.base.values import converted
-from aspectra.llm.prompts.template import read_prompt
+from aspectra.llm.prompts.conversation import read_prompt
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.views.lenses.protocol import LENSES, optional_lenses

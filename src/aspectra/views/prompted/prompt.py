@@ -31,8 +31,7 @@ from typing import Any
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest, digest_texts
 from aspectra.llm.chat import Message
-from aspectra.llm.prompts.conversation import CONVERSATION_KEYS, Conversation
-from aspectra.llm.prompts.template import fill, parse_prompt
+from aspectra.llm.prompts.conversation import CONVERSATION_KEYS, Conversation, fill, parse_prompt
 from aspectra.views.prompted.schema import Read, Unreadable, ValueSchema
 
 _KNOWN = ("answer", "paper", "rules", "text", "title")

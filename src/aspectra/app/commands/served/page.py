@@ -57,8 +57,7 @@ def serve(
     with needs_extra("the page is not installed", "serve"):
         import uvicorn
 
-        from aspectra.app.surfaces.http.application import application
-        from aspectra.app.surfaces.http.connections import BACKLOG, LimitedConnection
+        from aspectra.app.surfaces.http.application import BACKLOG, LimitedConnection, application
     from aspectra.app.options.model import language_model, model_settings, read_beside_rules
     from aspectra.app.surfaces.service.access import Access, is_loopback
     from aspectra.app.surfaces.service.answering import Service

@@ -9,7 +9,7 @@ from typing import Any
 from aspectra.papers.bibliography import names_in, shared_text
 from aspectra.papers.names import name_parts, stated_names
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.zotero.notes import note_html
+from aspectra.papers.sources.zotero.mapping import note_html
 
 _NAMES = names_in("zotero")
 # CSL type -> Zotero's; of several the one that comes first in the table.

@@ -14,8 +14,7 @@ from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.sources.zotero.changes import CHILDREN, Changes, Remembered, ZoteroSource
-from aspectra.papers.sources.zotero.mapping import item_paper, item_tags
-from aspectra.papers.sources.zotero.notes import ItemNote, read_note
+from aspectra.papers.sources.zotero.mapping import ItemNote, item_paper, item_tags, read_note
 
 if TYPE_CHECKING:
     from aspectra.papers.library.mutations import Writer

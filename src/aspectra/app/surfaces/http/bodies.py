@@ -1,7 +1,11 @@
-"""Request bodies and answers: the same values as on every surface, read and described by msgspec."""
+"""Request bodies and answers: the same values as on every surface, read and described by msgspec.
+
+Errors are problem documents (RFC 9457) from the one catalogue.
+"""
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -12,8 +16,38 @@ from starlette.responses import Response
 from aspectra.app.output import documents, schemas
 from aspectra.app.output.documents import Part
 from aspectra.app.output.marks import Listing
+from aspectra.app.surfaces.service.failures import retry_headers
 from aspectra.app.surfaces.service.question import Question
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import AspectraError, UsageError
+
+PROBLEM = "application/problem+json"
+
+
+def problem(error: AspectraError, instance: str = "") -> dict[str, Any]:
+    """The problem document of an error.
+
+    ``type``, ``title``, ``status``, ``detail`` and ``instance``, and from the catalogue ``code``, ``hint``,
+    ``retryable`` and ``retry_after``.
+    """
+    said = error.to_dict()
+    return {
+        "type": f"urn:aspectra:error:{error.code}",
+        "title": said["what"],
+        "status": error.http_status,
+        "detail": said["why"],
+        "instance": instance,
+        **{name: said[name] for name in ("code", "hint", "retryable", "retry_after")},
+    }
+
+
+def problem_response(error: AspectraError, request: Request | None = None) -> Response:
+    """The answer to a request that failed."""
+    given = dict(retry_headers(error))
+    if error.http_status == 401:
+        given["www-authenticate"] = "Bearer"
+    body = json.dumps(problem(error, request.url.path if request is not None else ""), ensure_ascii=False)
+    return Response(body.encode("utf-8", "replace"), error.http_status, given, PROBLEM)
+
 
 T = TypeVar("T")
 Id = Annotated[str, Meta(min_length=1, max_length=1000)]

@@ -18,6 +18,7 @@ from aspectra.app.output.papers import listed_rows, paper_document, sentence_row
 from aspectra.app.surfaces.http.bodies import (
     ANSWERS,
     BODIES,
+    PROBLEM,
     BenchBody,
     DecideBody,
     ExportBody,
@@ -28,7 +29,6 @@ from aspectra.app.surfaces.http.bodies import (
     read_body,
     written,
 )
-from aspectra.app.surfaces.http.problems import PROBLEM
 from aspectra.app.surfaces.service.answering import Service
 from aspectra.app.surfaces.service.gate import Gate
 from aspectra.app.surfaces.service.jobs import Jobs

@@ -19,9 +19,9 @@ from aspectra.app.surfaces.service.failures import retry_headers
 from aspectra.app.surfaces.service.question import Question
 from aspectra.app.surfaces.service.suggesting import suggested_papers
 from aspectra.app.surfaces.web.exporting import FORMATS
-from aspectra.app.surfaces.web.forms import given_of
 from aspectra.app.surfaces.web.marking import last_steps
 from aspectra.app.surfaces.web.paper import paper_pages
+from aspectra.app.surfaces.web.rendering import given_of
 from aspectra.app.surfaces.web.viewing import (
     Wanted,
     address,

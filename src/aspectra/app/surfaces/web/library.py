@@ -16,7 +16,7 @@ from aspectra.app.ingest.library_facts import remarks
 from aspectra.app.output.papers import listed_rows
 from aspectra.app.surfaces.service.access import COOKIE, NoToken
 from aspectra.app.surfaces.service.question import Question
-from aspectra.app.surfaces.web.forms import given_of, one_of, read_form
+from aspectra.app.surfaces.web.rendering import given_of, one_of, read_form
 from aspectra.app.surfaces.web.viewing import address, words_of
 from aspectra.app.terminal.screen import count
 from aspectra.base.errors import AspectraError, UsageError

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from aspectra.app.surfaces.web.forms import ids_of, one_of, read_form
+from aspectra.app.surfaces.web.rendering import ids_of, one_of, read_form
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:

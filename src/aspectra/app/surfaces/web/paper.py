@@ -11,11 +11,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from aspectra.app.output.papers import RESOLVERS, listed_rows, sentence_rows
-from aspectra.app.surfaces.web.forms import given_of
+from aspectra.app.surfaces.web.rendering import given_of
 from aspectra.app.surfaces.web.viewing import Wanted
 from aspectra.base.errors import NoSuchPaper
 from aspectra.search.planning.aspects import ASPECT_ROLES, corrected_roles
-from aspectra.search.planning.seeds import IndexSeeds
+from aspectra.search.planning.index_views import IndexSeeds
 from aspectra.views.view import ROLE_GROUPS, ROLES
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from aspectra.app.surfaces.service.question import Question
 from aspectra.app.surfaces.service.trail import Move, Step, changed_lines, encoders_of, moves
-from aspectra.app.surfaces.web.forms import read_form
+from aspectra.app.surfaces.web.rendering import read_form
 from aspectra.app.surfaces.web.viewing import address, kind_of, said_of
 from aspectra.base.errors import UsageError
 

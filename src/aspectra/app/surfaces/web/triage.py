@@ -16,8 +16,8 @@ from aspectra.app.output.criteria import Cell, Criterion, criteria_of, criteria_
 from aspectra.app.output.papers import listed_rows
 from aspectra.app.surfaces.service.question import MOST_SHOWN, Question
 from aspectra.app.surfaces.web.exporting import FORMATS, exporting
-from aspectra.app.surfaces.web.forms import given_of, ids_of
 from aspectra.app.surfaces.web.marking import last_steps, marking
+from aspectra.app.surfaces.web.rendering import given_of, ids_of
 from aspectra.app.surfaces.web.viewing import address, kind_of, pieces_of, place_of, said_of, words_of
 from aspectra.base.errors import UsageError
 from aspectra.papers.text.sentences import lead_field

@@ -17,8 +17,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.values import Value
 from aspectra.lab.construction.made import Draft, Made
-from aspectra.lab.construction.protocol import Workbench, step
-from aspectra.lab.construction.tables import listed, rows_of
+from aspectra.lab.construction.protocol import Workbench, listed, rows_of, step
 from aspectra.papers.languages import language_name
 from aspectra.papers.text.cleaning import folded
 

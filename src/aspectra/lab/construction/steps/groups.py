@@ -13,8 +13,7 @@ from dataclasses import replace
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.values import Value
 from aspectra.lab.construction.made import Draft, Made
-from aspectra.lab.construction.protocol import Workbench, step
-from aspectra.lab.construction.tables import rows_of
+from aspectra.lab.construction.protocol import Workbench, rows_of, step
 from aspectra.papers.paper import normalise_title
 from aspectra.papers.text.cleaning import clean
 

@@ -15,8 +15,7 @@ from dataclasses import replace
 from aspectra.base.errors import BadInput
 from aspectra.base.values import Value
 from aspectra.lab.construction.made import Draft, Made
-from aspectra.lab.construction.protocol import Workbench, step
-from aspectra.lab.construction.tables import listed, rows_of
+from aspectra.lab.construction.protocol import Workbench, listed, rows_of, step
 from aspectra.papers.text.cleaning import folded
 
 _WORD = re.compile(r"[^\W_]+")

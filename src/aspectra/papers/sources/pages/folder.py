@@ -9,9 +9,8 @@ from pathlib import Path
 from aspectra.base.errors import AspectraError, BadInput
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
-from aspectra.papers.sources.files import InputFile
+from aspectra.papers.sources.files import InputFile, walk
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.walking import walk
 from aspectra.papers.text.cleaning import clean
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from aspectra.search.conditions.attributes.labels.length import WORDS_PER_MINUTE
-from aspectra.search.instructions.recognisers.expressions import Expression
-from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
+from aspectra.search.instructions.recognisers.lexicon import Expression, joined_lines, table
 
 _PLURAL = {"page": "pages"}
 _EARLIEST = 1500  # year

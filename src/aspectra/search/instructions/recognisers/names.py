@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from aspectra.search.instructions.recognisers.expressions import AnyOf, Expression
-from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
+from aspectra.search.instructions.recognisers.lexicon import AnyOf, Expression, joined_lines, table
 from aspectra.search.instructions.recognisers.tokens import fold
 
 
