@@ -72,6 +72,7 @@ def _xml_person(whole: str, surname: str, given: str, suffix: str) -> Callable[[
 
 _JATS_PERSON = _xml_person("collab", "surname", "given-names", "suffix")
 _PUBMED_PERSON = _xml_person("CollectiveName", "LastName", "ForeName", "Suffix")
+_EUROPE_PMC_PERSON = _xml_person("collectiveName", "lastName", "firstName", "suffix")
 
 
 @dataclass
@@ -260,6 +261,56 @@ FORMS: dict[str, Form] = {
         each={
             "keywords": ("", lambda word: f"<Keyword>{_xml(word)}</Keyword>"),
             **dict.fromkeys(("authors", "editors"), ("", lambda n: f"<Author>{_PUBMED_PERSON(n)}</Author>")),
+        },
+    ),
+    "arxiv-atom": Form(
+        "x.atom",
+        '<feed xmlns="http://www.w3.org/2005/Atom"><id>http://arxiv.org/api/1</id><entry>'
+        "<id>http://arxiv.org/abs/2004.07180v2</id><title>{title}</title>{more}</entry></feed>",
+        {
+            "abstract": "<summary>~</summary>",
+            "venue": "<journal_ref>~</journal_ref>",
+            "doi": "<doi>~</doi>",
+        },
+        _xml,
+    ),
+    "europe-pmc-xml": Form(
+        "e.xml",
+        "<responseWrapper><resultList><result><id>1</id><pubYear>1999</pubYear><title>{title}</title>{more}"
+        "</result></resultList></responseWrapper>",
+        {
+            **_named("abstract=abstractText year=pubYear doi pages=pageInfo language", "<#>~</#>"),
+            "venue": "<journalInfo><journal><title>~</title></journal></journalInfo>",
+            "serial": "<journalInfo><journal><ISSN>~</ISSN></journal></journalInfo>",
+            "publisher": "<bookOrReportDetails><publisher>~</publisher></bookOrReportDetails>",
+            "keywords": "<keywordList>~</keywordList>",
+            "authors": "<authorList>~</authorList>",
+        },
+        _xml,
+        each={
+            "keywords": ("", lambda word: f"<keyword>{_xml(word)}</keyword>"),
+            "authors": ("", lambda name: f"<author>{_EUROPE_PMC_PERSON(name)}</author>"),
+        },
+    ),
+    "jsonl: DataCite": Form(
+        "d.jsonl",
+        '{"data": {"id": "10.1000/1", "attributes": {"creators": [], '
+        '"titles": [{"title": {title}}]{more}}}}\n',
+        {
+            **_named("year=publicationYear doi language publisher", ', "#": ~'),
+            "abstract": ', "descriptions": [{"descriptionType": "Abstract", "description": ~}]',
+            "venue": ', "container": {"title": ~}',
+            "serial": ', "container": {"identifierType": "ISSN", "identifier": ~}',
+            "pages": ', "container": {"firstPage": ~}',
+            "keywords": ', "subjects": [~]',
+            "authors": ', "creators": [~]',
+            "editors": ', "contributors": [~]',
+        },
+        _json,
+        each={
+            "keywords": (", ", lambda word: _json({"subject": word})),
+            "authors": (", ", lambda name: _json({"name": name})),
+            "editors": (", ", lambda name: _json({"contributorType": "Editor", "name": name})),
         },
     ),
     "csl-json": Form(
@@ -500,7 +551,7 @@ WHOLE: list[tuple[list[str], list[str]]] = [
     (["\u738b\u4f1f\uff1b\u674e\u5a1c"], ["\u738b\u4f1f", "\u674e\u5a1c"]),
     (["ACME, Inc."], ["ACME, Inc."]),
 ]
-_IN_PARTS = ("jats", "pubmed-xml", "csl-json", "better-bibtex", "arxiv")
+_IN_PARTS = ("jats", "pubmed-xml", "europe-pmc-xml", "jsonl: DataCite", "csl-json", "better-bibtex", "arxiv")
 BUT |= {(name, str(spelt)): _IN_PARTS for name in ("authors", "editors") for spelt, _ in WHOLE}
 
 
@@ -523,7 +574,7 @@ ROWS = list(_rows())
 
 def _papers(path: Path, form: str, text: str) -> Paper:
     path.write_text(text, encoding="utf-8", newline="")
-    (paper,) = (item for item in read_papers(path, form) if isinstance(item, Paper))
+    (paper,) = (item for item in read_papers(path, form.partition(":")[0]) if isinstance(item, Paper))
     return paper
 
 

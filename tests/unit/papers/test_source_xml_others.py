@@ -178,3 +178,46 @@ def test_unknown_xml_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput) as caught:
         read(tmp_path, "<modsCollection><mods/></modsCollection>")
     assert "<modsCollection>" in caught.value.why
+
+
+def test_arxivs_answers(tmp_path: Path) -> None:
+    feed = """<feed xmlns="http://www.w3.org/2005/Atom" xmlns:a="http://arxiv.org/schemas/atom">
+<id>http://arxiv.org/api/1</id><title>ArXiv Query</title><entry>
+<id>http://arxiv.org/abs/hep-th/9901001v2</id>
+<published>1999-01-02T10:00:00Z</published><updated>2001-05-01T10:00:00Z</updated><title>Owls
+ listen</title><summary>They hear. </summary><author><name>Ines Moreno</name>
+<a:affiliation>Wood</a:affiliation>
+</author><a:comment>12 pages</a:comment><category term="hep-th"/><category term="q-bio"/></entry>
+<entry><id>http://arxiv.org/api/errors#x</id><title>Error</title>
+<summary>id is wrong</summary></entry></feed>"""
+    kind, (paper,), remarks = read(tmp_path, feed)
+    assert kind == "arxiv-atom"
+    assert (paper.title, paper.year, paper.authors) == ("Owls listen", 1999, ("Ines Moreno",))
+    assert paper.identifiers == {"arxiv": "hep-th/9901001"}
+    kept = {"categories": "hep-th q-bio", "comments": "12 pages", "affiliations": ["Wood"]}
+    assert paper.metadata.items() >= {**kept, "v1_date": "1999-01-02", "latest_date": "2001-05-01"}.items()
+    assert [remark.reason for remark in remarks] == ["arXiv answered with an error: id is wrong"]
+
+
+def test_another_feed_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="root is <feed>"):
+        read(tmp_path, "<feed xmlns='http://www.w3.org/2005/Atom'><entry><title>News</title></entry></feed>")
+
+
+def test_europe_pmcs_answers(tmp_path: Path) -> None:
+    answer = """<responseWrapper><hitCount>2</hitCount><resultList><result><id>33</id><source>MED</source>
+<pmid>33</pmid><title>Owls</title><authorString>Moreno Vall I.</authorString><authorList><author>
+<fullName>Moreno Vall I</fullName><firstName>Ines</firstName><lastName>Moreno Vall</lastName></author>
+<author><collectiveName>Owl Group</collectiveName></author></authorList><journalInfo><volume>10</volume>
+<journal><title>J Owls</title></journal></journalInfo><pubYear>2021</pubYear><pageInfo>1-9</pageInfo>
+<abstractText>We &lt;i&gt;see&lt;/i&gt; <b>owls</b>.</abstractText>
+<pubTypeList><pubType>Journal Article</pubType>
+</pubTypeList><meshHeadingList><meshHeading><descriptorName>Mice</descriptorName></meshHeading>
+</meshHeadingList></result><result/></resultList></responseWrapper>"""
+    kind, (paper,), remarks = read(tmp_path, answer)
+    assert kind == "europe-pmc-xml"
+    assert (paper.abstract, paper.venue, paper.year) == ("We see owls.", "J Owls", 2021)
+    assert paper.authors == ("Ines Moreno Vall", "Owl Group")
+    shared = {"volume": "10", "pages": "1-9", "keywords": ["Mice"], "type": "article-journal"}
+    assert paper.metadata.items() >= {**shared, "database": "Europe PMC", "source": "MED"}.items()
+    assert [remark.reason for remark in remarks] == ["the result is empty: skipped"]

@@ -55,7 +55,8 @@ def _confidence(keys: frozenset[str], head: bytes) -> float:
     return 0.97 if ours else 0.0
 
 
-def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
+def snapshot_paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
+    """The paper of one record of the snapshot."""
     # Several DOIs are in one field, separated by blanks: the first is the paper's.
     dois = one_line(record.get("doi")).split()
     identifiers = identifiers_of([("arxiv", record.get("id")), *(("doi", one) for one in dois)])
@@ -95,5 +96,7 @@ def _date(created: object) -> str:
 
 
 SOURCES.register("arxiv")(
-    JsonFormat("arxiv", "arXiv metadata; dates of the first and latest version are kept", _confidence, _paper)
+    JsonFormat(
+        "arxiv", "arXiv metadata; dates of the first and latest version are kept", _confidence, snapshot_paper
+    )
 )

@@ -13,6 +13,7 @@ from aspectra.papers.names import people, person, split_names
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.assembly import assemble, identifiers_of, role_of, within_limits, year_in
 from aspectra.papers.sources.json.records import as_dict, as_list
+from aspectra.papers.sources.json.services import spread
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.sources.tables.columns import people_in
 from aspectra.papers.text.cleaning import clean, one_line, storable
@@ -64,8 +65,7 @@ def papers_in_record(record: Mapping[str, Any], place: str, options: ReadOptions
         return
     if edge := next((name for name in _EDGES if as_dict(record.get(name))), ""):
         record = {**{key: value for key, value in record.items() if key != edge}, **record[edge]}
-    lists = {"title": record.get("titles"), "abstract": record.get("descriptions")}  # DataCite's
-    data = _Record({**record, **{name: _name(held) for name, held in lists.items() if held}})
+    data = _Record(spread(record))
     meta = as_dict(record.get("metadata"))
     own_id = data.first(_FIELDS["id"], (str, int, float))
     title = data.first(_FIELDS["title"], (str, int, float))

@@ -1,0 +1,84 @@
+"""Answers of DataCite, Europe PMC and Semantic Scholar: what they nest, under the names other records have.
+
+The nested fields stay as they are beside it.
+Sources: "DataCite Metadata Schema" 4.6; "Europe PMC RESTful Web Service" (result type core); "Semantic
+Scholar Academic Graph API" (paper).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from aspectra.papers.bibliography import names_in
+from aspectra.papers.sources.json.records import as_dict, as_list
+from aspectra.papers.text.cleaning import one_line
+
+_NBIB_TYPES = names_in("nbib").types
+
+
+def spread(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The record with the fields that these services nest; what it has under the name already stays."""
+    journal = as_dict(record.get("journal"))
+    found = {name: one_line(journal.get(name)) for name in ("volume", "pages")}  # Semantic Scholar's
+    if "creators" in record and ("titles" in record or "descriptions" in record):
+        found = _datacite(record)
+    elif "pubYear" in record or "journalInfo" in record or "authorString" in record:
+        found = _europe_pmc(record)
+    return {**record, **{name: value for name, value in found.items() if value and not record.get(name)}}
+
+
+def _objects(values: object) -> list[Mapping[str, Any]]:
+    return [as_dict(value) for value in as_list(values)]
+
+
+def _datacite(record: Mapping[str, Any]) -> dict[str, Any]:
+    container, texts = as_dict(record.get("container")), _objects(record.get("descriptions"))
+    texts = [text for text in texts if text.get("descriptionType", "Abstract") in ("Abstract", "Other")]
+    pages = (one_line(container.get(name)) for name in ("firstPage", "lastPage"))
+    serial = container.get("identifier") if container.get("identifierType") == "ISSN" else ""
+    helpers = _objects(record.get("contributors"))
+    return {
+        "title": next((text for one in _objects(record.get("titles")) if (text := one.get("title"))), ""),
+        "abstract": next((t["description"] for t in texts if t.get("description")), ""),
+        "keywords": [
+            word for one in _objects(record.get("subjects")) if (word := one_line(one.get("subject")))
+        ],
+        "volume": one_line(container.get("volume")),
+        "issue": one_line(container.get("issue")),
+        "pages": "-".join(filter(None, pages)),
+        "issn": one_line(serial),
+        "editors": [one for one in helpers if one.get("contributorType") == "Editor"],
+    }
+
+
+def _europe_pmc(record: Mapping[str, Any]) -> dict[str, Any]:
+    info, book = as_dict(record.get("journalInfo")), as_dict(record.get("bookOrReportDetails"))
+    journal = as_dict(info.get("journal"))
+    listed = _objects(as_dict(record.get("authorList")).get("author"))
+    words = as_list(as_dict(record.get("keywordList")).get("keyword"))
+    headings = _objects(as_dict(record.get("meshHeadingList")).get("meshHeading"))
+    kinds = as_list(as_dict(record.get("pubTypeList")).get("pubType"))
+    stated = {kind.casefold(): type_ for kind, type_ in _NBIB_TYPES.items()}
+    return {
+        "authors": [
+            {
+                "given": one.get("firstName") or one.get("initials") or "",
+                "family": one["lastName"],
+                "suffix": one.get("suffix") or "",
+            }
+            if one.get("lastName")
+            else one_line(one.get("collectiveName") or one.get("fullName"))
+            for one in listed
+        ],
+        "keywords": list(
+            dict.fromkeys(map(one_line, [*words, *(h.get("descriptorName") for h in headings)]))
+        ),
+        "volume": one_line(info.get("volume") or record.get("journalVolume")),
+        "issue": one_line(info.get("issue") or record.get("issue")),
+        "pages": one_line(record.get("pageInfo")),
+        "issn": one_line(journal.get("issn") or journal.get("ISSN") or record.get("journalIssn")),
+        "publisher": one_line(book.get("publisher")),
+        "type": next((t for kind in kinds if (t := stated.get(one_line(kind).casefold()))), ""),
+        "database": "Europe PMC",
+    }
