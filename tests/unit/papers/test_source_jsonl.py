@@ -252,3 +252,11 @@ def test_answers_of_services_are_read(tmp_path: Path, answer: Any, authors: tupl
         "Owls fly.",
     )
     assert paper.identifiers == {"doi": "10.55555/owl"}
+
+
+@pytest.mark.parametrize("shape", [["Owls", "Eulen"], [{"title": ""}, {"title": "Owls"}], "Owls"])
+def test_titles_in_a_list_without_creators(tmp_path: Path, shape: object) -> None:
+    kinds = [{"descriptionType": "Methods", "description": "Nets."}, "They hunt."]
+    paper = one(tmp_path, {"id": "a", "titles": shape, "descriptions": kinds, "subjects": ["owls"]})
+    assert (paper.title, paper.abstract) == ("Owls", "They hunt.")
+    assert paper.metadata["keywords"] == ["owls"]

@@ -19,12 +19,13 @@ _NBIB_TYPES = names_in("nbib").types
 
 def spread(record: Mapping[str, Any]) -> dict[str, Any]:
     """The record with the fields that these services nest; what it has under the name already stays."""
-    journal = as_dict(record.get("journal"))
-    found = {name: one_line(journal.get(name)) for name in ("volume", "pages")}  # Semantic Scholar's
-    if "creators" in record and ("titles" in record or "descriptions" in record):
+    if record.keys() & {"titles", "descriptions"}:
         found = _datacite(record)
-    elif "pubYear" in record or "journalInfo" in record or "authorString" in record:
+    elif record.keys() & {"pubYear", "journalInfo", "authorString"}:
         found = _europe_pmc(record)
+    else:
+        journal = as_dict(record.get("journal"))
+        found = {name: one_line(journal.get(name)) for name in ("volume", "pages")}
     return {**record, **{name: value for name, value in found.items() if value and not record.get(name)}}
 
 
@@ -32,18 +33,24 @@ def _objects(values: object) -> list[Mapping[str, Any]]:
     return [as_dict(value) for value in as_list(values)]
 
 
+def _texts(values: object, name: str) -> list[str]:
+    """The texts of a list: its own, and those that its objects have under a name."""
+    listed = values if isinstance(values, list) else [values]
+    found = (one.get(name) if isinstance(one, Mapping) else one for one in listed)
+    return [text for text in found if isinstance(text, str) and text.strip()]
+
+
 def _datacite(record: Mapping[str, Any]) -> dict[str, Any]:
-    container, texts = as_dict(record.get("container")), _objects(record.get("descriptions"))
-    texts = [text for text in texts if text.get("descriptionType", "Abstract") in ("Abstract", "Other")]
+    container, told = as_dict(record.get("container")), record.get("descriptions")
+    if isinstance(told, list):
+        told = [one for one in told if as_dict(one).get("descriptionType") in (None, "Abstract", "Other")]
     pages = (one_line(container.get(name)) for name in ("firstPage", "lastPage"))
     serial = container.get("identifier") if container.get("identifierType") == "ISSN" else ""
     helpers = _objects(record.get("contributors"))
     return {
-        "title": next((text for one in _objects(record.get("titles")) if (text := one.get("title"))), ""),
-        "abstract": next((t["description"] for t in texts if t.get("description")), ""),
-        "keywords": [
-            word for one in _objects(record.get("subjects")) if (word := one_line(one.get("subject")))
-        ],
+        "title": next(iter(_texts(record.get("titles"), "title")), ""),
+        "abstract": next(iter(_texts(told, "description")), ""),
+        "keywords": [*map(one_line, _texts(record.get("subjects"), "subject"))],
         "volume": one_line(container.get("volume")),
         "issue": one_line(container.get("issue")),
         "pages": "-".join(filter(None, pages)),
