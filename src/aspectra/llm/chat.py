@@ -15,6 +15,16 @@ from aspectra.base.hashing import digest
 Role = Literal["system", "user", "assistant"]
 
 
+def object_schema(**properties: Any) -> dict[str, Any]:
+    """JSON schema of an object that has these properties and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One turn of a conversation."""

@@ -309,10 +309,11 @@ def _parted(recipe: BuildRecipe, made: Made, bench: Workbench) -> tuple[Made, tu
         if len(chosen) + len(units[unit]) / 2 <= wanted:
             chosen |= {draft.id for draft in units[unit]}
     kept = [draft for draft in made.drafts if (draft.id in chosen) == (recipe.part == "test")]
+    names = {draft.id for draft in kept}
     part = made.of_queries(kept)
     relevant = made.relevant()
     own, other = (
-        {doc for draft in made.drafts if (draft in kept) is mine for doc in relevant.get(draft.id, ())}
+        {doc for draft in made.drafts if (draft.id in names) is mine for doc in relevant.get(draft.id, ())}
         for mine in (True, False)
     )
     told = f"part {recipe.part}: {len(kept):,} of {len(made.drafts):,} queries, no question is in both parts"

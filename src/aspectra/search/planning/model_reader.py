@@ -22,7 +22,7 @@ import msgspec
 from aspectra.base.errors import AspectraError, UsageError
 from aspectra.llm import loops
 from aspectra.llm.budget import Cost
-from aspectra.llm.chat import ChatModel, Reply, Request
+from aspectra.llm.chat import ChatModel, Reply, Request, object_schema
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.instructions.reading import OUTER, Reading, read_instruction
 from aspectra.search.query import Unread
@@ -33,18 +33,8 @@ from aspectra.search.rerank.repair import without_thoughts
 from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.search.rerank.templates import Prompt
 
-_ITEM = {
-    "type": "object",
-    "properties": {"words": {"type": "string"}, "condition": {"type": "string"}},
-    "required": ["words", "condition"],
-    "additionalProperties": False,
-}
-_SCHEMA = {
-    "type": "object",
-    "properties": {"requests": {"type": "array", "items": _ITEM}},
-    "required": ["requests"],
-    "additionalProperties": False,
-}
+_ITEM = object_schema(words={"type": "string"}, condition={"type": "string"})
+_SCHEMA = object_schema(requests={"type": "array", "items": _ITEM})
 _OBJECT = re.compile(r"\{[^{}]*+\}")
 _EMPTY = re.compile(r'"requests"\s*+:\s*+\[\s*+\]')
 _BOUND = re.compile(r"(?<=\w)\s*+(?=[<>])")  # "year>=2020"

@@ -10,7 +10,7 @@ from typing import Any
 
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
-from aspectra.llm.chat import Reply, Request
+from aspectra.llm.chat import Reply, Request, object_schema
 from aspectra.search.plan import Search
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.repair import json_values, without_thoughts
@@ -20,12 +20,7 @@ from aspectra.views.index.citations import GRAPH_VIEW
 from aspectra.views.view import Probe
 
 _PACKAGE = "aspectra.search.stages"
-_WORDING = {
-    "type": "object",
-    "properties": {"reason": {"type": "string"}, "query": {"type": "string"}},
-    "required": ["reason", "query"],
-    "additionalProperties": False,
-}
+_WORDING = object_schema(reason={"type": "string"}, query={"type": "string"})
 _LONGEST = 4000  # characters of a new wording; more is no query but an essay
 
 

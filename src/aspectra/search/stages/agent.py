@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 from aspectra.base.spelling import spell
 from aspectra.llm import loops
-from aspectra.llm.chat import Reply, Request
+from aspectra.llm.chat import Reply, Request, object_schema
 from aspectra.llm.prompts.data import as_data, without_marks
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.fitting import check_tokens, fit_for
@@ -131,15 +131,8 @@ class Agent:
         words = prompt("read", self.read_prompt)
         picks = words.talk.keys.get("picked", "picked")
         labels = [str(number) for number in range(1, len(papers) + 1)]
-        schema: dict[str, Any] = {
-            "type": "object",
-            "properties": {
-                "picked": {"type": "array", "items": {"type": "string", "enum": labels}},
-                "notes": {"type": "string"},
-            },
-            "required": ["picked", "notes"],
-            "additionalProperties": False,
-        }
+        label = {"type": "string", "enum": labels}
+        schema = object_schema(picked={"type": "array", "items": label}, notes={"type": "string"})
 
         def usable(reply: Reply) -> bool:
             found = field_of(reply.text, picks)

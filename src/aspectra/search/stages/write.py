@@ -13,7 +13,7 @@ from aspectra.base.hashing import digest_texts
 from aspectra.base.spelling import spell
 from aspectra.base.values import replace as changed
 from aspectra.llm import loops
-from aspectra.llm.chat import Reply, Request
+from aspectra.llm.chat import Reply, Request, object_schema
 from aspectra.llm.prompts.conversation import read_prompt
 from aspectra.papers.paper import Paper
 from aspectra.search.plan import Search
@@ -69,12 +69,7 @@ class _Task:
         words = prompt("write_all", self.path)
         values = {"paper": f"{fence}\n{shown.text}\n{fence}", "rules": rules(fence), **shown.plain}
         text = {"type": "string", "maxLength": _LONGEST}
-        schema = {
-            "type": "object",
-            "properties": dict.fromkeys(self.aspects, text),
-            "required": list(self.aspects),
-            "additionalProperties": False,
-        }
+        schema = object_schema(**dict.fromkeys(self.aspects, text))
         most = len(self.aspects) * self.prompt.max_tokens + self.prompt.thinking
         return words.request(values, max_tokens=most, schema=schema, subjects=(self.paper.id,))
 

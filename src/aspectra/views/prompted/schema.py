@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
+from aspectra.llm.chat import object_schema
 
 LENSES_KEY = "prompted_lenses"  # of a library's small table: the definitions of its prompted lenses
 
@@ -124,12 +125,7 @@ class ValueSchema:
 
     def request_schema(self) -> dict[str, Any]:
         """As models are asked for it: an object with one field."""
-        return {
-            "type": "object",
-            "properties": {"value": self.to_dict()},
-            "required": ["value"],
-            "additionalProperties": False,
-        }
+        return object_schema(value=self.to_dict())
 
     def in_words(self) -> str:
         """For a prompt: what the value may be.

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, ClassVar, Literal
 
 from aspectra.base.errors import UsageError
-from aspectra.llm.chat import Reply, Request
+from aspectra.llm.chat import Reply, Request, object_schema
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.protocol import JUDGES, Answers
 from aspectra.search.rerank.question import Candidate
@@ -21,12 +21,10 @@ from aspectra.search.rerank.repair import read_choice, read_labels, read_number
 from aspectra.search.rerank.templates import Prompt
 
 _BLANKS = " \t\r\n▁Ġ\"'*.:"  # what tokenizers and habits put around a word
-_POINTS_SCHEMA = {
-    "type": "object",
-    "properties": {"points": {"type": "integer"}},
-    "required": ["points"],
-    "additionalProperties": False,
-}
+_POINTS = object_schema(points={"type": "integer"})
+_BETTER = object_schema(better={"type": "string", "enum": ["A", "B"]})
+_TEXT = {"type": "string"}
+_WIDEST = 200  # papers in one list
 
 
 class _Pointwise:
@@ -170,24 +168,18 @@ class Points(_Pointwise):
     def _request(self, paper: Candidate, values: Mapping[str, Any]) -> Request:
         prompt = Prompt.load("points", self.prompt_file)
         most = 32 + self.thinking
-        return prompt.request(values, max_tokens=most, schema=_POINTS_SCHEMA, subjects=(paper.id,))
+        return prompt.request(values, max_tokens=most, schema=_POINTS, subjects=(paper.id,))
 
     def _read(self, reply: Reply) -> float | None:
         return read_number(reply.text, ("points", "score"), 0, 100, cut=reply.finish == "length")
-
-
-_SCHEMA = {
-    "type": "object",
-    "properties": {"better": {"type": "string", "enum": ["A", "B"]}},
-    "required": ["better"],
-    "additionalProperties": False,
-}
 
 
 @JUDGES.register("pairwise")
 @dataclass(frozen=True)
 class Pairwise:
     """Which of two fits better?
+
+    Whoever uses it asks in both orders, because models favour a place (CSFCube exploration, section 3).
 
     Attributes:
         thinking: tokens that the model may use before it answers.
@@ -207,7 +199,7 @@ class Pairwise:
 
         def build(share: float) -> Request:
             values = asker.shown.values([first, second], ["A", "B"], share)
-            more = {"max_tokens": 32 + self.thinking, "schema": _SCHEMA}
+            more = {"max_tokens": 32 + self.thinking, "schema": _BETTER}
             return prompt.request(values, subjects=(first.id, second.id), **more)
 
         reply = await asker.ask(build, lambda reply: _read(reply) is not None)
@@ -216,21 +208,6 @@ class Pairwise:
 
 def _read(reply: Reply) -> str | None:
     return read_choice(reply.text, "AB", cut=reply.finish == "length")
-
-
-_WIDEST = 200
-
-
-def _object(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-_TEXT = {"type": "string"}
 
 
 class _Listwise:
@@ -243,7 +220,7 @@ class _Listwise:
     labels: str
     prompt_file: str
 
-    def _check(self) -> None:
+    def __post_init__(self) -> None:
         if self.labels not in ("numbers", "letters"):
             raise UsageError(f"labels are numbers or letters, not {self.labels!r}")
         most = 26 if self.labels == "letters" else _WIDEST
@@ -310,20 +287,17 @@ class Listwise(_Listwise):
     thinking: int = 0
     prompt_file: str = ""
 
-    def __post_init__(self) -> None:
-        self._check()
-
     def _form(self, labels: list[str]) -> tuple[dict[str, Any], dict[str, Any], int]:
         label: dict[str, Any] = {"type": "string", "enum": labels}
         if self.reasons:
-            entry = _object(label=label, reason=_TEXT)
+            entry = object_schema(label=label, reason=_TEXT)
             example: list[Any] = [{"label": labels[-1], "reason": "why, in a few words"}, "..."]
             return (
-                _object(order={"type": "array", "items": entry}),
+                object_schema(order={"type": "array", "items": entry}),
                 {"order": example},
                 (64 + 60 * len(labels) + self.thinking),
             )
-        schema = _object(order={"type": "array", "items": label})
+        schema = object_schema(order={"type": "array", "items": label})
         return schema, {"order": [labels[-1], labels[0], "..."]}, 64 + 6 * len(labels) + self.thinking
 
 
@@ -342,14 +316,11 @@ class ThinkFirst(_Listwise):
     thinking: int = 0
     prompt_file: str = ""
 
-    def __post_init__(self) -> None:
-        self._check()
-
     def _form(self, labels: list[str]) -> tuple[dict[str, Any], dict[str, Any], int]:
         label: dict[str, Any] = {"type": "string", "enum": labels}
-        schema = _object(
+        schema = object_schema(
             query_thought=_TEXT,
-            thoughts={"type": "array", "items": _object(label=label, thought=_TEXT)},
+            thoughts={"type": "array", "items": object_schema(label=label, thought=_TEXT)},
             order={"type": "array", "items": label},
         )
         example = {
