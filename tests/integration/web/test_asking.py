@@ -236,7 +236,8 @@ def test_keys_move_decide_and_undo_and_do_nothing_in_fields(served, browse):
     assert page.input_value("#f-text") == "jxu?"
     assert served.library.marks.of(second)["decision"]["decision"] == "include"
     page.goto("/?text=language+models")
-    page.keyboard.press("u")
+    with page.expect_navigation():  # to its load: until the new page's script runs, keys are lost
+        page.keyboard.press("u")
     page.wait_for_selector(".hits > li:nth-child(2) button[data-decide=include][aria-pressed=false]")
     page.keyboard.press("?")
     page.wait_for_selector("dialog[open] h1")

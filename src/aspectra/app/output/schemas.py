@@ -6,6 +6,7 @@ field is removed or changes its meaning; new fields may come without notice. One
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from typing import Any, get_type_hints
 
 import msgspec
@@ -340,4 +341,13 @@ def json_schema(name: str) -> dict[str, Any]:
     """
     check_choice(name, DOCUMENTS, "schema")
     schema = msgspec.json.schema(DOCUMENTS[name])
+    schema["$defs"] = flush(schema["$defs"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def flush(schemas: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Schemas whose descriptions do not keep the indentation of docstrings; msgspec before 0.23 leaves it."""
+    return {
+        name: {**one, "description": cleandoc(one["description"])} if "description" in one else one
+        for name, one in schemas.items()
+    }

@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute
 
 from aspectra.app.output.lenses import lens_rows
 from aspectra.app.output.papers import listed_rows, paper_document, sentence_rows
+from aspectra.app.output.schemas import flush
 from aspectra.app.surfaces.http.bodies import (
     ANSWERS,
     BODIES,
@@ -78,7 +79,7 @@ def described(routes: Sequence[BaseRoute]) -> dict[str, Any]:
         [*BODIES, *ANSWERS.values(), Problem], ref_template=_REFERENCE
     )
     parts = made.setdefault("components", {})
-    parts["schemas"] = dict(sorted(schemas.items()))
+    parts["schemas"] = flush(dict(sorted(schemas.items())))
     parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     return made
 
