@@ -56,7 +56,25 @@ def verdict_of(made: Made, bench: Workbench) -> tuple[str, ...]:
         if len(made.drafts) < SMALL
         else ""
     )
-    return tuple(filter(None, (power, few, _names(made, bench), _near(made, bench))))
+    return tuple(filter(None, (power, few, _names(made, bench), _near(made, bench), _lengths(made, bench))))
+
+
+def _lengths(made: Made, bench: Workbench) -> str:
+    """How far length alone tells what is wanted, where a model wrote documents; "" elsewhere."""
+    if all(one.origin in ("changed", "title") for one in made.texts.values()):
+        return ""
+    words = {one.id: len(one.text.split()) for one in bench.documents(made, sorted(made.judged))}
+    wanted, longer, pairs = made.relevant(), 0.0, 0
+    for query, ids in wanted.items():
+        graded = {doc for held in made.qrels.values() for doc in held.get(query, ())}
+        for good in ids:
+            for other in graded.difference(ids):
+                pairs += 1
+                longer += (words[good] > words[other]) + (words[good] == words[other]) / 2
+    told = (
+        f"length: of {pairs:,} pairs of a relevant and an irrelevant document the longer one is relevant in"
+    )
+    return f"{told} {longer / pairs:.0%}, and a model wrote some of them" if pairs else ""
 
 
 def _names(made: Made, bench: Workbench) -> str:
@@ -323,7 +341,7 @@ def _parted(recipe: BuildRecipe, made: Made, bench: Workbench) -> tuple[Made, tu
 def _done(step: Step, options: Any, made: Made, bench: Workbench, number: int) -> Made:
     found = step.run(made, bench, options)
     fact = {"dropped": dict(sorted(bench.dropped.items())), "found": bench.found}
-    return replace(found, facts={**made.facts, f"step {number:02}": fact})
+    return replace(found, facts={**found.facts, f"step {number:02}": fact})
 
 
 def _report(step: Step, made: Made, number: int, *, kept: bool) -> StepReport:

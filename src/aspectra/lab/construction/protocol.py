@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.registry import Registry
 from aspectra.base.values import Value
@@ -184,6 +184,24 @@ class StepReport:
     def left_out(self) -> str:
         """What it left out, in words."""
         return ", ".join(f"{times:,} {reason}" for reason, times in self.dropped.items())
+
+
+def placed_in(name: str, made: Made, bench: Workbench) -> Iterator[tuple[str, str, str]]:
+    """Document, group and value of each line of a file whose document is in the corpus.
+
+    Raises:
+        BadInput: the file cannot be read, or a line lacks ``_id`` or ``group``.
+    """
+    there = set(made.corpus)
+    for place, row in rows_of(name):
+        try:
+            document, group = str(row["_id"]), str(row["group"])
+        except KeyError as error:
+            raise BadInput(f"{place} has no field {error}", hint="each line needs _id and group") from error
+        if document in there:
+            yield document, group, str(row.get("value", ""))
+        else:
+            bench.drop("documents that are not in the library")
 
 
 STEPS: Registry[Step] = Registry("step of construction", f"{__package__}.steps")

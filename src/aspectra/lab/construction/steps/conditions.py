@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.values import Value
 from aspectra.lab.construction.made import Draft, Made
-from aspectra.lab.construction.protocol import Workbench, listed, rows_of, step
+from aspectra.lab.construction.protocol import Workbench, listed, placed_in, step
 from aspectra.papers.languages import language_name
 from aspectra.papers.text.cleaning import folded
 
@@ -36,7 +36,8 @@ class ConditionsOptions(Value, frozen=True):
     Attributes:
         dimension: what conditions are about.
         file: lines of JSON, ``_id`` (of a document) and ``group`` (what it is on), with ``value`` for the
-            dimension of that name; "" groups papers by the keywords of their records.
+            dimension of that name; "" groups papers by the keywords of their records, or takes the values of
+            the step ``rewrite``.
         field: metadata field that lists the keywords.
         question: of a group; ``{}`` is its name.
         inside, outside: a condition needs so many documents that meet it, and that break it.
@@ -57,10 +58,6 @@ class ConditionsOptions(Value, frozen=True):
     ratio: float = 2.0
 
     def __post_init__(self) -> None:
-        if self.dimension == "value" and not self.file:
-            raise UsageError(
-                "values come from a file", hint="--option conditions.file=FILE, lines of _id, group, value"
-            )
         if "{}" not in self.question or self.inside < 1 or self.outside < 1 or self.ratio < 1:
             raise UsageError(
                 "a question names its group as {}, and a condition parts a group",
@@ -124,20 +121,16 @@ def _groups(
     """Group -> its documents; document -> its value in a file."""
     held: dict[str, list[str]] = defaultdict(list)
     values: dict[str, str] = {}
-    there = set(made.corpus)
-    if options.file:
-        for place, row in rows_of(options.file):
-            try:
-                name, group = str(row["_id"]), str(row["group"])
-            except KeyError as error:
-                raise BadInput(
-                    f"{place} has no field {error}", hint="each line needs _id and group"
-                ) from error
-            if name in there:
-                held[group].append(name)
-                values[name] = str(row.get("value", ""))
-            else:
-                bench.drop("documents that are not in the library")
+    if options.dimension == "value" and not options.file and "placed" not in made.facts:
+        raise UsageError(
+            "values come from a file, or from the step rewrite before this one",
+            hint="--option conditions.file=FILE, lines of _id, group, value",
+        )
+    if options.file or options.dimension == "value":
+        placed = placed_in(options.file, made, bench) if options.file else made.facts["placed"]
+        for name, group, value in placed:
+            held[group].append(name)
+            values[name] = value
     else:
         for paper in bench.papers(made.corpus):
             for one in listed(paper, options.field):

@@ -8,14 +8,14 @@ journal, so that a build that was stopped asks nothing twice.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, NamedTuple, TypeVar
 
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value
 from aspectra.base.values import replace as with_fields
-from aspectra.lab.construction.made import Draft, Made
+from aspectra.lab.construction.made import Made
 from aspectra.lab.construction.protocol import Workbench, step
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request
@@ -28,13 +28,91 @@ from aspectra.search.stages._rewording import wording
 
 _SAMPLE = 2_000  # documents whose words are counted
 _SHORT = 4  # letters, below which a word gives nothing away
+_PACKAGE = __package__.rpartition(".")[0]
+T = TypeVar("T")
+
+
+class Note(NamedTuple):
+    """What a model writes from: an id for the journal, what it is shown, and words that it may not use."""
+
+    key: str
+    told: str
+    hidden: frozenset[str] = frozenset()
+
+
+def replies(
+    bench: Workbench,
+    prompt: Prompt,
+    notes: Sequence[Note],
+    read: Callable[[Note, str], T | None],
+    *,
+    lanes: int,
+    lost: float,
+    of: str = "queries",
+    length: int = 300,
+) -> tuple[list[T | None], str]:
+    """What a language model writes on each note, and its name; the card is told of both.
+
+    Args:
+        bench: its model is asked.
+        prompt: with places for ``rules`` and ``papers``.
+        notes: notes that are equal but for their keys are asked once.
+        read: what a reply to a note is good for; None asks once more.
+        lanes: notes at a time.
+        lost: a larger share without a usable reply ends the build.
+        of: what is written, in the plural.
+        length: tokens of a reply, at most.
+
+    Raises:
+        UsageError: most notes got no usable reply, or no model is named.
+        ModelError: the model cannot be asked any more; replies so far are in the journal.
+    """
+    shown = ShownTexts(Question(""), salt=str(bench.seed))
+    asker = Asker(bench.require_model(), shown, concurrency=lanes)
+    different = {note[1:]: note for note in reversed(notes)}
+
+    async def ask(note: Note) -> T | None:
+        def build(share: float) -> Request:
+            return prompt.request(
+                shown.values([Candidate(note.key, note.told)], [""], share), max_tokens=length
+            )
+
+        def usable(reply: Reply) -> bool:
+            return read(note, reply.text) is not None
+
+        reply = await asker.ask(build, usable)
+        return None if reply is None else read(note, reply.text)
+
+    said = dict(zip(different, loops.run(in_parallel(ask, list(different.values()), lanes)), strict=True))
+    if asker.stopped is not None:
+        raise asker.stopped
+    bench.found |= {"model": asker.model, "prompt": prompt.stamp, "calls": asker.cost.calls}
+    bench.found |= {f"replies {kind}": times for kind, times in sorted(asker.defects.items()) if times}
+    if asker.simulated:
+        bench.found["replies"] = "simulated"
+    found = [said[note[1:]] for note in notes]
+    missing = found.count(None)
+    bench.drop(f"{of} without a usable reply", missing)
+    if missing > lost * len(notes):
+        raise UsageError(
+            f"{missing} of {len(notes)} {of} got no usable reply",
+            why=str(asker.last_error or "the replies could not be read, or had forbidden words"),
+            hint="another model, or --option write.forbid=nothing, or --option write.lost=1",
+        )
+    return found, asker.model
+
+
+def own_prompt(name: str, path: str) -> Prompt:
+    """A prompt of construction, or a file of the user's."""
+    return Prompt.load(name, path, package=_PACKAGE)
 
 
 class WriteOptions(Value, frozen=True):
     """Options of ``write``.
 
     Attributes:
-        kind: ``question`` for what cited works answer, ``latent`` for what notes have in common.
+        kind: ``question`` for what cited works answer, ``latent`` for what notes have in common, ``core`` for
+            what a title answers.
         prompt: a file of one's own, with places for ``rules`` and ``papers``; "" for ours.
         forbid: no question has a word of the ``titles`` of its answers, of the ``texts`` of its answers and
             its source, or of its source alone (``context``); ``nothing`` forbids none.
@@ -43,7 +121,7 @@ class WriteOptions(Value, frozen=True):
         lanes: questions at a time.
     """
 
-    kind: Literal["question", "latent"] = "question"
+    kind: Literal["question", "latent", "core"] = "question"
     prompt: str = ""
     forbid: Literal["nothing", "titles", "texts", "context"] = "nothing"
     common: float = 0.1
@@ -66,64 +144,40 @@ def write(made: Made, bench: Workbench, options: WriteOptions) -> Made:
         UsageError: most queries got no usable reply.
         ModelError: the model cannot be asked any more; replies so far are in the journal.
     """
-    prompt = Prompt.load(options.kind, options.prompt, package=__package__.rpartition(".")[0])
-    model = bench.require_model()
-    shown = ShownTexts(Question(""), salt=str(bench.seed))
-    asker = Asker(model, shown, concurrency=options.lanes)
+    prompt = own_prompt(options.kind, options.prompt)
     answered = {one.id: one for one in bench.documents(made, sorted(made.judged))}
     titles = {name: one.title for name, one in answered.items()}
     texts = {name: f"{one.title} {one.text}" for name, one in answered.items()}
     free = _common(made, bench, options.common) if options.forbid != "nothing" else frozenset()
-    gold = made.qrels.get("gold", {})
-
-    async def ask(draft: Draft) -> str:
-        answers = sorted(gold.get(draft.id, {}))
+    relevant, notes = made.relevant(), []
+    for draft in made.drafts:
+        answers = sorted(relevant.get(draft.id, ()))
         source = draft.context or draft.text
         cited = "\n".join(f"cited: {titles[one]}" for one in answers if titles.get(one))
-        told = f"{source}\n{cited}" if options.kind == "question" else source
         hidden = {
             "nothing": [],
             "context": [source],
             "titles": [titles.get(one, "") for one in answers],
             "texts": [source, *(texts.get(one, "") for one in answers)],
         }
-        words = _words(hidden[options.forbid]) - free
+        told = f"{source}\n{cited}" if options.kind == "question" else source
+        notes.append(Note(draft.id, told, words_of(hidden[options.forbid]) - free))
 
-        def build(share: float) -> Request:
-            held = shown.values([Candidate(draft.id, told)], [""], share)
-            return prompt.request(held, max_tokens=300)
+    def read(note: Note, reply: str) -> str | None:
+        said = wording(reply, prompt)
+        return said if said and not note.hidden & words_of([said]) else None
 
-        def usable(reply: Reply) -> bool:
-            said = wording(reply.text, prompt)
-            return bool(said) and not words & _words([said])
-
-        reply = await asker.ask(build, usable)
-        return "" if reply is None else wording(reply.text, prompt)
-
-    said = loops.run(in_parallel(ask, made.drafts, options.lanes))
-    if asker.stopped is not None:
-        raise asker.stopped
+    found, model = replies(bench, prompt, notes, read, lanes=options.lanes, lost=options.lost)
     kept = [
-        with_fields(draft, text=text, source=asker.model)
-        for draft, text in zip(made.drafts, said, strict=True)
+        with_fields(draft, text=text, source=model)
+        for draft, text in zip(made.drafts, found, strict=True)
         if text
     ]
-    lost = len(made.drafts) - len(kept)
-    bench.drop("queries without a usable reply", lost)
-    bench.found |= {"model": asker.model, "prompt": prompt.stamp, "calls": asker.cost.calls}
-    bench.found |= {f"replies {kind}": times for kind, times in sorted(asker.defects.items()) if times}
-    if asker.simulated:
-        bench.found["replies"] = "simulated"
-    if lost > options.lost * len(made.drafts):
-        raise UsageError(
-            f"{lost} of {len(made.drafts)} queries got no usable reply",
-            why=str(asker.last_error or "the replies could not be read, or had forbidden words"),
-            hint="another model, or --option write.forbid=nothing, or --option write.lost=1",
-        )
     return replace(made.of_queries(kept), drafts=tuple(kept))
 
 
-def _words(texts: Sequence[str]) -> frozenset[str]:
+def words_of(texts: Sequence[str]) -> frozenset[str]:
+    """The words of texts by which one text gives another away: long ones, as titles are compared."""
     return frozenset(word for text in texts for word in normalise_title(text).split() if len(word) >= _SHORT)
 
 
@@ -132,5 +186,5 @@ def _common(made: Made, bench: Workbench, share: float) -> frozenset[str]:
     ids = sorted(bench.drawn(made.corpus, "words")[:_SAMPLE])
     counts: Counter[str] = Counter()
     for one in bench.documents(made, ids):
-        counts.update(_words([one.title, one.text]))
+        counts.update(words_of([one.title, one.text]))
     return frozenset(word for word, times in counts.items() if times > share * len(ids))
