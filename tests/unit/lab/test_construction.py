@@ -652,7 +652,7 @@ def test_people_review_the_queries(passages, tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("quality.ann.csv", "{0}\n{1},1\nr0,1\n", "quality.ann.csv, line 3: no query has the id 'r0'"),
+        ("quality.ann.csv", "{0}\n{1},1\nr0,1\n", "quality.ann.csv, line 3: nothing has the id 'r0'"),
         ("quality.ann.csv", "{0}\n{1},3\n", "quality.ann.csv, line 2: the grade '3' is none of 0, 1, 2"),
         ("quality.ann.csv", "{0}\n{1},1\n{1},1\n", "quality.ann.csv, line 3: '{1}' has a grade already"),
         ("quality.ann.csv", "id,mark\n{1},1\n", "quality.ann.csv has no column 'grade'"),

@@ -27,7 +27,7 @@ from aspectra.base.hashing import digest, digest_texts
 from aspectra.lab.benchmarks.protocol import Benchmark
 from aspectra.lab.construction.export import Layout, as_texts, write_set
 from aspectra.lab.construction.made import Draft, Made
-from aspectra.lab.construction.protocol import STEPS, Step, StepReport, Workbench
+from aspectra.lab.construction.protocol import NAME, STEPS, Step, StepReport, Workbench
 from aspectra.lab.construction.recipe import BuildRecipe
 from aspectra.lab.statistics.significance import SMALL
 from aspectra.llm.chat import ChatModel
@@ -41,7 +41,6 @@ _SPREAD = 0.15  # deviation over queries of the difference of two systems; assum
 _RARE = 20  # a name is in at most so many documents, and in at most one of so many
 _NEAR = 0.8  # the share of all words of two near duplicates that both have
 _WORD = re.compile(r"[^\W_][\w'’-]*")
-_NAME = re.compile(r"(?<=[^\s.!?\"'“”‘’]\s)(?!I\b)[A-Z][\w'’-]+")  # capitalised inside a sentence
 
 
 def verdict_of(made: Made, bench: Workbench) -> tuple[str, ...]:
@@ -79,7 +78,7 @@ def _lengths(made: Made, bench: Workbench) -> str:
 
 def _names(made: Made, bench: Workbench) -> str:
     """How many queries hold a name that is in few documents, a relevant one among them."""
-    asked = {draft.id: set(_NAME.findall(draft.text)) for draft in made.drafts if draft.text}
+    asked = {draft.id: set(NAME.findall(draft.text)) for draft in made.drafts if draft.text}
     wanted = set[str]().union(*asked.values())
     lower = {word.lower() for word in wanted}
     held: dict[str, set[str]] = defaultdict(set)

@@ -33,6 +33,7 @@ class Layout:
         loader: the benchmark whose loader reads it.
         holds: what it can hold, for messages.
         seeds, aspects, modes: whether a query may be a paper, ask for an aspect, have instructions.
+        pooled: whether grades of pools have a place beside those of the construction.
         whole: options with which the loader leaves nothing out.
     """
 
@@ -42,6 +43,7 @@ class Layout:
     seeds: bool = False
     aspects: bool = False
     modes: bool = False
+    pooled: bool = False
     whole: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, folder: Path) -> Benchmark:
@@ -75,6 +77,12 @@ def write_set(made: Made, bench: Workbench, folder: Path, layout: str) -> Layout
                 why=f"it holds {chosen.holds}",
                 hint=f"--option layout={fits[0]}" if fits else "",
             )
+    if "pooled" in made.qrels and not chosen.pooled:
+        raise UsageError(
+            f"the layout {layout} has no place for grades of pools",
+            why=f"it holds {chosen.holds}",
+            hint="--option layout=obliq, or --option pool.runs=[]",
+        )
     make_folder(folder)
     chosen.write(made, bench, folder)
     return chosen
@@ -242,7 +250,11 @@ LAYOUTS: dict[str, Layout] = {
     "beir": Layout(_write_beir, "beir", "texts or papers as queries, and one grade a pair", seeds=True),
     "mteb": Layout(_write_mteb, "obliq", "texts as queries, one grade a pair, and candidates", seeds=True),
     "obliq": Layout(
-        _write_obliq, "obliq", "texts as queries, gold and pooled grades, exclusions", seeds=True
+        _write_obliq,
+        "obliq",
+        "texts as queries, gold and pooled grades, exclusions",
+        seeds=True,
+        pooled=True,
     ),
     "aspect-pairs": Layout(
         _write_aspect_pairs,

@@ -8,6 +8,7 @@ drops, so that a build repeats to the byte.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -45,6 +46,7 @@ def listed(paper: Paper, field: str) -> frozenset[str]:
     return frozenset(filter(None, (folded(str(one)).strip() for one in words)))
 
 
+NAME = re.compile(r"(?<=[^\s.!?\"'“”‘’]\s)(?!I\b)[A-Z][\w'’-]+")  # capitalised inside a sentence
 T = TypeVar("T")
 _READ = 500  # papers at a time
 

@@ -24,7 +24,7 @@ def build(
         str,
         argument(
             "authorship, citation-pairs, citation-questions, citing-sentences, conditions, latent-queries, "
-            "rewritten-conditions, shared-labels; or a TOML file.",
+            "rewritten-conditions, shared-labels, tip-of-the-tongue; or a TOML file.",
             "RECIPE",
         ),
     ],

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.resources import files
+from typing import Literal
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from aspectra.base.hashing import digest_texts
 from aspectra.base.values import Value
 from aspectra.lab.construction.made import Draft, Made
 from aspectra.lab.construction.protocol import Workbench, step
+from aspectra.lab.construction.steps.pooling import left_out, unjudged
 from aspectra.llm import loops
 from aspectra.papers.text.cleaning import folded
 from aspectra.search.rerank.asker import Asker, in_parallel
@@ -139,15 +142,85 @@ def grouped(vectors: Floats, distance: float) -> list[list[int]]:
     return sorted(sorted(group) for group in groups if group)
 
 
+class RecallOptions(Value, frozen=True):
+    """Options of ``recall``.
+
+    Attributes:
+        lens: a prompted lens of the library with numbers, as ``memorability``; "" takes any paper.
+        least: value of a paper that is asked for.
+        queries: drawn; 0 for all.
+    """
+
+    lens: str = "memorability"
+    least: float = 3.0
+    queries: int = 100
+
+
+@step(
+    "recall",
+    RecallOptions,
+    "Each memorable paper is asked for by itself, as somebody remembers it.",
+    helps="aspectra lens add memorability and aspectra lens run memorability, or --option recall.least=2",
+)
+def recall(made: Made, bench: Workbench, options: RecallOptions) -> Made:
+    """Queries with one relevant paper each, and a way to open them (OBLIQ-Bench, appendix D.5).
+
+    Raises:
+        UsageError: the library has no such lens, or its values are no numbers.
+        BadInput: the lens was not run.
+    """
+    there = set(made.corpus)
+    able = sorted(there)
+    if options.lens:
+        lens, graded, able = definition(bench.store, options.lens), 0, []
+        if lens.prompt.schema.kind != "number":
+            raise UsageError(
+                f"the values of the lens {lens.name} are no numbers", hint="--option recall.lens=NAME"
+            )
+        for paper, reading in readings(bench.store, lens):
+            if paper.id in there and reading is not None and reading.value is not None:
+                graded += 1
+                if reading.simulated:
+                    bench.found["replies"] = "simulated"
+                if float(reading.value) >= options.least:
+                    able.append(paper.id)
+        if not graded:
+            raise BadInput(f"the lens {lens.name} has no values", hint=f"aspectra lens run {lens.name}")
+        bench.drop(f"papers of a {lens.name} below {options.least:g}", graded - len(able))
+        bench.found |= {"lens": lens.name, "model of the lens": lens.model}
+    chosen = bench.drawn(able, "recall")[: options.queries or None]
+    bench.drop("papers not drawn", len(able) - len(chosen))
+    openings = (
+        (files(__package__.rpartition(".")[0]) / "prompts" / "openings.txt").read_text("utf-8").splitlines()
+    )
+    drafts, gold = [], {}
+    for number, one in enumerate(bench.documents(made, sorted(chosen))):
+        if not (text := f"{one.title}\n{one.text}".strip()):
+            bench.drop("papers without words")
+            continue
+        draft = Draft(
+            f"r-{digest_texts([one.id])[:12]}",
+            text,
+            context=text,
+            labels={"opening": (openings[number % len(openings)],)},
+        )
+        drafts.append(draft)
+        gold[draft.id] = {one.id: 1}
+    return replace(made, drafts=tuple(drafts), qrels={"gold": gold})
+
+
 class RejudgeOptions(Value, frozen=True):
     """Options of ``rejudge``.
 
     Attributes:
+        of: ``judged`` documents get a new grade, or those of the step ``pool`` get their first, beside which
+            the others keep theirs (the judgements ``pooled``).
         criterion: what makes a text fit, as judges call it: ``stance``, ``failure``, ``technique`` ...
         least: relevant documents that a query keeps.
         lanes: questions at a time.
     """
 
+    of: Literal["judged", "pool"] = "judged"
     criterion: str = "relevance"
     least: int = 3
     lanes: int = 4
@@ -156,12 +229,12 @@ class RejudgeOptions(Value, frozen=True):
 @step(
     "rejudge",
     RejudgeOptions,
-    "A judge grades each document of each query again: 3 becomes 2, 2 becomes 1, the others 0.",
+    "A judge grades each document of each query: 3 becomes 2, 2 becomes 1, the others 0.",
     helps="another model, or --option rejudge.least=1",
     model=True,
 )
 def rejudge(made: Made, bench: Workbench, options: RejudgeOptions) -> Made:
-    """Grades of a judge in place of those that were made.
+    """Grades of a judge in place of those that were made, or beside them.
 
     A document without an answer is left out of the judgements.
 
@@ -169,16 +242,22 @@ def rejudge(made: Made, bench: Workbench, options: RejudgeOptions) -> Made:
         UsageError: no model is named, or there is no such criterion.
         ModelError: the model cannot be asked any more; replies so far are in the journal.
     """
-    model, judge = bench.require_model(), Grade()
     gold = made.qrels.get("gold", {})
-    held = {one.id: one for one in bench.documents(made, sorted(made.judged))}
+    wanted = gold if options.of == "judged" else unjudged(made)
+    if options.of == "pool" and not any(wanted.values()):
+        bench.found["pool"] = "*nothing to judge*"
+        return made
+    model, judge = bench.require_model(), Grade()
+    held = {
+        one.id: one for one in bench.documents(made, sorted({doc for ids in wanted.values() for doc in ids}))
+    }
     grades: dict[str, dict[str, int]] = {}
     unanswered = calls = 0
     simulated = False
     for draft in made.drafts:
         question = Question(draft.text, criterion=options.criterion)
         asker = Asker(model, ShownTexts(question, salt=str(bench.seed)), concurrency=options.lanes)
-        documents = [held[one] for one in sorted(gold.get(draft.id, {})) if one in held]
+        documents = [held[one] for one in sorted(wanted.get(draft.id, ())) if one in held]
         shown = [Candidate(one.id, f"{one.title}\n{one.text}".strip(), title=one.title) for one in documents]
 
         async def score(paper: Candidate, asker: Asker = asker) -> float | None:
@@ -195,12 +274,21 @@ def rejudge(made: Made, bench: Workbench, options: RejudgeOptions) -> Made:
             for paper, value in zip(shown, scores, strict=True)
             if value is not None
         }
-    kept = [one for one in made.drafts if sum(g > 0 for g in grades[one.id].values()) >= options.least]
+    if calls and unanswered == sum(map(len, wanted.values())):
+        raise UsageError("the judge gave no answer that could be read", hint="another model")
     bench.drop("documents without an answer of the judge", unanswered)
+    if options.of == "pool":
+        added = {query: {**held, **grades.get(query, {})} for query, held in gold.items()}
+        found = replace(made, qrels={**made.qrels, "pooled": added})
+        kept = list(made.drafts)
+        new = sum(grade > 0 for own in grades.values() for grade in own.values())
+        bench.found |= {"graded": sum(map(len, grades.values())), "relevant among them": new}
+        bench.found |= left_out(made, added)
+    else:
+        found = replace(made, qrels={**made.qrels, "gold": grades})
+        kept = [one for one in made.drafts if sum(g > 0 for g in grades[one.id].values()) >= options.least]
     bench.drop("queries with too few relevant documents", len(made.drafts) - len(kept))
     bench.found |= {"judge": f"grade, {options.criterion}", "model of the judge": model.name, "calls": calls}
     if simulated:
         bench.found["replies"] = "simulated"
-    if calls and unanswered == sum(map(len, gold.values())):
-        raise UsageError("the judge gave no answer that could be read", hint="another model")
-    return replace(made, qrels={**made.qrels, "gold": grades}).of_queries(kept)
+    return found.of_queries(kept)

@@ -1,8 +1,8 @@
-"""``review``: people grade the queries, each in a copy of one sheet, and poor queries are left out.
+"""``review`` and ``grade``: people grade the queries, or the documents of each, in copies of one sheet.
 
-A sheet shows a query and titles of documents that are relevant to it, in an order by chance, and says neither
-where the query comes from nor what any system found. An id stands for all that its row shows, so that no
-grade counts for a query that was changed later.
+A sheet shows a query and titles of documents that are relevant to it, or a query and one document, in an
+order by chance, and says neither where they come from nor what any system found. An id stands for all that
+its row shows, so that no grade counts for what was changed later.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import csv
 import io
 import math
 import re
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import replace as replaced
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 
@@ -24,15 +26,23 @@ from aspectra.base.values import Value, replace
 from aspectra.lab.construction.export import as_texts
 from aspectra.lab.construction.made import Draft, Made
 from aspectra.lab.construction.protocol import Workbench, step
+from aspectra.lab.construction.steps.pooling import left_out, unjudged
+from aspectra.lab.evaluation.calculate import evaluate
+from aspectra.lab.runs.judged import Array
 from aspectra.lab.runs.rows import read_rows, text_of
 from aspectra.lab.statistics.agreement import cohen_kappa, krippendorff_alpha
+from aspectra.lab.statistics.significance import bootstrap_interval
 from aspectra.papers.export.csv import safe_cell
 from aspectra.papers.text.cleaning import one_line
 
 _COLUMNS = ("id", "text", "relevant 1", "relevant 2", "relevant 3", "grade", "note")
 _LONG = 200  # characters of a title
 
-Rows = dict[str, tuple[Draft, tuple[str, ...]]]  # id in the sheet -> query; its text and titles as shown
+_DOCUMENT = ("id", "text", "title", "document", "grade", "note")
+_PASSAGE = 1500  # characters of a document
+
+T = TypeVar("T")
+Rows = dict[str, tuple[T, tuple[str, ...]]]  # id in the sheet -> what is graded; it as it is shown
 
 
 class ReviewOptions(Value, frozen=True):
@@ -51,6 +61,9 @@ class ReviewOptions(Value, frozen=True):
     keep: float = 1.0
     scale: Literal["ordinal", "nominal"] = "ordinal"
     skip: bool = False
+
+    of: ClassVar[str] = "queries"
+    columns: ClassVar[tuple[str, ...]] = _COLUMNS
 
     def __post_init__(self) -> None:
         named = re.fullmatch(r"(?!text$)[a-z][a-z0-9-]*", self.ask)
@@ -82,35 +95,151 @@ def review(made: Made, bench: Workbench, options: ReviewOptions) -> Made:
     if taken := [draft.id for draft in made.drafts if ask in draft.labels]:
         raise UsageError(f"the query {taken[0]} has a label {ask!r} already", hint="--option review.ask=NAME")
     rows = _rows(made, bench, ask)
+    ratings = _ratings(bench, rows, options)
+    if bench.waiting:
+        return made
+    kept = []
+    means = np.nanmean(ratings, 1)
+    for (draft, _), mean, near in zip(rows.values(), means, _nearest(means, options.grades), strict=True):
+        if mean >= options.keep:
+            kept.append(replace(draft, labels={**draft.labels, ask: (str(near),)}))
+    bench.drop(f"queries of a {ask} below {options.keep:g}", len(rows) - len(kept))
+    return made.of_queries(kept)
+
+
+def _ratings(bench: Workbench, rows: Rows[T], options: ReviewOptions) -> Array:
+    """(rows, people) grades, NaN where somebody gave none; the bench waits while a row has none at all."""
     given = [held for path in _sheets(bench.folder, options) if (held := _graded(path, rows, options))]
     ratings = np.array([[held.get(key, math.nan) for held in given] for key in rows], np.float64)
     ratings = ratings.reshape(len(rows), len(given))
     if lacking := int(np.isnan(ratings).all(1).sum()):
-        bench.waiting = f"{lacking:,} of {len(rows):,} queries have no grade. " + _asked(bench, rows, options)
-        return made
-    kept = []
-    for (draft, _), mean in zip(rows.values(), np.nanmean(ratings, 1), strict=True):
-        _, grade = min((abs(one - mean), one) for one in options.grades)
-        if mean >= options.keep:
-            kept.append(replace(draft, labels={**draft.labels, ask: (str(grade),)}))
-    bench.drop(f"queries of a {ask} below {options.keep:g}", len(rows) - len(kept))
-    bench.found[f"{ask}, annotators"] = len(given)
+        told = f"{lacking:,} of {len(rows):,} {options.of} have no grade. "
+        bench.waiting = told + _asked(bench, rows, options)
+        return ratings
+    bench.found[f"{options.ask}, annotators"] = len(given)
     if len(given) == 2:
-        bench.found[f"{ask}, Cohen's kappa"] = str(cohen_kappa(ratings))
+        bench.found[f"{options.ask}, Cohen's kappa"] = str(cohen_kappa(ratings))
     if len(given) > 1:
         alpha = krippendorff_alpha(ratings, ordinal=options.scale == "ordinal")
-        bench.found[f"{ask}, Krippendorff's alpha ({options.scale})"] = str(alpha)
-    return made.of_queries(kept)
+        bench.found[f"{options.ask}, Krippendorff's alpha ({options.scale})"] = str(alpha)
+    return ratings
 
 
-def _rows(made: Made, bench: Workbench, ask: str) -> Rows:
+class GradeOptions(ReviewOptions, frozen=True):
+    """Options of ``grade``; those of ``review``, but for ``keep``.
+
+    Attributes:
+        keep: relevant documents that a query keeps.
+        measure: of each person's order against the grades of the others.
+    """
+
+    ask: str = "relevance"
+    measure: str = "nDCG(ties=average)@20"
+    of: ClassVar[str] = "documents"
+    columns: ClassVar[tuple[str, ...]] = _DOCUMENT
+
+
+@step(
+    "grade",
+    GradeOptions,
+    "People grade the judged documents of each query, and those of the step pool.",
+    helps="--option grade.keep=1: the relevant documents that a query needs",
+    sheets=_sheets,
+)
+def grade(made: Made, bench: Workbench, options: GradeOptions) -> Made:
+    """Grades of people in place of those that were made; the worst grade is 0, the next 1, and so on.
+
+    With two people or more, each one's order is scored against the grades of the others, as a system is
+    (CSFCube's study, the row *Human*).
+
+    Raises:
+        UsageError: the set has instructions, under which a document has several grades.
+    """
+    if options.skip:
+        bench.found[options.ask] = "*not graded by people*"
+        return made
+    if set(made.qrels) != {"gold"}:
+        raise UsageError(
+            "people grade documents once a query, and this set has instructions or pooled grades"
+        )
+    rows = _documents(made, bench, options.ask)
+    ratings = _ratings(bench, rows, options)
+    if bench.waiting:
+        return made
+    places = {grade: place for place, grade in enumerate(options.grades)}
+    gold: dict[str, dict[str, int]] = {draft.id: {} for draft in made.drafts}
+    means = _nearest(np.nanmean(ratings, 1), options.grades)
+    for ((query, document), _), mean in zip(rows.values(), means, strict=True):
+        gold[query][document] = places[mean]
+    bench.found |= human([pair for pair, _ in rows.values()], ratings, options)
+    kept = [one for one in made.drafts if sum(held > 0 for held in gold[one.id].values()) >= options.keep]
+    bench.drop("queries with too few relevant documents", len(made.drafts) - len(kept))
+    found = replaced(made, qrels={"gold": gold})
+    if "pool" in made.facts:
+        bench.found |= left_out(made, gold)
+    return found.of_queries(kept)
+
+
+def _nearest(means: Array, grades: Sequence[int]) -> list[int]:
+    """The grade nearest to each mean, half way the lower one."""
+    return [min((abs(one - mean), one) for one in grades)[1] for mean in means.tolist()]
+
+
+def human(pairs: Sequence[tuple[str, str]], ratings: Array, options: GradeOptions) -> dict[str, str]:
+    """Each person's order of the documents, scored against the mean grade of the others.
+
+    Args:
+        pairs: query and document of each row.
+        ratings: (rows, people), NaN where somebody gave no grade.
+        options: the grades, and the measure.
+
+    Returns:
+        One entry for each person, with a 95 % bootstrap interval over queries; none for a single person.
+    """
+    told, places = {}, {grade: place for place, grade in enumerate(options.grades)}
+    for person in range(ratings.shape[1] if ratings.shape[1] > 1 else 0):
+        others = np.delete(ratings, person, 1)
+        both = ~np.isnan(ratings[:, person]) & ~np.isnan(others).all(1)
+        truth: dict[str, dict[str, float]] = defaultdict(dict)
+        run: dict[str, dict[str, float]] = defaultdict(dict)
+        means = _nearest(np.nanmean(others[both], 1), options.grades)
+        for row, mean in zip(np.flatnonzero(both).tolist(), means, strict=True):
+            query, document = pairs[row]
+            truth[query][document] = places[mean]
+            run[query][document] = float(ratings[row, person])
+        if not any(grade > 0 for held in truth.values() for grade in held.values()):
+            continue
+        values = evaluate([options.measure], truth, run)[options.measure].values
+        found = {query: 100 * value for query, value in values.items()}
+        interval = bootstrap_interval(found)
+        held = f" [{interval.low:.1f}, {interval.high:.1f}]" if interval else ""
+        average = sum(found.values()) / len(found)
+        told[f"Human {person + 1}, {options.measure}"] = f"{average:.1f}{held} over {len(found):,} queries"
+    return told
+
+
+def _documents(made: Made, bench: Workbench, ask: str) -> Rows[tuple[str, str]]:
+    """A row for each query and document, in an order by chance."""
+    more, gold = unjudged(made) if "pool" in made.facts else {}, made.qrels["gold"]
+    pairs = [(one.id, doc) for one in made.drafts for doc in {*gold.get(one.id, ()), *more.get(one.id, ())}]
+    texts = {row["_id"]: one_line(row["text"]) for row in as_texts(made, bench)}
+    shown = {one.id: one for one in bench.documents(made, sorted({doc for _, doc in pairs}))}
+    rows: Rows[tuple[str, str]] = {}
+    for query, doc in bench.drawn(pairs, f"grade {ask}"):
+        one = shown[doc]
+        cells = (texts[query], one_line(one.title)[:_LONG], one_line(one.text)[:_PASSAGE])
+        rows[f"r{digest([ask, query, doc, cells])[:10]}"] = (query, doc), cells
+    return rows
+
+
+def _rows(made: Made, bench: Workbench, ask: str) -> Rows[Draft]:
     """The rows of the sheet, in an order by chance."""
     relevant = {query: bench.drawn(held, query)[:3] for query, held in made.relevant().items()}
     shown = sorted({name for held in relevant.values() for name in held})
     titles = {one.id: one_line(one.title or one.text)[:_LONG] for one in bench.documents(made, shown)}
     texts = {row["_id"]: row["text"] for row in as_texts(made, bench)}
     drafts = {draft.id: draft for draft in made.drafts}
-    rows: Rows = {}
+    rows: Rows[Draft] = {}
     for name in bench.drawn(drafts, f"review {ask}"):
         told = (texts[name], drafts[name].instructions.get("instructed"), drafts[name].aspect)
         held = [titles[one] for one in relevant.get(name, ()) if one in titles]
@@ -134,7 +263,7 @@ def _graded(path: Path, known: Collection[str], options: ReviewOptions) -> dict[
         grade = grades.get(re.sub(r"[.,]0+$", "", cell))  # spreadsheets make 1.0 of 1
         why = ""
         if name not in known:
-            why = f"no query has the id {name!r}: it, or the queries, changed since the sheet was written"
+            why = f"nothing has the id {name!r}: it, or what is graded, changed since the sheet was written"
         elif name in found:
             why = f"{name!r} has a grade already"
         elif grade is None:
@@ -150,19 +279,19 @@ def _graded(path: Path, known: Collection[str], options: ReviewOptions) -> dict[
     return found
 
 
-def _asked(bench: Workbench, rows: Rows, options: ReviewOptions) -> str:
+def _asked(bench: Workbench, rows: Rows[T], options: ReviewOptions) -> str:
     """What people have to do; the empty sheet is written."""
     path = bench.folder / "review" / f"{options.ask}.csv"
     out = io.StringIO()
-    table = csv.DictWriter(out, _COLUMNS, lineterminator="\n")
+    table = csv.DictWriter(out, options.columns, lineterminator="\n")
     table.writeheader()
     for key, (_, cells) in rows.items():
-        table.writerow(dict(zip(_COLUMNS, (key, *map(safe_cell, cells)), strict=False)))
+        table.writerow(dict(zip(options.columns, (key, *map(safe_cell, cells)), strict=False)))
     if not bench.estimate:
         make_folder(path.parent)
         write_durably(path, "\ufeff" + out.getvalue())  # the mark by which spreadsheets know UTF-8
     return (
         f"Copy {path} to {options.ask}.NAME.csv beside it, NAME being yours, fill in the column grade "
         f"({', '.join(map(str, options.grades))}), save it as CSV (UTF-8), and run the same command again; "
-        "--option review.skip=true goes on without people."
+        f"--option {'review' if options.of == 'queries' else 'grade'}.skip=true goes on without people."
     )

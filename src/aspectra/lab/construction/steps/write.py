@@ -7,6 +7,7 @@ journal, so that a build that was stopped asks nothing twice.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import Value
 from aspectra.base.values import replace as with_fields
 from aspectra.lab.construction.made import Made
-from aspectra.lab.construction.protocol import Workbench, step
+from aspectra.lab.construction.protocol import NAME, Workbench, step
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request
 from aspectra.papers.paper import normalise_title
@@ -28,6 +29,7 @@ from aspectra.search.stages._rewording import wording
 
 _SAMPLE = 2_000  # documents whose words are counted
 _SHORT = 4  # letters, below which a word gives nothing away
+_RUN = 4  # words in a row that are a quotation
 _PACKAGE = __package__.rpartition(".")[0]
 T = TypeVar("T")
 
@@ -112,18 +114,19 @@ class WriteOptions(Value, frozen=True):
 
     Attributes:
         kind: ``question`` for what cited works answer, ``latent`` for what notes have in common, ``core`` for
-            what a title answers.
+            what a title answers, ``recollection`` for what somebody remembers of a text.
         prompt: a file of one's own, with places for ``rules`` and ``papers``; "" for ours.
         forbid: no question has a word of the ``titles`` of its answers, of the ``texts`` of its answers and
-            its source, or of its source alone (``context``); ``nothing`` forbids none.
+            its source, or of its source alone (``context``); with ``phrases`` it has no four words in a row,
+            no name and no number of its source; ``nothing`` forbids none.
         common: words in a larger share of the corpus are free.
         lost: a larger share of queries without a usable reply ends the build.
         lanes: questions at a time.
     """
 
-    kind: Literal["question", "latent", "core"] = "question"
+    kind: Literal["question", "latent", "core", "recollection"] = "question"
     prompt: str = ""
-    forbid: Literal["nothing", "titles", "texts", "context"] = "nothing"
+    forbid: Literal["nothing", "titles", "texts", "context", "phrases"] = "nothing"
     common: float = 0.1
     lost: float = 0.5
     lanes: int = 4
@@ -155,17 +158,20 @@ def write(made: Made, bench: Workbench, options: WriteOptions) -> Made:
         source = draft.context or draft.text
         cited = "\n".join(f"cited: {titles[one]}" for one in answers if titles.get(one))
         hidden = {
-            "nothing": [],
+            "nothing": list[str](),
             "context": [source],
+            "phrases": [],
             "titles": [titles.get(one, "") for one in answers],
             "texts": [source, *(texts.get(one, "") for one in answers)],
         }
-        told = f"{source}\n{cited}" if options.kind == "question" else source
-        notes.append(Note(draft.id, told, words_of(hidden[options.forbid]) - free))
+        more = {"question": cited, "recollection": "".join(draft.labels.get("opening", ()))}.get(options.kind)
+        words = phrases(source) if options.forbid == "phrases" else words_of(hidden[options.forbid]) - free
+        notes.append(Note(draft.id, source if more is None else f"{source}\n{more}", words))
 
     def read(note: Note, reply: str) -> str | None:
         said = wording(reply, prompt)
-        return said if said and not note.hidden & words_of([said]) else None
+        given = _said(said) if options.forbid == "phrases" else words_of([said])
+        return said if said and not note.hidden & given else None
 
     found, model = replies(bench, prompt, notes, read, lanes=options.lanes, lost=options.lost)
     kept = [
@@ -179,6 +185,26 @@ def write(made: Made, bench: Workbench, options: WriteOptions) -> Made:
 def words_of(texts: Sequence[str]) -> frozenset[str]:
     """The words of texts by which one text gives another away: long ones, as titles are compared."""
     return frozenset(word for text in texts for word in normalise_title(text).split() if len(word) >= _SHORT)
+
+
+def phrases(text: str) -> frozenset[str]:
+    """Four words in a row, names (capitalised in a sentence) and numbers of a text, in small letters.
+
+    >>> sorted(phrases("We saw Ann of Crete, 3.14 times")), sorted(phrases("An owl"))
+    (['14', 'ann', 'ann of crete 3', 'crete', 'of crete 3 14', 'saw ann of crete', 'we saw ann of'], [])
+    """
+    named = " ".join([*NAME.findall(text), *re.findall(r"\d\S*", text)])
+    return _runs(text) | frozenset(word for word in normalise_title(named).split() if len(word) > 1)
+
+
+def _said(text: str) -> frozenset[str]:
+    """What of a text may be among the :func:`phrases` of another."""
+    return _runs(text) | frozenset(normalise_title(text).split())
+
+
+def _runs(text: str) -> frozenset[str]:
+    words = normalise_title(text).split()
+    return frozenset(" ".join(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1))
 
 
 def _common(made: Made, bench: Workbench, share: float) -> frozenset[str]:

@@ -7,7 +7,7 @@ from it put in (the upper bound): OBLIQ-Bench, section 3.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -129,7 +129,9 @@ def pooled(benchmark: Benchmark, pooling: Pooling) -> PooledBenchmark:
             several modes, two systems have one name, or no system or judgement set is called like one that is
             named.
     """
-    return with_pools(benchmark, pooling, _systems(benchmark, pooling))
+    return with_pools(
+        benchmark, pooling, recorded_systems(benchmark.name, {one.id for one in benchmark.topics}, pooling)
+    )
 
 
 def with_pools(benchmark: Benchmark, pooling: Pooling, systems: Sequence[System]) -> PooledBenchmark:
@@ -164,22 +166,31 @@ def with_pools(benchmark: Benchmark, pooling: Pooling, systems: Sequence[System]
     return PooledBenchmark(**{**given, **made})
 
 
-def _systems(benchmark: Benchmark, pooling: Pooling) -> tuple[System, ...]:
+def recorded_systems(benchmark: str, topics: Collection[str], pooling: Pooling) -> tuple[System, ...]:
+    """The systems whose rankings of a benchmark were recorded, in the order in which they are named.
+
+    Args:
+        benchmark: its name in the experiments.
+        topics: ids of its topics.
+        pooling: names the directories and run files.
+
+    Raises:
+        BadInput, UsageError: as :func:`pooled`.
+    """
     out: list[System] = []
     for place in map(Path, pooling.runs):
         if place.is_dir():
-            out += _recorded(place, benchmark.name)
+            out += _recorded(place, benchmark)
         else:
             run = Run.read(place)
             out.append(System(run.name, run.data))
     names = [system.name for system in out]
     if twice := [name for n, name in enumerate(names) if name in names[:n]]:
         raise UsageError(f"two systems are called {twice[0]!r}", hint="give one of the files another name")
-    topics = {topic.id for topic in benchmark.topics}
     for system in out:
-        if not topics & set(system.run):
+        if not system.run.keys() & set(topics):
             raise BadInput(
-                f"the rankings of {system.name} are of other topics than those of {benchmark.name}",
+                f"the rankings of {system.name} are of other topics than those of {benchmark}",
                 why=f"they rank {min(system.run, default='none')!r}, it has {min(topics, default='none')!r}",
             )
     return tuple(replace(s, agent=s.agent or s.name in pooling.agents) for s in out)

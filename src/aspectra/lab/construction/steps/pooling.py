@@ -1,0 +1,117 @@
+"""``pool``: documents that systems find and nobody has judged, for a judge or for people to grade.
+
+A set whose judgements are those of its construction counts as irrelevant what nobody looked at; the first
+documents of several systems are looked at too (OBLIQ-Bench, section 4: pool and expand). Who is scored on a
+set to which it gave documents has an advantage over who did not: each system is scored with and without
+what it alone found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from aspectra.base.errors import UsageError
+from aspectra.base.values import Value
+from aspectra.lab.construction.made import Made
+from aspectra.lab.construction.protocol import Workbench, step
+from aspectra.lab.evaluation.calculate import evaluate
+from aspectra.lab.experiments.gap.pooling import Pooling, recorded_systems
+from aspectra.lab.runs.run import Run
+
+_FACT = "pool"
+
+
+class PoolOptions(Value, frozen=True):
+    """Options of ``pool``.
+
+    Attributes:
+        runs: directories of experiments (``aspectra bench run``) on this set as it is without a pool, and run
+            files; none pools nothing.
+        benchmark: the set's name in the experiments.
+        depth: first documents of each system.
+    """
+
+    runs: tuple[str, ...] = ()
+    benchmark: str = "set"
+    depth: int = 10
+
+    def __post_init__(self) -> None:
+        if self.depth < 1:
+            raise UsageError("a pool has documents", hint="--option pool.depth=10")
+
+
+def _read(folder: Path, options: PoolOptions) -> Sequence[Path]:
+    return [Path(one) / "records.jsonl" if Path(one).is_dir() else Path(one) for one in options.runs]
+
+
+@step("pool", PoolOptions, "The first documents of several systems, for a judge or people.", sheets=_read)
+def pool(made: Made, bench: Workbench, options: PoolOptions) -> Made:
+    """Keep what each system finds first (the fact ``pool``).
+
+    Raises:
+        BadInput, UsageError: rankings cannot be read, or are of another set.
+    """
+    if not options.runs:
+        bench.found["pool"] = "*not pooled*"
+        return made
+    queries = {draft.id: draft for draft in made.drafts}
+    there, found = set(made.corpus), {}
+    for system in recorded_systems(options.benchmark, queries, Pooling(runs=options.runs)):
+        run, firsts = Run(system.run), {}
+        for query, draft in queries.items():
+            hidden = {draft.seed, *made.excluded.get(query, ())}
+            ranked = [doc for doc in run.ranking(query) if doc not in hidden]
+            firsts[query] = [doc for doc in ranked if doc in there][: options.depth]
+        found[system.name] = firsts
+    made = replace(made, facts={**made.facts, _FACT: found})
+    bench.found |= {"systems": ", ".join(sorted(found)), "depth": options.depth}
+    bench.found["documents without a grade"] = sum(map(len, unjudged(made).values()))
+    return made
+
+
+def unjudged(made: Made) -> dict[str, list[str]]:
+    """Query -> documents of its pool that have no grade."""
+    systems: Mapping[str, Any] = made.facts.get(_FACT, {})
+    gold = made.qrels.get("gold", {})
+    return {
+        one.id: sorted(
+            {doc for firsts in systems.values() for doc in firsts[one.id]}.difference(gold.get(one.id, ()))
+        )
+        for one in made.drafts
+    }
+
+
+def left_out(made: Made, grades: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
+    """Each system's nDCG at the depth of the pools, with and without the relevant documents it alone found.
+
+    Documents of the construction itself (``gold`` judgements) are nobody's. Source: Zobel, How Reliable Are
+    the Results of Large-Scale Information Retrieval Experiments?, 1998.
+
+    Args:
+        made: a set whose step ``pool`` is done.
+        grades: query -> document -> grade, of the pools too.
+    """
+    systems: Mapping[str, Any] = made.facts[_FACT]
+    gold = made.qrels["gold"]
+    depth = max((len(ids) for firsts in systems.values() for ids in firsts.values()), default=1)
+    told = {}
+    for name, firsts in sorted(systems.items()):
+        others = {
+            query: {doc for other, held in systems.items() if other != name for doc in held[query]}
+            for query in grades
+        }
+        kept = {
+            query: {doc: grade for doc, grade in own.items() if doc in gold[query] or doc in others[query]}
+            for query, own in grades.items()
+        }
+        run = {query: {doc: -float(place) for place, doc in enumerate(ids)} for query, ids in firsts.items()}
+        measure = f"nDCG@{depth}"
+        full, alone = (evaluate([measure], dict(one), run)[measure].mean or 0.0 for one in (grades, kept))
+        lost = sum(own[doc] > 0 for query, own in grades.items() for doc in own.keys() - kept[query].keys())
+        told[f"{name}, {measure}"] = (
+            f"{100 * full:.1f}, {100 * alone:.1f} without {lost:,} that it alone found"
+        )
+    return told
