@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 
+from aspectra.app.main import main
 from aspectra.base.errors import AspectraError, BadInput, UsageError
 from aspectra.lab.construction.build import build_set
 from aspectra.lab.construction.made import Draft, Made, MadeText
@@ -101,6 +102,24 @@ def test_a_changed_run_is_pooled_anew_and_one_of_another_set_is_refused(library,
     run_file(tmp_path / "a.txt", {"other": ["bob-one-0"]})
     with pytest.raises(BadInput, match="other topics"):
         build_set(recipe(step), library, tmp_path / "made")
+
+
+def test_an_experiment_on_the_set_is_pooled(library, tmp_path, home):
+    built = build_set(recipe(), library, tmp_path / "made")
+    command = [
+        "bench",
+        "run",
+        f"obliq={built.folder}",
+        "-r",
+        "bm25",
+        "--no-encoder",
+        "-o",
+        str(tmp_path / "exp"),
+    ]
+    assert main(command) == 0
+    step = {"step": "pool", "runs": [str(tmp_path / "exp")]}
+    found = build_set(recipe(step), library, tmp_path / "made").steps[1].found
+    assert found == {"systems": "bm25", "depth": 10, "documents without a grade": 4 * 4}
 
 
 def test_leaving_a_system_out_by_hand():

@@ -30,12 +30,12 @@ class PoolOptions(Value, frozen=True):
     Attributes:
         runs: directories of experiments (``aspectra bench run``) on this set as it is without a pool, and run
             files; none pools nothing.
-        benchmark: the set's name in the experiments.
+        benchmark: the set's name in the experiments; "" where each has one alone.
         depth: first documents of each system.
     """
 
     runs: tuple[str, ...] = ()
-    benchmark: str = "set"
+    benchmark: str = ""
     depth: int = 10
 
     def __post_init__(self) -> None:

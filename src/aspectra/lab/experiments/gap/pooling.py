@@ -170,7 +170,7 @@ def recorded_systems(benchmark: str, topics: Collection[str], pooling: Pooling) 
     """The systems whose rankings of a benchmark were recorded, in the order in which they are named.
 
     Args:
-        benchmark: its name in the experiments.
+        benchmark: its name in the experiments; "" for the only one in each.
         topics: ids of its topics.
         pooling: names the directories and run files.
 
@@ -190,7 +190,7 @@ def recorded_systems(benchmark: str, topics: Collection[str], pooling: Pooling) 
     for system in out:
         if not system.run.keys() & set(topics):
             raise BadInput(
-                f"the rankings of {system.name} are of other topics than those of {benchmark}",
+                f"the rankings of {system.name} are of other topics than those of {benchmark or 'the set'}",
                 why=f"they rank {min(system.run, default='none')!r}, it has {min(topics, default='none')!r}",
             )
     return tuple(replace(s, agent=s.agent or s.name in pooling.agents) for s in out)
@@ -202,7 +202,8 @@ def _recorded(folder: Path, benchmark: str) -> list[System]:
     try:
         about = json.loads(path.read_text("utf-8"))
         recipes = {r["name"]: Recipe.from_dict(r) for r in about["study"]["recipes"]}
-        cells = [cell for cell in about["cells"] if cell["benchmark"] == benchmark]
+        only = {cell["benchmark"] for cell in about["cells"]} if not benchmark else {benchmark}
+        cells = [cell for cell in about["cells"] if cell["benchmark"] in only and len(only) == 1]
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise BadInput(
             f"{folder} is no directory of an experiment",
@@ -228,7 +229,7 @@ def _recorded(folder: Path, benchmark: str) -> list[System]:
                 out.append(System(cell["recipe"], run, agent, simulated, cell["protocol"] == "pool"))
     if not out:
         raise UsageError(
-            f"{folder} holds no rankings of {benchmark}",
+            f"{folder} holds no rankings of {benchmark or 'one benchmark alone'}",
             why="recorded: " + (", ".join(sorted({c["benchmark"] for c in about["cells"]})) or "nothing"),
         )
     return out
