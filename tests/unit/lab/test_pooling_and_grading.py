@@ -236,3 +236,28 @@ def test_a_lens_without_numbers_or_values_is_said(library, tmp_path):
         )
     with pytest.raises(AspectraError, match="memorability"):
         build_set(BuildRecipe.named("tip-of-the-tongue"), library, tmp_path / "m")
+
+
+def test_people_write_questions_on_papers_that_they_know(library, tmp_path):
+    chosen = BuildRecipe.named("author-questions").changed(["entries.fewest=2"])
+    folder = tmp_path / "made"
+    waiting = build_set(chosen, library, folder)
+    assert waiting.waiting == "entries"
+    assert waiting.todo.startswith("0 questions are written. Copy ")
+    with (folder / "review" / "questions.csv").open(encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == len(PAPERS)
+    asked = {row["id"]: row["abstract"] for row in rows[:3]}
+    for name, texts in (("ann", ["Who wrote  it?", "When?"]), ("bob", ["", "", "How long is it?"])):
+        written = [{"id": key, "question": text} for key, text in zip(asked, texts, strict=False)]
+        with (folder / "review" / f"questions.{name}.csv").open("w", encoding="utf-8", newline="") as stream:
+            table = csv.DictWriter(stream, ("id", "question"))
+            table.writeheader()
+            table.writerows(written)
+    built = build_set(chosen, library, folder)
+    texts = {p.id: p.abstract for p in PAPERS}
+    found = {draft.text: texts[next(iter(built.made.qrels["gold"][draft.id]))] for draft in built.made.drafts}
+    assert found == dict(zip(["Who wrote it?", "When?", "How long is it?"], asked.values(), strict=True))
+    assert built.steps[0].found == {"people": 2}
+    assert "3 people" in (built.folder / "README.md").read_text("utf-8")
+    assert len(built.benchmark.topics) == 3

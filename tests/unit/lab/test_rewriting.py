@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 
 import pytest
 
@@ -130,6 +131,10 @@ def test_a_build_in_pieces_gives_the_same_bytes(library, tmp_path):
     for step in ("rewrite", "conditions", "write", "instruct", "negatives"):
         built(library, tmp_path / "pieces", until=step)
     assert bytes_of(built(library, tmp_path / "pieces").folder.parent) == bytes_of(whole.folder.parent)
+    # Whoever has the steps needs no answer of the model, and no text of the set.
+    shutil.copytree(tmp_path / "whole" / "steps", tmp_path / "passed" / "steps")
+    passed = built(library, tmp_path / "passed", script=lambda request: 1 / 0)
+    assert bytes_of(passed.folder.parent) == bytes_of(whole.folder.parent)
 
 
 def test_conditions_on_values_need_a_file_or_written_documents(library, tmp_path):

@@ -140,8 +140,8 @@ def card_of(
         store: the library, for the licences of its papers.
         verdict: sentences on what the set can show.
     """
-    licences: Counter[str] = Counter()
-    for paper in store.papers("none"):
+    licences, there = Counter[str](), set(made.corpus)
+    for paper in (one for one in store.papers("none") if one.id in there):
         licences[str(paper.metadata.get("license") or paper.metadata.get("licence") or _NONE)] += 1
     positives = [len(held) for held in made.relevant().values()]
     facts: dict[str, Any] = {

@@ -23,8 +23,8 @@ def build(
     recipe: Annotated[
         str,
         argument(
-            "authorship, citation-pairs, citation-questions, citing-sentences, conditions, latent-queries, "
-            "rewritten-conditions, shared-labels, tip-of-the-tongue; or a TOML file.",
+            "author-questions, authorship, citation-pairs, citation-questions, citing-sentences, conditions, "
+            "latent-queries, rewritten-conditions, shared-labels, tip-of-the-tongue; or a TOML file.",
             "RECIPE",
         ),
     ],

@@ -1,4 +1,4 @@
-"""``review`` and ``grade``: people grade the queries, or the documents of each, in copies of one sheet.
+"""``review``, ``grade``, ``entries``: people grade queries or documents, or write questions, in a sheet.
 
 A sheet shows a query and titles of documents that are relevant to it, or a query and one document, in an
 order by chance, and says neither where they come from nor what any system found. An id stands for all that
@@ -12,7 +12,7 @@ import io
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace as replaced
 from pathlib import Path
 from typing import ClassVar, Literal, TypeVar
@@ -250,48 +250,115 @@ def _rows(made: Made, bench: Workbench, ask: str) -> Rows[Draft]:
 
 def _graded(path: Path, known: Collection[str], options: ReviewOptions) -> dict[str, int]:
     """Id -> grade, of the rows that have one."""
+    grades = {str(one): one for one in options.grades}
+
+    def read(cell: str) -> int | None:
+        return grades.get(re.sub(r"[.,]0+$", "", cell))  # spreadsheets make 1.0 of 1
+
+    return _filled(path, known, options.ask, "grade", read, f"is none of {', '.join(grades)}")
+
+
+def _filled(
+    path: Path, known: Collection[str], ask: str, column: str, read: Callable[[str], T | None], wrong: str
+) -> dict[str, T]:
+    """Id -> what somebody filled in, of the rows that have it; ``wrong`` says why a cell cannot be read."""
+    found: dict[str, T] = {}
     if path.suffix.lower() != ".csv":
         raise BadInput(f"{path} is not a sheet in CSV", hint="save it as CSV (UTF-8), or remove it")
-    found: dict[str, int] = {}
-    grades = {str(one): one for one in options.grades}
     for number, row in read_rows(path):
-        name, cell = text_of(row.get("id")), text_of(row.get("grade"))
-        if missing := {"id", "grade"} - row.keys():
+        name, cell = text_of(row.get("id")), text_of(row.get(column))
+        if missing := {"id", column} - row.keys():
             raise BadInput(f"{path} has no column {min(missing)!r}", hint="fill in a new copy of the sheet")
         if not cell:
             continue
-        grade = grades.get(re.sub(r"[.,]0+$", "", cell))  # spreadsheets make 1.0 of 1
-        why = ""
+        value, why = read(cell), ""
         if name not in known:
             why = f"nothing has the id {name!r}: it, or what is graded, changed since the sheet was written"
         elif name in found:
-            why = f"{name!r} has a grade already"
-        elif grade is None:
-            why = f"the grade {cell!r} is none of {', '.join(grades)}"
-        if why or grade is None:
+            why = f"{name!r} has a {column} already"
+        elif value is None:
+            why = f"the {column} {cell!r} {wrong}"
+        if why or value is None:
             raise BadInput(f"{path}, line {number}: {why}", hint="mend that line, or take the file away")
-        found[name] = grade
-    if found and path.name == f"{options.ask}.csv":
+        found[name] = value
+    if found and path.name == f"{ask}.csv":
         raise BadInput(
             f"{path} is the empty sheet, and somebody filled it in",
-            hint=f"rename it to {options.ask}.NAME.csv, NAME being yours, and run the command again",
+            hint=f"rename it to {ask}.NAME.csv, NAME being yours, and run the command again",
         )
     return found
 
 
 def _asked(bench: Workbench, rows: Rows[T], options: ReviewOptions) -> str:
     """What people have to do; the empty sheet is written."""
-    path = bench.folder / "review" / f"{options.ask}.csv"
+    told = _written(bench, rows, options.ask, options.columns)
+    step = "review" if options.of == "queries" else "grade"
+    return (
+        f"{told} fill in the column grade ({', '.join(map(str, options.grades))}), save it as CSV (UTF-8), "
+        f"and run the same command again; --option {step}.skip=true goes on without people."
+    )
+
+
+def _written(bench: Workbench, rows: Rows[T], ask: str, columns: Sequence[str]) -> str:
+    """The empty sheet, and how a person begins with it."""
+    path = bench.folder / "review" / f"{ask}.csv"
     out = io.StringIO()
-    table = csv.DictWriter(out, options.columns, lineterminator="\n")
+    table = csv.DictWriter(out, columns, lineterminator="\n")
     table.writeheader()
     for key, (_, cells) in rows.items():
-        table.writerow(dict(zip(options.columns, (key, *map(safe_cell, cells)), strict=False)))
+        table.writerow(dict(zip(columns, (key, *map(safe_cell, cells)), strict=False)))
     if not bench.estimate:
         make_folder(path.parent)
         write_durably(path, "\ufeff" + out.getvalue())  # the mark by which spreadsheets know UTF-8
-    return (
-        f"Copy {path} to {options.ask}.NAME.csv beside it, NAME being yours, fill in the column grade "
-        f"({', '.join(map(str, options.grades))}), save it as CSV (UTF-8), and run the same command again; "
-        f"--option {'review' if options.of == 'queries' else 'grade'}.skip=true goes on without people."
-    )
+    return f"Copy {path} to {ask}.NAME.csv beside it, NAME being yours,"
+
+
+class EntriesOptions(Value, frozen=True):
+    """Options of ``entries``.
+
+    Attributes:
+        papers: that people are asked about, drawn; 0 for all.
+        fewest: questions with which the build goes on.
+    """
+
+    papers: int = 100
+    fewest: int = 1
+
+
+def _entered(folder: Path, options: EntriesOptions) -> list[Path]:
+    return sorted((folder / "review").glob("questions.*"))
+
+
+@step(
+    "entries",
+    EntriesOptions,
+    "People who know a paper write questions that it answers.",
+    helps="more people, or --option entries.papers=N",
+    sheets=_entered,
+)
+def entries(made: Made, bench: Workbench, options: EntriesOptions) -> Made:
+    """One query for each question that somebody wrote (LitSearch, section 2.2); wait for the people."""
+    papers = bench.drawn(made.corpus, "entries")[: options.papers or None]
+    shown = {one.id: one for one in bench.documents(made, sorted(papers))}
+    rows: Rows[str] = {}
+    for name in papers:
+        cells = (one_line(shown[name].title)[:_LONG], one_line(shown[name].text)[:_PASSAGE])
+        rows[f"r{digest(['entries', name, cells])[:10]}"] = name, cells
+    drafts, gold, people = [], {}, 0
+    for path in _entered(bench.folder, options):
+        said = _filled(path, rows, "questions", "question", one_line, "is empty")
+        people += bool(said)
+        for key, text in sorted(said.items()):
+            draft = Draft(f"e-{digest([key, path.name])[:12]}", text, source="people")
+            drafts.append(draft)
+            gold[draft.id] = {rows[key][0]: 1}
+    if len(drafts) < max(1, options.fewest):
+        told = _written(bench, rows, "questions", ("id", "title", "abstract", "question", "note"))
+        bench.waiting = (
+            f"{len(drafts):,} questions are written. {told} fill in the column question for papers that you "
+            "know, as you would have asked before you knew them and without words of the title, save it as "
+            "CSV (UTF-8), and run the same command again."
+        )
+        return made
+    bench.found["people"] = people
+    return replaced(made, drafts=tuple(drafts), qrels={"gold": gold})

@@ -30,12 +30,8 @@ class SampleOptions(Value, frozen=True):
 )
 def sample(made: Made, bench: Workbench, options: SampleOptions) -> Made:
     """Keep queries with enough relevant documents."""
-    gold = made.qrels.get("gold", {})
-    able = [
-        draft
-        for draft in made.drafts
-        if sum(grade > 0 for grade in gold.get(draft.id, {}).values()) >= options.positives
-    ]
+    relevant = made.relevant()
+    able = [draft for draft in made.drafts if len(relevant.get(draft.id, ())) >= options.positives]
     bench.drop("queries with too few relevant documents", len(made.drafts) - len(able))
     names = set(bench.drawn((draft.id for draft in able), "sample")[: options.queries or None])
     bench.drop("queries not drawn", len(able) - len(names))
