@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ import numpy as np
 from aspectra.papers.paper import Paper
 from aspectra.views.lenses._data import load_data
 from aspectra.views.lenses._features import Features, logistic
-from aspectra.views.lenses._lead import LeadText, lead_text
+from aspectra.views.lenses._lead import STEM, LeadText, lead_text
 from aspectra.views.lenses.protocol import LensKind, TextSpan
 from aspectra.views.view import Floats
 
@@ -244,6 +245,15 @@ def _bordered(phrase: str) -> str:
     return left + phrase + ("" if _NOT_BORDER.match(phrase[-1]) else " ")
 
 
+_Entry = tuple[int, Cue, Phrase]  # number of the cue, the cue, and a phrase of it
+
+
+def _keys_of(phrase: Phrase, first: Key) -> Sequence[Key]:
+    """Every two whole words in a row of a phrase; its first key where there are none."""
+    words = phrase.text.split()
+    return list(itertools.pairwise(words if phrase.text.endswith(" ") else words[:-1])) or [first]
+
+
 class CueTable:
     """The cues of a lens, looked up in a text all at once.
 
@@ -255,13 +265,28 @@ class CueTable:
         self.cues = cues
         every = [c for label in cues for c in cues[label]]
         self._weights = [(label, c.weight) for label in cues for c in cues[label]]
-        self._open = [(i, c, p) for i, c in enumerate(every) for p in c.open if p.text.isascii()]
-        self._wide = [(i, c, p) for i, c in enumerate(every) for p in c.open if not p.text.isascii()]
+        loose = [(i, c, p) for i, c in enumerate(every) for p in c.open]
+        self._wide = [one for one in loose if not one[2].text.isascii()]
+        self._open: list[_Entry] = []
+        self._stems: dict[str, list[_Entry]] = {}  # beginnings of words, by their first letters
+        for one in loose:
+            text = one[2].text
+            if text.isascii() and text[0] == " " and len(text) > STEM:
+                self._stems.setdefault(text[1 : STEM + 1], []).append(one)
+            elif text.isascii():
+                self._open.append(one)
         self._patterns = [(i, c) for i, c in enumerate(every) if c.pattern is not None]
-        self._keyed: dict[Key, list[tuple[int, Cue, Phrase]]] = {}
-        for i, c in enumerate(every):
-            for key, phrases in c.keys.items():
-                self._keyed.setdefault(key, []).extend((i, c, phrase) for phrase in phrases)
+        keyed = [
+            (_keys_of(phrase, key), (i, c, phrase))
+            for i, c in enumerate(every)
+            for key, phrases in c.keys.items()
+            for phrase in phrases
+        ]
+        common = Counter(key for keys, _ in keyed for key in keys)
+        # Each phrase is looked up by two words of it that few others have.
+        self._keyed: dict[Key, list[_Entry]] = {}
+        for keys, one in keyed:
+            self._keyed.setdefault(min(keys, key=common.__getitem__), []).append(one)
 
     @classmethod
     def load(cls, name: str) -> CueTable:
@@ -274,6 +299,8 @@ class CueTable:
         phrases = [*self._open] if lead.plain.isascii() else self._open + self._wide
         for key in self._keyed.keys() & lead.keys:
             phrases += self._keyed[key]
+        for stem in self._stems.keys() & lead.stems:
+            phrases += self._stems[stem]
         plain = lead.plain
         for i, c, phrase in phrases:
             if phrase.text in plain and (have := counts.get(i, 0)) < c.most:

@@ -29,6 +29,7 @@ _MIDDLE = 4.9
 _GERMAN_EXTRA = 0.9  # letters that German words are longer by, in text of the same kind
 _GERMAN = frozenset("der die das und ist nicht ein eine den dem mit von zu auf für sich auch bei".split())
 _GERMAN_SHARE = 0.12
+STEM = 4  # letters by which beginnings of words are looked up
 _LEAST_WORDS = 8  # with fewer words their mean length is chance
 
 
@@ -62,6 +63,11 @@ class LeadText:
         """The tokens, and every two in a row."""
         tokens = self.plain.split()
         return frozenset(itertools.chain(tokens, itertools.pairwise(tokens)))
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The first :data:`STEM` letters of the tokens."""
+        return frozenset([token[:STEM] for token in self.tokens])
 
     @cached_property
     def counts(self) -> Counter[str]:

@@ -8,8 +8,8 @@ there are no people.
 
 from __future__ import annotations
 
-import itertools
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -118,11 +118,7 @@ def _found(lead: LeadText) -> list[_Found]:
     """All numbers of participants."""
     known = _words()
     tokens = [_Token(m[0], *m.span()) for m in _TOKEN.finditer(lead.plain_text)]
-    # The number of the sentence of each token, and the words of each sentence.
-    marks = list(itertools.accumulate((token.text == "." for token in tokens), initial=0))
-    told: dict[int, set[str]] = {}
-    for token, mark in zip(tokens, marks, strict=False):
-        told.setdefault(mark, set()).add(token.text)
+    stops = [at for at, token in enumerate(tokens) if token.text == "."]
     out: list[_Found] = []
     groups: list[tuple[int, _Found]] = []
     for number in _numbers(tokens):
@@ -131,7 +127,9 @@ def _found(lead: LeadText) -> list[_Found]:
             continue
         before = [token.text for token in tokens[max(0, number.first - 4) : number.first]]
         after = [token.text for token in tokens[number.last + 1 : number.last + 16]]
-        words = told[marks[number.first]]
+        mark = bisect_left(stops, number.first)  # of its sentence
+        low, high = [-1, *stops][mark], [*stops, len(tokens)][mark]
+        words = {token.text for token in tokens[low + 1 : high + 1]}
         rank = 1 + bool(words & known["own"]) - bool(words & known["others"])
         if before[-2:] == ["n", "="]:
             named = before[:1] and before[0] in known["people"]  # "respondents (n = 340)"
@@ -141,7 +139,7 @@ def _found(lead: LeadText) -> list[_Found]:
             if named or capital:
                 out.append(found)
             else:
-                groups.append((marks[number.first], found))
+                groups.append((mark, found))
         elif before[-2:] in (["total", "of"], ["sample", "of"]):
             if after[:1] and after[0] not in known["units"] and known["everybody"].intersection(after):
                 out.append(_Found(2, number.value, start, end))
@@ -151,8 +149,8 @@ def _found(lead: LeadText) -> list[_Found]:
         elif not (before and before[-1] in known["names"]) and not _is_year(lead.text[start:end], before):
             noun = _noun(tokens, number)
             if noun is not None:
-                low = "subgroup" in before or not noun[1]
-                out.append(_Found(-1 if low else rank, number.value, start, tokens[noun[0]].end))
+                lesser = "subgroup" in before or not noun[1]
+                out.append(_Found(-1 if lesser else rank, number.value, start, tokens[noun[0]].end))
     if groups and not any(found.rank >= 1 for found in out):
         # Groups of one sentence are added up.
         same = [found for mark, found in groups if mark == groups[0][0]]
