@@ -30,7 +30,8 @@ from aspectra.papers.library.store import Store
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
-from aspectra.views.build.run import build_index, settings_of
+from aspectra.views.build.run import build_index
+from aspectra.views.build.work import settings_of
 from aspectra.views.encoders.transformer.runtime import available_cores
 from aspectra.views.lenses.protocol import default_lenses
 from aspectra.views.settings import IndexSettings

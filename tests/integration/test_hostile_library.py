@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from aspectra.papers.library.store import Store
-from aspectra.views.build.run import SETTINGS_KEY, build_index
+from aspectra.views.build.run import build_index
+from aspectra.views.build.work import SETTINGS_KEY
 from aspectra.views.encoders.protocol import ENCODERS
 from aspectra.views.settings import IndexSettings
 from conftest import PAPERS

@@ -37,7 +37,8 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import limits
 from aspectra.search.searcher import Searcher
-from aspectra.views.build.run import build_index, settings_of
+from aspectra.views.build.run import build_index
+from aspectra.views.build.work import settings_of
 from aspectra.views.prompted.definition import PromptedLens, define, definition
 from aspectra.views.prompted.running import bound_to, run_lens
 from aspectra.views.settings import IndexSettings

@@ -175,7 +175,8 @@ class Library(Displayed):
         >>> library.index(encoders=[]).changed
         False
         """
-        from aspectra.views.build.run import build_index, settings_of
+        from aspectra.views.build.run import build_index
+        from aspectra.views.build.work import settings_of
         from aspectra.views.encoders.protocol import permit_encoder
 
         changed = {k: value for k, value in {"encoders": encoders, **settings}.items() if value is not None}

@@ -16,7 +16,8 @@ from aspectra.papers.library import migrations, schema
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.searcher import Searcher
-from aspectra.views.build.run import build_index, settings_of
+from aspectra.views.build.run import build_index
+from aspectra.views.build.work import settings_of
 from aspectra.views.prompted.definition import definition
 from aspectra.views.prompted.store import tally
 from fake_encoder import FakeEncoder

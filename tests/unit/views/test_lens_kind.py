@@ -232,11 +232,15 @@ def test_kinds_of_nothing_are_unknown():
 
 def test_an_index_of_an_older_lens_is_told():
     values = LensValues(("survey",), np.ones((1, 1), np.float32))
-    index = SimpleNamespace(lens=lambda _: values, lens_names=("kind",))
+    index = SimpleNamespace(lens=lambda _: values, lens_names=("kind",), waiting="")
     attribute = ATTRIBUTES.get("kind")
     assert attribute.grades("survey", index, np.arange(1)) == 1
     assert np.isnan(attribute.grades("rct", index, np.arange(1))).all()
     assert "without rct of the lens kind: aspectra index" in attribute.missing("rct", index)
+    index = SimpleNamespace(lens_names=(), waiting="lenses")
+    assert (
+        attribute.missing("rct", index) == "the lens kind is not applied yet: aspectra index goes on with it"
+    )
 
 
 def test_conditions_say_what_the_record_stated_or_quote_the_text():

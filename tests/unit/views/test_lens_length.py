@@ -187,7 +187,7 @@ def test_short_and_long_are_pages_of_papers_and_words_of_pages() -> None:
 
 def test_an_index_without_pages_is_told() -> None:
     old = LensValues(LENS.labels[:-1], np.ones((1, 4), np.float32))
-    index = SimpleNamespace(lens=lambda _: old, lens_names=["length"])
+    index = SimpleNamespace(lens=lambda _: old, lens_names=["length"], waiting="")
     assert not np.isnan(LENGTH.grades("<=8 words", index, np.arange(1))).any()
     assert np.isnan(LENGTH.grades("<=8 pages", index, np.arange(1))).all()
     assert "older version, without pages" in LENGTH.missing("<=8 pages", index)

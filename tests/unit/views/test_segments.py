@@ -16,7 +16,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.searcher import Searcher
 from aspectra.testing.simulated_disk import Fault, run_with_fault
-from aspectra.views.build import run
+from aspectra.views.build import switching
 from aspectra.views.build.run import build_index, merge_segments
 from aspectra.views.build.segments import Segments
 from aspectra.views.settings import IndexSettings
@@ -258,16 +258,16 @@ def test_segments_are_merged_beside_other_work(place):
 def test_a_merge_that_was_overtaken_changes_nothing(place, monkeypatch):
     store = _in_segments(place)
     current = store.generations.current()
-    made = run.write_generation
+    made = switching.write_generation
 
     def slow(draft):
         out = made(draft)
-        monkeypatch.setattr(run, "write_generation", made)
+        monkeypatch.setattr(switching, "write_generation", made)
         with Store(store.folder) as other:  # nobody waits for the merge
             changed(other, [paper(51)])
         return out
 
-    monkeypatch.setattr(run, "write_generation", slow)
+    monkeypatch.setattr(switching, "write_generation", slow)
     report = _merge(store)
     assert not report.changed
     assert store.generations.current() == current
@@ -283,12 +283,12 @@ def test_a_merge_that_was_overtaken_at_last_changes_nothing(place, monkeypatch):
     current = store.generations.current()
     purposes, given = [], Store.writing
 
-    def writing(library, purpose):
+    def writing(library, purpose, **more):
         purposes.append(purpose)
         if purposes == ["merge", "merge"]:  # to make the folder, to switch
             with Store(store.folder) as other:
                 changed(other, [paper(51)])
-        return given(library, purpose)
+        return given(library, purpose, **more)
 
     monkeypatch.setattr(Store, "writing", writing)
     assert not _merge(store).changed
@@ -348,7 +348,7 @@ def test_a_merge_waits_for_a_writer_who_changes_nothing(place, monkeypatch):
     store = _in_segments(place)
     held = []
 
-    def made(draft, made=run.write_generation):
+    def made(draft, made=switching.write_generation):
         held.append(Store(store.folder).writing("tag"))
         held[0].__enter__()
         return made(draft)
@@ -356,8 +356,8 @@ def test_a_merge_waits_for_a_writer_who_changes_nothing(place, monkeypatch):
     def nap(_):
         held.pop().__exit__(None, None, None)
 
-    monkeypatch.setattr(run, "write_generation", made)
-    monkeypatch.setattr(run, "sleep", nap)
+    monkeypatch.setattr(switching, "write_generation", made)
+    monkeypatch.setattr(switching, "sleep", nap)
     assert _merge(store).changed
     assert held == []
 
@@ -366,7 +366,7 @@ def test_a_merge_removes_what_no_paper_needs(place, monkeypatch):
     store = _in_segments(place)
     changed(store, [paper(7, 1)])
     indexed(store)
-    monkeypatch.setattr(run, "_FEW_VALUES", 2)
+    monkeypatch.setattr(switching, "_FEW_VALUES", 2)
     orphans = store.derived.orphans()
     assert len(orphans) > 2
     before = store.fetch("SELECT count(*) FROM derived")[0][0]

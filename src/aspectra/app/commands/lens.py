@@ -94,7 +94,7 @@ def add(
 
 
 def _add_local(session: Session, library: Store, name: str) -> None:
-    from aspectra.views.build.run import SETTINGS_KEY, settings_of
+    from aspectra.views.build.work import SETTINGS_KEY, settings_of
 
     settings = settings_of(library)
     if name in settings.lenses:
@@ -289,7 +289,7 @@ def remove(
 
     Example:  aspectra lens remove stance
     """
-    from aspectra.views.build.run import SETTINGS_KEY, settings_of
+    from aspectra.views.build.work import SETTINGS_KEY, settings_of
     from aspectra.views.lenses.protocol import optional_lenses
     from aspectra.views.prompted.definition import definition, undefine
     from aspectra.views.prompted.store import forget

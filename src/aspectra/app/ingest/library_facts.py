@@ -104,6 +104,7 @@ def _index(library: Store) -> dict[str, Any] | None:
                 "stemmer": lexical["tokens"]["stemmer"] or "none",
             },
             "views": views,
+            "unfinished": manifest.get("waiting", ""),
         }
         same = manifest["revision"] == library.revision
     except (KeyError, TypeError) as error:

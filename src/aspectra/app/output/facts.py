@@ -67,11 +67,12 @@ def library_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
     if index is None:
         return [*rows, ("index", "none yet" + (": aspectra index" if papers else ""))]
-    waiting = ", ".join(
+    counts = [
         f"{index[name]:,} {word}"
         for name, word in (("waiting", "new"), ("changed", "changed"), ("gone", "removed"))
         if index[name]
-    )
+    ]
+    waiting = ", ".join([*counts, *filter(None, [index.get("unfinished", "")])])
     return [
         *rows,
         ("index", f"generation {index['generation']} of {index['created']}, {index['papers']:,} papers"),

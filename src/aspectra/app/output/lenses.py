@@ -146,7 +146,7 @@ def status_in_words(facts: dict[str, Any]) -> list[str]:
 
 def lens_rows(library: Store) -> list[dict[str, Any]]:
     """The lenses of a library, then those that could be added: name, what it gives, state, what it is."""
-    from aspectra.views.build.run import settings_of
+    from aspectra.views.build.work import settings_of
     from aspectra.views.lenses.protocol import LENSES
     from aspectra.views.prompted.definition import PromptedLens, definitions
     from aspectra.views.prompted.prompt import BUILTIN_PROMPTS, builtin_text

@@ -79,7 +79,10 @@ class View(Part, frozen=True):
 
 
 class Index(Part, frozen=True):
-    """The index in use; ``waiting``, ``changed`` and ``gone`` count papers that it does not know yet."""
+    """The index in use; ``waiting``, ``changed`` and ``gone`` count papers that it does not know yet.
+
+    ``unfinished`` is what an ``index`` that goes on or was stopped has yet to make, in words, or "".
+    """
 
     generation: str
     created: str
@@ -91,6 +94,7 @@ class Index(Part, frozen=True):
     waiting: int
     changed: int
     gone: int
+    unfinished: str = ""
 
 
 class Remark(Part, frozen=True):

@@ -74,7 +74,8 @@ def _remove_leftovers(path: Path) -> list[Check]:
 
 def _index(library: Store, progress: Progress, *, changed: bool) -> list[Check]:
     """Build the index again where it is damaged, or where it is missing although there was one."""
-    from aspectra.views.build.run import SETTINGS_KEY, build_index
+    from aspectra.views.build.run import build_index
+    from aspectra.views.build.work import SETTINGS_KEY
 
     try:
         folder = library.generations.current()

@@ -30,7 +30,7 @@ def restore_library(
         LibraryBusy: another process is writing to the library.
         AspectraError: the index could not be built, as an encoder is not installed; the papers are there.
     """
-    from aspectra.views.build.run import SETTINGS_KEY
+    from aspectra.views.build.work import SETTINGS_KEY
 
     path = Path(folder).expanduser()
     restore(Path(file), path, replace=replace)

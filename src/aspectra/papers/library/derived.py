@@ -15,7 +15,7 @@ import sqlite3
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from aspectra.papers.library.row_sums import RowSums, row_hash
 from aspectra.papers.library.rows import part_sql
 
 Arrays = list[NDArray[Any]]
+Rows = Iterable[tuple[str, Sequence[NDArray[Any]]]]  # keys, and the arrays of their values
 _KINDS = {kind.encode(): np.dtype(f"<{kind}") for kind in ("f4", "f2", "i4", "u4", "u1")}
 _SHAPES = ("<", "<I", "<II", "<III")
 KEY_LENGTH = 32  # a key may go on after it with what else the value depends on
@@ -268,6 +269,31 @@ class Derived:
         return int(row[0])
 
 
+class Overtaken(Exception):
+    """The papers were changed while something was made of them."""
+
+
+class PutsValues(Protocol):
+    """Stores derived values; raises :class:`Overtaken` where those of papers that changed are not wanted."""
+
+    def put(self, producer: Producer, rows: Rows, /) -> None:
+        """Store (key, arrays) rows of one producer."""
+        ...
+
+    def put_all(self, batches: Iterable[tuple[Producer, Rows]], /) -> None:
+        """Store rows of several producers, all or none."""
+        ...
+
+
+class TakesValues(Protocol):
+    """Has a place for derived values: a writer of the library, or what stands in for one."""
+
+    @property
+    def derived(self) -> PutsValues:
+        """Stores them."""
+        ...
+
+
 class DerivedWriter:
     """Writes derived values; part of :class:`~aspectra.papers.library.mutations.Writer`.
 
@@ -280,13 +306,11 @@ class DerivedWriter:
         self._db = db
         self._transaction = transaction
 
-    def put(self, producer: Producer, rows: Iterable[tuple[str, Sequence[NDArray[Any]]]]) -> None:
+    def put(self, producer: Producer, rows: Rows) -> None:
         """Store (key, arrays) rows of one producer in one transaction."""
         self.put_all([(producer, rows)])
 
-    def put_all(
-        self, batches: Iterable[tuple[Producer, Iterable[tuple[str, Sequence[NDArray[Any]]]]]]
-    ) -> None:
+    def put_all(self, batches: Iterable[tuple[Producer, Rows]]) -> None:
         """Store rows of several producers in one transaction."""
         with self._transaction():
             for producer, rows in batches:

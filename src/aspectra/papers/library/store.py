@@ -85,13 +85,14 @@ class Store:
         self.close()
 
     @contextlib.contextmanager
-    def writing(self, purpose: str) -> Iterator[Writer]:
+    def writing(self, purpose: str, *, brief: bool = False) -> Iterator[Writer]:
         """The single writer, under the lock.
 
         A library of an older format is brought to the present one first; at the end, citations are linked.
 
         Args:
             purpose: shown in the error that a second writer gets.
+            brief: it takes less than a second, and a second writer waits.
 
         Raises:
             LibraryBusy: another process is writing, or another thread is for more than ten seconds.
@@ -100,7 +101,7 @@ class Store:
             self.close()
             self._reader = schema.Reader(self.database)
             schema.writable(self._reader.connection, self.database)
-        with taking_turns(self._turn), WriterLock(self.folder, purpose), noting():
+        with taking_turns(self._turn), WriterLock(self.folder, purpose, brief=brief), noting():
             connection = schema.connect(self.database, write=True)
             try:
                 if older := self.format < schema.FORMAT:

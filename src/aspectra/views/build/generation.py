@@ -19,8 +19,7 @@ from aspectra.views.build.full_text import write_full_texts, write_readings
 from aspectra.views.build.lenses import collect_lenses
 from aspectra.views.build.part import chosen
 from aspectra.views.build.records import RecordColumns, write_citations
-from aspectra.views.build.terms import write_terms
-from aspectra.views.build.tokens import write_tokens
+from aspectra.views.build.terms import write_terms, write_tokens
 from aspectra.views.build.vectors import abstract_vectors, sentence_vectors
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.index.citations import GRAPH_VIEW

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -13,8 +14,7 @@ import numpy as np
 
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.progress import Progress
-from aspectra.papers.library.derived import Producer
-from aspectra.papers.library.mutations import Writer
+from aspectra.papers.library.derived import Overtaken, Producer, TakesValues
 from aspectra.papers.library.rows import Parts
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
@@ -42,19 +42,32 @@ def lens_values(name: str) -> Producer:
     return Producer(f"lens:{name}", str(lens.version), lens.reads)
 
 
-def apply_lenses(library: Store, writer: Writer, names: Sequence[str], progress: Progress) -> int:
-    """Apply the lenses to the papers that they have no values of; returns how many values were made."""
+def apply_lenses(library: Store, writer: TakesValues, names: Sequence[str], progress: Progress) -> int:
+    """Apply the lenses to the papers that they have no values of; returns how many values were made.
+
+    Raises:
+        Overtaken: by the writer, and only once what other processes were given is done.
+    """
     missing: dict[int, dict[str, str]] = {}
     for name in names:
         for pos, key, _ in library.derived.missing(lens_values(name)):
             missing.setdefault(pos, {})[name] = key
     done = made = 0
     progress("applying lenses", 0, len(missing))
-    for papers, values in _applied(_work(library, missing), len(missing)):
-        writer.derived.put_all((lens_values(name), rows) for name, rows in values.items())
+    overtaken: list[Overtaken] = []
+    work = itertools.takewhile(lambda _: not overtaken, _work(library, missing))
+    for papers, values in _applied(work, len(missing)):
+        if overtaken:
+            continue
+        try:
+            writer.derived.put_all((lens_values(name), rows) for name, rows in values.items())
+        except Overtaken as error:
+            overtaken.append(error)
         done += papers
         made += sum(map(len, values.values()))
         progress("applying lenses", done, len(missing))
+    if overtaken:
+        raise overtaken[0]
     return made
 
 

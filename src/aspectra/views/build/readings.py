@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.progress import Progress
-from aspectra.papers.library.derived import Producer
-from aspectra.papers.library.mutations import Writer
+from aspectra.papers.library.derived import Producer, TakesValues
 from aspectra.papers.library.store import Store
 from aspectra.views.build.vectors import citation_version
 from aspectra.views.encoders.protocol import Encoder
@@ -41,7 +40,7 @@ def reader_vectors(name: str, encoder: Encoder, citations: str) -> Producer:
 
 def make_readings(
     library: Store,
-    writer: Writer,
+    writer: TakesValues,
     encoders: Sequence[Encoder],
     settings: IndexSettings,
     progress: Progress,

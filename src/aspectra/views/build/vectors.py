@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.progress import Progress
-from aspectra.papers.library.derived import Missing, Producer
-from aspectra.papers.library.mutations import Writer
+from aspectra.papers.library.derived import Missing, Producer, TakesValues
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION, strip_citations
@@ -103,7 +102,7 @@ def _texts(library: Store, batch: Sequence[Missing]) -> Iterator[tuple[str, str,
 
 
 def encode_abstracts(
-    library: Store, writer: Writer, encoder: Encoder, settings: IndexSettings, progress: Progress
+    library: Store, writer: TakesValues, encoder: Encoder, settings: IndexSettings, progress: Progress
 ) -> int:
     """Encode titles and abstracts that have no vector; returns how many papers.
 
@@ -157,7 +156,7 @@ def _apart(
 
 
 def encode_sentences(
-    library: Store, writer: Writer, encoder: Encoder, settings: IndexSettings, progress: Progress
+    library: Store, writer: TakesValues, encoder: Encoder, settings: IndexSettings, progress: Progress
 ) -> None:
     """Encode titles and sentences each by itself, where they have no vectors.
 
@@ -174,7 +173,12 @@ def encode_sentences(
 
 
 def encode_chunks(
-    library: Store, writer: Writer, encoder: Encoder, size: str, settings: IndexSettings, progress: Progress
+    library: Store,
+    writer: TakesValues,
+    encoder: Encoder,
+    size: str,
+    settings: IndexSettings,
+    progress: Progress,
 ) -> int:
     """Encode full-text chunks that have no vectors; returns how many papers.
 

@@ -146,6 +146,11 @@ class Generation:
             return self._coded[column]
 
     @property
+    def waiting(self) -> str:
+        """What an ``index`` has yet to make of the papers, as it goes on or was stopped; "" where nothing."""
+        return str(self.manifest.get("waiting", ""))
+
+    @property
     def keeps_records(self) -> bool:
         """Whether it has the columns of what records state; generations of older versions have not."""
         return "records" in self.manifest

@@ -15,7 +15,7 @@ import numpy as np
 
 from aspectra.base.hashing import digest, digest_texts
 from aspectra.base.progress import Progress
-from aspectra.papers.library.mutations import Writer
+from aspectra.papers.library.derived import TakesValues
 from aspectra.papers.library.store import Store
 from aspectra.views.encoders.prompts import prompt_facts
 from aspectra.views.encoders.protocol import Encoder
@@ -45,7 +45,9 @@ def _vector_key(key: str, text: str) -> str:
     return f"{key}:{digest_texts([text])[:16]}"
 
 
-def encode_readings(library: Store, writer: Writer, encoder: Encoder, batch: int, progress: Progress) -> int:
+def encode_readings(
+    library: Store, writer: TakesValues, encoder: Encoder, batch: int, progress: Progress
+) -> int:
     """Encode texts of lenses that have no vector yet; returns how many."""
     made = 0
     for lens in _text_lenses(library):

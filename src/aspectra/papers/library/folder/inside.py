@@ -20,6 +20,7 @@ _FILES = (
     "library.db-shm",
     "library.db-journal",
     "writer.lock",
+    "index.lock",
 )
 
 

@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from weakref import WeakValueDictionary
 
 from aspectra.base.errors import AspectraError, LibraryBusy
 
-_PATIENCE = 10.0  # seconds
+_PATIENCE, _PAUSE = 10.0, 0.01  # seconds
 _TURNS: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()
 _FINDING = threading.Lock()
 
@@ -128,13 +129,16 @@ class WriterLock:
     Args:
         folder: the library's directory.
         purpose: what the holder does, for the message: ``add``, ``index``.
+        brief: it is held for less than a second: others wait for it.
+        name: of the lock's file.
 
     Raises:
         LibraryBusy: on entering, when another process or thread holds it.
     """
 
-    def __init__(self, folder: Path, purpose: str) -> None:
-        self._path = folder / "writer.lock"
+    def __init__(self, folder: Path, purpose: str, *, brief: bool = False, name: str = "writer.lock") -> None:
+        self._brief = brief
+        self._path = folder / name
         self._purpose = purpose
         self._descriptor: int | None = None
         self._holder = 0
@@ -149,13 +153,19 @@ class WriterLock:
                 hint="check who owns the folder",
             ) from error
         try:
-            if not _take(descriptor):
+            until = time.monotonic() + _PATIENCE
+            while not _take(descriptor):
                 os.lseek(descriptor, 0, os.SEEK_SET)
-                raise self._busy(os.read(descriptor, 4096))
+                held = os.read(descriptor, 4096)
+                # The note is empty before it is written and after it is removed.
+                if (held and b'"brief": true' not in held) or time.monotonic() > until:
+                    raise self._busy(held)
+                time.sleep(_PAUSE)
             note = {
                 "pid": os.getpid(),
                 "host": socket.gethostname(),
                 "purpose": self._purpose,
+                "brief": self._brief,
                 "since": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
             }
             with contextlib.suppress(OSError):  # a full disk: it is only for the message of others

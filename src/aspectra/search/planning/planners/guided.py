@@ -77,7 +77,7 @@ def guided(query: Query, views: ViewNames, options: Guidance = Guidance()) -> Se
     if "roles" not in views.lenses and any(a.roles for a in (*same, *different)):
         raise ViewMismatch(
             "the index has no roles of sentences",
-            why="it was built without the lens roles",
+            why="it was built without the lens roles, or without vectors so far",
             hint="aspectra index",
         )
     named = named_sentences(query.same_sentences)

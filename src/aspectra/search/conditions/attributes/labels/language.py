@@ -41,12 +41,17 @@ class LanguageAttribute(Attribute):
             )
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) share of the text in the language, NaN where the text does not tell."""
-        lens = index.lens("language")
-        if label := label_of(value.strip()):
-            return np.asarray(lens.column(label)[papers], np.float32)
-        clear = np.max([lens.column(code)[papers] for code in LANGUAGES], axis=0) >= 0.5
-        out = np.where(clear, np.float32(0), np.float32(np.nan))
+        """(papers,) share of the text in the language, NaN where the text does not tell.
+
+        Before the lens is applied the records alone tell.
+        """
+        out: Floats = np.full(len(papers), np.nan, np.float32)
+        if "language" in index.lens_names:
+            lens = index.lens("language")
+            if label := label_of(value.strip()):
+                return np.asarray(lens.column(label)[papers], np.float32)
+            clear = np.max([lens.column(code)[papers] for code in LANGUAGES], axis=0) >= 0.5
+            out = np.where(clear, np.float32(0), out)
         codes, names = index.coded("languages")
         if names:
             primary = re.split("[-_]", value.strip().casefold())[0]

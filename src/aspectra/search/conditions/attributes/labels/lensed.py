@@ -34,6 +34,8 @@ def lacks(index: Index, lens: str, label: str) -> str:
     """Why the index has no values of a label, for people; "" where it has."""
     if lens in index.lens_names and label in index.lens(lens).labels:
         return ""
+    if index.waiting:
+        return f"the lens {lens} is not applied yet: aspectra index goes on with it"
     return f"the index was built by an older version, without {label} of the lens {lens}: aspectra index"
 
 

@@ -1,0 +1,213 @@
+"""What an index makes of papers before it is written, and what it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import LibraryCorrupt, MissingExtra
+from aspectra.base.hashing import digest_texts
+from aspectra.base.progress import Progress
+from aspectra.papers.library.derived import Missing, TakesValues
+from aspectra.papers.library.generations.folders import FORMAT
+from aspectra.papers.library.store import Store
+from aspectra.papers.record_facts import FACTS_VERSION
+from aspectra.papers.text.citation_marks import STRIPPER_VERSION
+from aspectra.papers.text.cleaning import FOLDING_VERSION
+from aspectra.papers.text.sentences import SPLITTER_VERSION
+from aspectra.views.build.draft import IndexReport
+from aspectra.views.build.lenses import apply_lenses, lens_state, lens_values
+from aspectra.views.build.readings import make_readings, reader_state
+from aspectra.views.build.terms import FEW, encode_lacking_tokens, encode_terms, term_state
+from aspectra.views.build.vectors import chunk_vectors, encode_abstracts, encode_chunks, encode_sentences
+from aspectra.views.dense.late.values import TOKENS_VERSION
+from aspectra.views.encoders.prompts import prompt_facts
+from aspectra.views.encoders.protocol import Encoder
+from aspectra.views.lexical.reverse import REVERSE_VERSION
+from aspectra.views.prompted.building import encode_readings, prompted_state
+from aspectra.views.settings import IndexSettings
+
+SETTINGS_KEY = "index_settings"
+Named = list[tuple[str, Encoder]]  # with their specifications
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an ``index`` makes of papers before it writes them.
+
+    Attributes:
+        library: the papers, all or some of them.
+        writer: takes the values that are made.
+        settings: what is built.
+        encoders: (specification, encoder).
+        progress: called with (step, done, total).
+        sample: see :func:`~aspectra.views.build.run.build_index`.
+        report: what was done.
+    """
+
+    library: Store
+    writer: TakesValues
+    settings: IndexSettings
+    encoders: list[tuple[str, Encoder]]
+    progress: Progress
+    sample: Sequence[str] | None = None
+    report: IndexReport = field(default_factory=IndexReport)
+
+    def make_abstracts(self, lacking: dict[str, list[Missing]], *, everything: bool) -> None:
+        """Encode titles and abstracts, and apply lenses.
+
+        Args:
+            lacking: name of an encoder -> papers without terms of aspects.
+            everything: make the terms of all those.
+        """
+        library, writer, settings, progress = self.library, self.writer, self.settings, self.progress
+        report = self.report
+        self.make_lenses()
+        self.encode()
+        clock = perf_counter()
+        for _, encoder in self.encoders:
+            without = lacking[encoder.name]
+            _add_terms(library, writer, encoder, without, everything, report, settings.batch, progress)
+            encode_readings(library, writer, encoder, settings.batch, progress)
+        report.seconds["encode"] += perf_counter() - clock
+
+    def make_lenses(self) -> None:
+        """Apply lenses."""
+        clock = perf_counter()
+        names = self.settings.applied_lenses
+        self.report.lensed = apply_lenses(self.library, self.writer, names, self.progress)
+        self.report.seconds["lenses"] = perf_counter() - clock
+
+    def encode(self) -> None:
+        """Encode titles, abstracts and sentences."""
+        library, writer, settings, progress = self.library, self.writer, self.settings, self.progress
+        clock = perf_counter()
+        for _, encoder in self.encoders:
+            self.report.encoded += encode_abstracts(library, writer, encoder, settings, progress)
+            encode_lacking_tokens(library, writer, encoder, settings, progress)
+            if settings.sentences_apart(encoder):
+                encode_sentences(library, writer, encoder, settings, progress)
+        self.report.seconds["encode"] = perf_counter() - clock
+
+    @property
+    def _chunked(self) -> list[tuple[Encoder, str]]:
+        settings = self.settings
+        return (
+            [(e, size) for _, e in self.encoders for size in settings.chunks] if settings.dense_chunks else []
+        )
+
+    def lacks_chunks(self) -> int:
+        """How many full texts are not encoded yet."""
+        derived, citations = self.library.derived, self.settings.citations
+        return sum(len(derived.missing(chunk_vectors(e, size, citations))) for e, size in self._chunked)
+
+    def make_full_texts(self) -> None:
+        """Encode and read full texts."""
+        library, writer, settings, report = self.library, self.writer, self.settings, self.report
+        clock = perf_counter()
+        for encoder, size in self._chunked:
+            report.encoded_full += encode_chunks(library, writer, encoder, size, settings, self.progress)
+        report.seconds["encode"] += perf_counter() - clock
+        if self._chunked and settings.readers:
+            clock = perf_counter()
+            encoders = [encoder for _, encoder in self.encoders]
+            report.read = make_readings(library, writer, encoders, settings, self.progress)
+            report.seconds["reading"] = perf_counter() - clock
+
+
+def _add_terms(
+    library: Store,
+    writer: TakesValues,
+    encoder: Encoder,
+    lacking: list[Missing],
+    everything: bool,
+    report: IndexReport,
+    batch: int,
+    progress: Progress,
+) -> None:
+    """Make the terms that are lacking where they are few or wanted; else of a few, to tell what all take."""
+    few = lacking if everything else lacking[:: max(1, len(lacking) // FEW)][:FEW]
+    seconds = encode_terms(library, writer, encoder, few, batch, progress) if few else 0.0
+    if rest := len(lacking) - len(few):
+        report.lacking_terms[encoder.name] = rest
+        report.seconds_for_terms[encoder.name] = seconds / len(few) * rest
+
+
+def parts_read(settings: IndexSettings) -> list[str]:
+    """Parts of papers that a generation reads."""
+    reads = {part for name in settings.applied_lenses for part in lens_values(name).reads}
+    return sorted({"text", "sections", "record"} | reads)
+
+
+def state_of(fixed: str, rows: NDArray[np.int64]) -> str:
+    """Hash of everything that a generation depends on: equal state, nothing to do."""
+    return digest_texts([fixed, rows[:, 2].astype("<i8").tobytes().hex()])
+
+
+def fixed_state(
+    library: Store,
+    settings: IndexSettings,
+    encoders: list[tuple[str, Encoder]],
+    sample: Sequence[str] | None,
+    with_terms: Collection[str],
+) -> str:
+    """Hash of everything that a generation depends on beside the papers."""
+    parts = [
+        str(FORMAT),
+        settings.dumps(),
+        *(e.fingerprint for _, e in encoders),
+        *(term_state(e, lacking=e.name not in with_terms) for _, e in encoders),
+        f"sentences/{SPLITTER_VERSION}",
+        lens_state(settings.applied_lenses),
+        *prompted_state(library),
+        f"folding/{FOLDING_VERSION}",
+        f"reverse/{REVERSE_VERSION} citations/{STRIPPER_VERSION} records/{FACTS_VERSION}",
+        *((f"tokens/{TOKENS_VERSION}",) if settings.late else ()),
+        *(name for _, e in encoders for name in prompt_facts(e)),
+        reader_state(settings.readers),
+        *(() if sample is None else sample),
+    ]
+    return digest_texts(parts)
+
+
+def settings_of(library: Store) -> IndexSettings:
+    """The settings the library was last indexed with, or the defaults."""
+    return IndexSettings.loads(library.meta(SETTINGS_KEY))
+
+
+def with_encoders(
+    settings: IndexSettings, load: Callable[[str], Encoder], manifest: dict[str, Any], lenient: bool
+) -> tuple[IndexSettings, Named, dict[str, str]]:
+    """The settings with the encoders that there are; these; and those left out, with what brings each."""
+    used = {view.get("encoder") for view in manifest.get("views", {}).values()}
+    encoders: Named = []
+    absent: dict[str, str] = {}
+    for spec in settings.encoders:
+        try:
+            encoders.append((spec, load(spec)))
+        except MissingExtra as error:
+            if not lenient or spec in used:
+                raise
+            absent[spec] = error.hint
+    return replace(settings, encoders=tuple(spec for spec, _ in encoders)), encoders, absent
+
+
+def fixed_as(manifest: dict[str, Any], library: Store, settings: IndexSettings, encoders: Named) -> str:
+    """What the generation of ``manifest`` would have as its fixed state, were it made with these."""
+    few = {encoder.name for _, encoder in encoders} - {*manifest.get("lacking_terms", ())}
+    return fixed_state(library, settings, encoders, None, few)
+
+
+def current_generation(library: Store) -> tuple[Path | None, dict[str, Any]]:
+    """Folder and manifest of the generation in use; nothing where they are missing or damaged."""
+    try:
+        folder = library.generations.current()
+        return (None, {}) if folder is None else (folder, library.generations.manifest(folder))
+    except LibraryCorrupt:
+        return None, {}
