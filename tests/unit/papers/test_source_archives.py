@@ -149,12 +149,46 @@ def test_rows_that_expand_to_far_more_than_the_file_are_refused(
         read(workbook(tmp_path, row(1, "Title") + rows, more=more), "xlsx")
 
 
-def test_the_old_format_is_refused_with_a_way_out(tmp_path: Path) -> None:
+WORKBOOKS = Path(__file__).parents[2] / "data" / "workbooks"
+
+
+@pytest.mark.parametrize("name", ["savedrecs.xls", "papers.ods"])
+def test_workbooks_of_other_programs_are_read_like_xlsx(name: str) -> None:
+    """Written by xlwt 1.3.0 and odfpy 1.4.1 from made-up rows."""
+    (owls, terns), remarks = read(WORKBOOKS / name, "sheets")
+    assert (owls.title, owls.year) == ("Owls at night: a survey of β-carotene", 2014)
+    assert owls.authors == ("Ána Löwe", "Bob Bird")
+    assert owls.identifiers["doi"] == "10.1234/owls.1"
+    assert terns.year == 2020  # the cell holds 2020.0
+    if name.endswith("xls"):
+        assert [remark.place for remark in remarks] == ["sheet notes"]
+        assert "2014-03-02" in str(owls.metadata)
+
+
+@pytest.mark.parametrize("size", [600, 3000])
+def test_a_damaged_workbook_is_refused_with_a_way_out(tmp_path: Path, size: int) -> None:
     path = tmp_path / "savedrecs.xls"
-    path.write_bytes(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600))
-    with pytest.raises(BadInput, match="old format") as caught:
+    path.write_bytes((WORKBOOKS / path.name).read_bytes()[:size])
+    with pytest.raises(BadInput, match="cannot be read as a workbook") as caught:
         list(read_papers(path))
     assert "XLSX" in caught.value.hint
+
+
+def test_a_workbook_that_expands_without_end_ends_its_own_process_only(tmp_path: Path) -> None:
+    path = tmp_path / "papers.ods"
+    with zipfile.ZipFile(WORKBOOKS / path.name) as given, zipfile.ZipFile(path, "w", 8) as made:
+        for name in given.namelist():
+            text = given.read(name)
+            if name == "content.xml":
+                cell = text[text.index(b"<table:table-cell") : text.index(b"</table:table-cell>") + 19]
+                cell = cell.replace(b"table-cell ", b'table-cell table:number-columns-repeated="100" ', 1)
+                cell = cell.replace(b"Authors", b"Authors " * 1000)
+                text = text.replace(
+                    b"<table:table-row>", b'<table:table-row table:number-rows-repeated="900000">' + cell, 1
+                )
+            made.writestr(name, text)
+    with pytest.raises(BadInput, match="cannot be read as a workbook"):
+        list(read_papers(path))
 
 
 def paragraph(text: str, style: str = "") -> str:

@@ -245,7 +245,7 @@ def test_slow_file_ends_at_the_clock(tmp_path: Path) -> None:
 
 
 def test_child_refuses_to_write_connect_or_start_programs() -> None:
-    from aspectra.papers.sources.pages import _pdf_child as pdf_child
+    from aspectra.papers.sources import _child as pdf_child
 
     for event, arguments in (
         ("socket.connect", ()),
@@ -262,7 +262,7 @@ def test_child_runs_as_a_module_too(article: Path) -> None:
     with article.open("rb") as stream:
         done = subprocess.run(
             [
-                *(sys.executable, "-m", "aspectra.papers.sources.pages._pdf_child"),
+                *(sys.executable, "-m", "aspectra.papers.sources._child"),
                 '{"memory_mb": 1024, "seconds": 30, "pages": 5, "chars": 100000}',
             ],
             stdin=stream,

@@ -19,6 +19,7 @@ from aspectra.search.plan import Fusion, Plan, Search
 from aspectra.search.planning.planners.protocol import PLANNERS
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
+from aspectra.views.build import ahead
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe
@@ -471,7 +472,9 @@ def test_the_version_with_an_abstract_is_shown(library, encoder, settings):
     assert found[0].versions == ("zz-owl-preprint",)
 
 
-def test_abstracts_are_searchable_while_full_texts_are_encoded(library, settings):
+def test_abstracts_are_searchable_while_full_texts_are_encoded(library, settings, monkeypatch):
+    monkeypatch.setattr(ahead, "MANY", 1)
+    monkeypatch.setattr(ahead, "MANY_TEXTS", 1)
     seen = []
 
     class Watching(FakeEncoder):

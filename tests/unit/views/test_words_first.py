@@ -147,7 +147,7 @@ def test_vectors_that_are_there_stay_until_the_new_ones_are(library):
 
 
 def test_abstracts_are_searched_before_full_texts(library, monkeypatch):
-    monkeypatch.setattr(ahead, "_MANY_TEXTS", 2)
+    monkeypatch.setattr(ahead, "MANY_TEXTS", 2)
     with library.writing("add") as writer:
         writer.add(
             [

@@ -36,7 +36,7 @@ from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.settings import IndexSettings
 
 MANY = 1000  # papers without values, from which on these are made ahead
-_MANY_TEXTS = 50  # the same of full texts
+MANY_TEXTS = 50  # the same of full texts
 _LOCK = "index.lock"
 _PATIENCE = 3600.0  # seconds that others may write at a stretch
 
@@ -159,7 +159,7 @@ class _Ahead:
     @property
     def is_long(self) -> bool:
         """Whether it takes long."""
-        return max(self._lacking, self._without) >= MANY or self._texts >= _MANY_TEXTS
+        return max(self._lacking, self._without) >= MANY or self._texts >= MANY_TEXTS
 
     def run(self) -> None:
         """Make it.

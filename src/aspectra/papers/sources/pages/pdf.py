@@ -9,23 +9,17 @@ a text layer are remarked, not recognised.
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
-import os
 import re
-import subprocess
-import sys
-import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble, identifiers_of
+from aspectra.papers.sources.children import ask_child
 from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.json.arxiv import arxiv_year
 from aspectra.papers.sources.pages.layout.document import Printed, read_pages
@@ -33,9 +27,6 @@ from aspectra.papers.sources.pages.layout.lines import Page, page_of
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean
 
-_CHILD = Path(__file__).with_name("_pdf_child.py")
-_MAX_BYTES = 512 * 1024 * 1024
-_PASSED_ON = ("PATH", "SYSTEMROOT", "PYTHONPATH", "PYTHONHOME", "LANG", "LC_ALL", "TMPDIR", "TEMP")
 _MOST_TURNED = 20_000  # characters of text at an angle that are kept
 _LEAST_KEPT = 0.98  # of the letters and digits of the pages; numbers of headings and labels may go
 _FEW = 300  # letters and digits whose loss says nothing in a short document
@@ -86,69 +77,31 @@ class Pdf:
 
 def _extract(file: InputFile, options: ReadOptions) -> _Answer:
     limits = {
+        "what": "pdf",
         "pages": options.pdf_pages,
         "seconds": options.pdf_seconds,
         "memory_mb": options.pdf_memory_mb,
         "chars": options.max_text_chars * 2,
     }
-    with contextlib.ExitStack() as stack:
-        stdin = _as_file(file, stack)
-        # Started as a file and with -P: nothing but pypdfium2 is imported, and no file beside the PDF is.
-        process = subprocess.Popen(  # noqa: S603 - our own interpreter and module, no shell
-            [sys.executable, "-P", str(_CHILD), json.dumps(limits)],
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+    if b"%PDF-" not in file.head[:1024]:
+        raise BadInput(
+            f"{file.path} is not a PDF", why="no %PDF mark in its first KiB", hint="check the download"
         )
-        late = False
-        try:
-            out, _ = process.communicate(timeout=options.pdf_seconds)
-        except subprocess.TimeoutExpired:
-            late = True
-            process.kill()
-            out, _ = process.communicate()
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
-    answer = _parse(out)
+    said, late, status = ask_child(file, limits)
+    answer = _parse(said)
     if late:
         answer.end = "time"
-    elif process.returncode != 0 and not answer.error and not answer.end:
+    elif status != 0 and not answer.error and not answer.end:
         answer.end = "died"
-        answer.detail = f"reader ended with status {process.returncode}"
+        answer.detail = f"reader ended with status {status}"
     if not answer.read and not answer.error and answer.end in ("time", "died"):
         answer.error = answer.end
     return answer
 
 
-def _as_file(file: InputFile, stack: contextlib.ExitStack) -> IO[bytes]:
-    """The PDF as a real file for the child: as it is, or unpacked when it is compressed."""
-    path = file.path
-    if b"%PDF-" not in file.head[:1024]:
-        raise BadInput(f"{path} is not a PDF", why="no %PDF mark in its first KiB", hint="check the download")
-    stream = file.stream()
-    if isinstance(getattr(stream, "raw", None), io.FileIO) and path.stat().st_size <= _MAX_BYTES:
-        os.lseek(stream.fileno(), 0, os.SEEK_SET)  # the child shares the offset, not our buffer
-        return stream
-    copy = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
-    with file.damage():
-        while block := stream.read(1 << 20):
-            copy.write(block)
-            if copy.tell() > _MAX_BYTES:
-                raise BadInput(f"{path} is larger than {_MAX_BYTES >> 20} MiB", hint="split the file")
-    copy.seek(0)
-    return copy
-
-
-def _parse(out: bytes) -> _Answer:
+def _parse(said: Iterable[dict[str, Any]]) -> _Answer:
     answer = _Answer()
-    for line in out.splitlines():
-        try:
-            message = json.loads(line)
-        except ValueError:
-            break  # cut off in the middle when the child was stopped
+    for message in said:
         if "error" in message:
             answer.error, answer.detail = message["error"], message.get("detail", "")
         elif "end" in message:

@@ -1,7 +1,7 @@
-"""Excel workbooks (XLSX): every sheet with titles, abstracts or identifiers, rows as in a CSV file.
+"""Workbooks: every sheet with titles, abstracts or identifiers, rows as in a CSV file.
 
-Rows are read one by one, so that a sheet costs no more memory than its shared texts. The old binary format
-(XLS) is refused.
+Rows of XLSX are read one by one, so that a sheet costs no more memory than its shared texts. Those of XLS and
+ODS come from a library in another language.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from lxml import etree
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
+from aspectra.papers.sources.children import ask_child
 from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.inner import ZipMembers, zip_names
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
@@ -30,6 +31,12 @@ Element = etree._Element
 _WORKBOOK = "xl/workbook.xml"
 _WIDE, _LONG = 1024, 1000  # columns of a row, and characters of a shared text, that are counted
 _MOST_ADDED = 8 << 20  # cells of wide rows and characters of long shared texts, repeats counted
+_MOST_CHARS = 64 << 20  # of all cells of a workbook that is read as a whole
+_WHY = {
+    "time": "it takes too long",
+    "memory": "it needs too much memory",
+    "chars": "its cells hold too much text",
+}
 _OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _MOST_COLUMNS = 16_384  # as Excel has
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
@@ -50,9 +57,7 @@ class Xlsx:
     endings = (".xlsx", ".xlsm")
 
     def sniff(self, path: Path, head: bytes) -> float:
-        """0.95 for a ZIP archive with a workbook in it, 0.5 for the old format (which is refused), else 0."""
-        if head.startswith(_OLD) and path.suffix.casefold() == ".xls":
-            return 0.5
+        """0.95 for a ZIP archive with a workbook in it, else 0."""
         return 0.95 if _WORKBOOK in zip_names(path, head) else 0.0
 
     def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | Remark]:
@@ -61,47 +66,93 @@ class Xlsx:
         Raises:
             BadInput: it is no workbook, is damaged, or no sheet has titles, abstracts or identifiers.
         """
-        if file.head.startswith(_OLD):
-            raise BadInput(
-                f"{file.path} is a workbook of the old format",
-                why="only XLSX is read",
-                hint="save it as XLSX or CSV, or export as RIS",
-            )
         members = ZipMembers(file, options.bounds)
         if _WORKBOOK not in members:
             raise BadInput(f"{file.path} is no workbook", hint="save it as XLSX or CSV, and add that")
-        sheets = list(_sheets(members))
         texts = _shared_texts(members)
         dates = _date_styles(members)
         room = _Room(str(file.path), _MOST_ADDED + sum(map(len, texts)))
-        read = 0
-        refusal: BadInput | None = None
-        for name, part in sheets:
-            rows = _rows(members, part, texts, dates, room)
-            head = list(islice(rows, MOST_BEFORE + 1))
-            _, header = find_header(cells for _, cells in head)
-            if not any(any(cells) for _, cells in head):
-                continue
-            placed = _parted(chain(head, rows), len(header.names), f"sheet {name}, " * (len(sheets) > 1))
-            try:
-                for item in papers_in_rows(file.path, placed, options):
-                    if isinstance(item, Remark) and item.place == "file" and len(sheets) > 1:
-                        yield replace(item, place=f"sheet {name}")
-                    else:
-                        yield item
-                read += 1
-            except _TooMuch:
-                raise
-            except BadInput as error:
-                refusal = error
-                if len(sheets) > 1:
-                    columns = ", ".join(header.names)[:300]
-                    yield Remark(
-                        f"sheet {name}",
-                        f"no column of titles or abstracts: not read; its columns are: {columns}",
-                    )
-        if not read:
-            raise refusal or BadInput(f"{file.path} holds no table", hint="check that the export finished")
+        sheets = [(name, _rows(members, part, texts, dates, room)) for name, part in _sheets(members)]
+        yield from _papers(file.path, sheets, options)
+
+
+class Sheets:
+    """Workbooks of the old Excel format and of LibreOffice, opened by calamine in a process of its own."""
+
+    name = "sheets"
+    description = "workbooks of LibreOffice (ODS) and of the old Excel format (XLS), as XLSX"
+    endings = (".ods", ".xls")
+
+    def sniff(self, path: Path, head: bytes) -> float:
+        """0.95 for an archive or a binary document with the ending that says which, else 0."""
+        ending = path.suffix.casefold()
+        ods = ending == ".ods" and "content.xml" in zip_names(path, head)
+        return 0.95 if ods or (ending == ".xls" and head.startswith(_OLD)) else 0.0
+
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | Remark]:
+        """Papers and remarks, sheet by sheet.
+
+        Raises:
+            BadInput: it is no workbook, is damaged, encrypted or too large, or no sheet has titles, abstracts
+                or identifiers.
+        """
+        limits = {"seconds": options.pdf_seconds, "memory_mb": options.pdf_memory_mb, "chars": _MOST_CHARS}
+        said, late, _ = ask_child(file, {"what": "sheets", **limits})
+        end = next((one["end"] for one in said if "end" in one), "")
+        if late or end != "all":
+            error = next((one for one in said if "error" in one), {"error": "time" if late else end})
+            locked = error["error"] == "encrypted"
+            raise BadInput(
+                f"{file.path} {'is encrypted' if locked else 'cannot be read as a workbook'}",
+                why=error.get("detail")
+                or _WHY.get(error["error"], "it is damaged, or its rows are very many"),
+                hint="save it as XLSX or CSV" + (" without a password" if locked else ""),
+            )
+        sheets: list[tuple[str, list[Row]]] = []
+        for one in said:
+            if "sheet" in one:
+                sheets.append((storable(one["sheet"]), []))
+            elif "row" in one:
+                sheets[-1][1].append((f"row {one['row']}", [storable(cell) for cell in one["cells"]]))
+        yield from _papers(file.path, sheets, options)
+
+
+def _papers(
+    path: Path, sheets: Sequence[tuple[str, Iterable[Row]]], options: ReadOptions
+) -> Iterator[Paper | Remark]:
+    """Papers and remarks of the sheets of a workbook, in order.
+
+    Raises:
+        BadInput: no sheet has titles, abstracts or identifiers.
+    """
+    read = 0
+    refusal: BadInput | None = None
+    for name, given in sheets:
+        rows = iter(given)
+        head = list(islice(rows, MOST_BEFORE + 1))
+        _, header = find_header(cells for _, cells in head)
+        if not any(any(cells) for _, cells in head):
+            continue
+        placed = _parted(chain(head, rows), len(header.names), f"sheet {name}, " * (len(sheets) > 1))
+        try:
+            for item in papers_in_rows(path, placed, options):
+                if isinstance(item, Remark) and item.place == "file" and len(sheets) > 1:
+                    yield replace(item, place=f"sheet {name}")
+                else:
+                    yield item
+            read += 1
+        except _TooMuch:
+            raise
+        except BadInput as error:
+            refusal = error
+            if len(sheets) > 1:
+                columns = ", ".join(header.names)[:300]
+                yield Remark(
+                    f"sheet {name}",
+                    f"no column of titles or abstracts: not read; its columns are: {columns}",
+                )
+    if not read:
+        raise refusal or BadInput(f"{path} holds no table", hint="check that the export finished")
 
 
 class _TooMuch(BadInput):
@@ -277,3 +328,4 @@ def _number(raw: str, first_day: datetime.date | None) -> str:
 
 
 SOURCES.register("xlsx")(Xlsx())
+SOURCES.register("sheets")(Sheets())

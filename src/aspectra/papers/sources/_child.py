@@ -1,8 +1,8 @@
-"""The process that opens a PDF, apart from everything else.
+"""The process that opens a PDF or an old workbook, apart from everything else.
 
-Run by :mod:`aspectra.papers.sources.pages.pdf` with the file on standard input and the limits as one JSON
-argument. It answers on standard output with one JSON object a line: the document, then each page as it is
-read, then ``{"end": ...}``; the reader can use the pages even if the process dies.
+Run by :mod:`aspectra.papers.sources.children` with the file on standard input and the limits as one JSON
+argument. It answers on standard output with one JSON object a line: the document, then each page or row as it
+is read, then ``{"end": ...}``; the reader can use those even if the process dies.
 
 It imports nothing of the package and limits its own memory, processor time and output: a file that is large,
 slow or damaged ends this process and no other. That is no sandbox. A fault in Python or PDFium that runs code
@@ -13,6 +13,7 @@ files, which stops accidents and not an attacker.
 from __future__ import annotations
 
 import ctypes
+import datetime
 import json
 import math
 import os
@@ -36,11 +37,11 @@ _HYPHEN = 2  # what PDFium writes for a hyphen at the end of a line
 
 
 def main() -> int:
-    """Read the PDF on standard input; 0 when an answer was given, whatever it says."""
+    """Read the file on standard input; 0 when an answer was given, whatever it says."""
     limits = json.loads(sys.argv[1])
     _limit(int(limits["memory_mb"]), float(limits["seconds"]))
     try:
-        _read(limits)
+        (_sheets if limits.get("what") == "sheets" else _read)(limits)
     except MemoryError:
         _say({"error": "memory", "detail": f"needs more than {limits['memory_mb']} MiB"})
     except RecursionError:
@@ -76,13 +77,13 @@ def _limit(memory_mb: int, seconds: float) -> None:
 
 def _guard(event: str, arguments: tuple[Any, ...]) -> None:
     if event.startswith(_REFUSED):
-        raise PermissionError(f"not while reading a PDF: {event}")
+        raise PermissionError(f"not while reading a file: {event}")
     if event != "open":
         return
     _, mode, flags = (*arguments, None, 0)[:3]
     named = isinstance(mode, str) and any(mark in mode for mark in "wax+")
     if named or (isinstance(flags, int) and flags & _WRITING):
-        raise PermissionError("not while reading a PDF: open for writing")
+        raise PermissionError("not while reading a file: open for writing")
 
 
 def _say(message: dict[str, Any]) -> None:
@@ -118,6 +119,48 @@ def _read(limits: dict[str, Any]) -> None:
             _say({"end": "chars"})
             return
     _say({"end": "pages" if count > int(limits["pages"]) else "all"})
+
+
+def _sheets(limits: dict[str, Any]) -> None:
+    """The rows of a workbook's sheets, those without anything left out."""
+    import python_calamine
+
+    sys.addaudithook(_guard)
+    deadline = time.monotonic() + 0.8 * float(limits["seconds"])
+    try:
+        book = python_calamine.CalamineWorkbook.from_filelike(sys.stdin.buffer)
+    except python_calamine.PasswordError:
+        _say({"error": "encrypted"})
+        return
+    left = int(limits["chars"])
+    for name in book.sheet_names:
+        _say({"sheet": name})
+        sheet = book.get_sheet_by_name(name)
+        first = (sheet.start or (0, 0))[0]
+        for number, row in enumerate(sheet.iter_rows(), first + 1):
+            cells = [_cell(value) for value in row]
+            while cells and not cells[-1]:
+                cells.pop()
+            if cells:
+                _say({"row": number, "cells": cells})
+                left -= sum(map(len, cells)) + len(cells)
+            if left <= 0 or time.monotonic() > deadline:
+                _say({"end": "chars" if left <= 0 else "time"})
+                return
+    _say({"end": "all"})
+
+
+def _cell(value: Any) -> str:
+    """A value as it is written: 2014 for 2014.0, a date in ISO 8601."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date().isoformat()
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value)
 
 
 def _info(document: Any) -> dict[str, str]:
