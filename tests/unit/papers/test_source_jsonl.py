@@ -260,3 +260,18 @@ def test_titles_in_a_list_without_creators(tmp_path: Path, shape: object) -> Non
     paper = one(tmp_path, {"id": "a", "titles": shape, "descriptions": kinds, "subjects": ["owls"]})
     assert (paper.title, paper.abstract) == ("Owls", "They hunt.")
     assert paper.metadata["keywords"] == ["owls"]
+
+
+@pytest.mark.parametrize(
+    ("types", "stated"),
+    [
+        ({"citeproc": "thesis", "resourceTypeGeneral": "Text"}, "thesis"),
+        ({"resourceTypeGeneral": "ConferencePaper"}, "paper-conference"),
+        ({}, None),
+    ],
+)
+def test_the_type_of_datacite_is_not_what_its_answer_is_a_list_of(
+    tmp_path: Path, types: dict[str, str], stated: str | None
+) -> None:
+    record = {"id": "10.55555/owl", "type": "dois", "attributes": {**_DATACITE, "types": types}}
+    assert one(tmp_path, {"data": record}).metadata.get("type") == stated

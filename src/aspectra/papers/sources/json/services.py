@@ -15,12 +15,30 @@ from aspectra.papers.sources.json.records import as_dict, as_list
 from aspectra.papers.text.cleaning import one_line
 
 _NBIB_TYPES = names_in("nbib").types
+# DataCite's general types of resources -> CSL
+_GENERAL = {
+    **{
+        "Book": "book",
+        "BookChapter": "chapter",
+        "ConferencePaper": "paper-conference",
+        "DataPaper": "article-journal",
+    },
+    **{
+        "Dataset": "dataset",
+        "Dissertation": "thesis",
+        "JournalArticle": "article-journal",
+        "Preprint": "article",
+    },
+    **{"Report": "report", "Software": "software"},
+}
 
 
 def spread(record: Mapping[str, Any]) -> dict[str, Any]:
     """The record with the fields that these services nest; what it has under the name already stays."""
     if record.keys() & {"titles", "descriptions"}:
         found = _datacite(record)
+        if record.get("type") == "dois":  # what the answer is a list of
+            record = {**record, "type": found["type"]}
     elif record.keys() & {"pubYear", "journalInfo", "authorString"}:
         found = _europe_pmc(record)
     else:
@@ -46,8 +64,10 @@ def _datacite(record: Mapping[str, Any]) -> dict[str, Any]:
         told = [one for one in told if as_dict(one).get("descriptionType") in (None, "Abstract", "Other")]
     pages = (one_line(container.get(name)) for name in ("firstPage", "lastPage"))
     serial = container.get("identifier") if container.get("identifierType") == "ISSN" else ""
-    helpers = _objects(record.get("contributors"))
+    helpers, types = _objects(record.get("contributors")), as_dict(record.get("types"))
     return {
+        "type": one_line(types.get("citeproc"))
+        or _GENERAL.get(one_line(types.get("resourceTypeGeneral")), ""),
         "title": next(iter(_texts(record.get("titles"), "title")), ""),
         "abstract": next(iter(_texts(told, "description")), ""),
         "keywords": [*map(one_line, _texts(record.get("subjects"), "subject"))],
