@@ -140,6 +140,19 @@ def test_a_busy_library_names_its_holder(library, aspectra):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such pipes")
+def test_an_index_is_made_beside_other_work(tmp_path, aspectra):
+    papers = [{"_id": f"p{n}", "title": f"Owls of place {n}", "text": "They hunt."} for n in range(3)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in papers), "utf-8")
+    words = ("--library", str(tmp_path / "lib"))
+    aspectra("init", *words)
+    aspectra("add", str(tmp_path / "a.jsonl"), *words)
+    done = aspectra("index", "--beside", *words)
+    assert done.returncode == 0, done.stderr
+    assert "3 papers can be searched" in done.stdout
+    assert "Owls of place" in aspectra("search", "owls", *words).stdout
+    assert aspectra("index", "--beside", "--rebuild", *words).returncode == 2
+
+
 def test_a_closed_pipe_is_silent(library, aspectra):
     reader, writer = os.pipe()
     os.close(reader)

@@ -72,7 +72,7 @@ def test_a_job_runs_the_program_and_not_the_current_folder(hostile, tmp_path):
 
 
 def test_merging_runs_the_program_and_not_the_current_folder(hostile, started, monkeypatch, tmp_path):
-    assert not merging.merge_later(tmp_path / "a.lib")
+    assert merging.index_later(tmp_path / "a.lib", "--merge") is None
     [(command, folder)] = started
     monkeypatch.undo()
     run([*command[: command.index("--library")], "--version"], folder or tmp_path / "download")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Annotated
 
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import option
 from aspectra.app.terminal.screen import count
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import AspectraError, UsageError
 
 if TYPE_CHECKING:
     from aspectra.app.library import Library
@@ -39,6 +39,10 @@ def index(
     rebuild: Annotated[bool, option("--rebuild", about="Build even if nothing changed.")] = False,
     merge: Annotated[
         bool, option("--merge", about="Join the segments of new papers to the rest of the index.")
+    ] = False,
+    beside: Annotated[
+        bool,
+        option("--beside", about="Return once words can be searched; the rest is made in the background."),
     ] = False,
     chunks: Annotated[
         list[str] | None,
@@ -74,6 +78,11 @@ def index(
 
     if no_encoder and encoder:
         raise UsageError("--encoder and --no-encoder exclude each other")
+    others = [encoder, no_encoder, sentences, late, tokens, terms, rebuild, merge, chunks, dense_chunks]
+    if beside and any(
+        one not in (None, False) for one in (*others, citations, reader, k1, b, method, stemmer)
+    ):
+        raise UsageError("--beside takes no other option", hint="leave --beside out")
     if late is False and tokens:
         raise UsageError("--no-late and --tokens exclude each other")
     with session.open_library() as library:
@@ -82,6 +91,9 @@ def index(
             session.screen.next(f"aspectra add FILE{session.library_words()}")
             return
         clock = perf_counter()
+        if beside:
+            _beside(session, library)
+            return
         if merge:
             _tell(session, _merged(session, library), perf_counter() - clock)
             return
@@ -105,9 +117,37 @@ def index(
             )
         _tell(session, report, perf_counter() - clock)
         if report.merge_due:
-            from aspectra.app.upkeep.merging import merge_later
+            from aspectra.app.upkeep.merging import index_later
 
-            merge_later(library.store.folder)
+            index_later(library.store.folder, "--merge")
+
+
+def _beside(session: Session, library: Library) -> None:
+    """Index in another process; return once something can be searched, or it has ended."""
+    from aspectra.app.upkeep.merging import index_later
+
+    generations, shown = library.store.generations, session.screen
+    before = generations.current()
+    process = index_later(library.store.folder)
+    while process is not None and process.poll() is None and generations.current() == before:
+        sleep(0.1)
+    if process is None or process.poll() not in (None, 0):
+        raise AspectraError(
+            "the index cannot be made beside other work",
+            why="its process could not be started, or has failed",
+            hint="aspectra index",
+        )
+    folder = generations.current()
+    waiting = "" if folder is None else generations.manifest(folder).get("waiting", "")
+    if process.poll() is None:
+        lacking = f" without {waiting}" if waiting else ""
+        shown.line(
+            f"{count(len(library), 'paper')} can be searched{lacking}; process {process.pid} makes the rest. "
+            "If it is stopped, aspectra index goes on."
+        )
+    else:
+        shown.line(f"{count(len(library), 'paper')} can be searched.")
+    shown.next(f'aspectra search "what you look for"{session.library_words()}')
 
 
 def _merged(session: Session, library: Library) -> IndexReport:

@@ -1,4 +1,4 @@
-"""Merging the segments of an index beside other work, in a process of its own."""
+"""Indexing and merging beside other work, in a process of its own."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from aspectra.base.version import OURSELVES
 _NICE = 10
 
 
-def merge_later(library: Path) -> bool:
-    """Start ``aspectra index --merge`` on a library and go on; returns whether it could be started.
+def index_later(library: Path, *words: str) -> subprocess.Popen[bytes] | None:
+    """Start ``aspectra index`` on a library and go on; returns the process, None where none can be started.
 
     It takes the processor when nobody else does, ends by itself, and writes nothing to the terminal.
+
+    Args:
+        library: its folder.
+        words: options of the command, as ``--merge``.
     """
-    command = [sys.executable, *OURSELVES, "--library", os.path.abspath(library), "index", "--merge"]
+    command = [sys.executable, *OURSELVES, "--library", os.path.abspath(library), "index", *words]
     flags = getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0) | getattr(subprocess, "CREATE_NO_WINDOW", 0)
     try:
-        subprocess.Popen(  # noqa: S603 - this program itself
+        return subprocess.Popen(  # noqa: S603 - this program itself
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -30,8 +34,7 @@ def merge_later(library: Path) -> bool:
             creationflags=flags,
         )
     except OSError:
-        return False
-    return True
+        return None
 
 
 def yield_to_others() -> None:
