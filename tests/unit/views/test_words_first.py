@@ -93,6 +93,22 @@ def test_words_are_searched_and_decisions_made_while_vectors_are(library, tmp_pa
     assert not index(library).changed
 
 
+def test_words_are_written_once_and_are_those_of_an_index_in_one_go(library, tmp_path, monkeypatch):
+    read = []
+    index(library, progress=lambda step, done, total: read.append(step) if not done else None)
+    assert read.count("reading abstracts") == 1
+    first = library.generations.current()
+    monkeypatch.setattr(ahead, "MANY", len(PAPERS) + 1)
+    index(library, rebuild=True)
+    again = library.generations.current()
+    assert again != first
+    names = {path.relative_to(first) for path in first.rglob("*") if path.is_file()}
+    assert names == {path.relative_to(again) for path in again.rglob("*") if path.is_file()}
+    different = {str(name) for name in names if (first / name).read_bytes() != (again / name).read_bytes()}
+    assert different <= {"manifest.json", "checksums"}
+    assert (first / "checksums").read_bytes() == (again / "checksums").read_bytes()
+
+
 def test_a_paper_that_comes_meanwhile_is_indexed_too(library):
     calls = []
 

@@ -20,6 +20,7 @@ from aspectra.papers.library.derived import Overtaken, Producer, Rows
 from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.store import Store
 from aspectra.views.build.draft import Draft, IndexReport
+from aspectra.views.build.generation import words_of
 from aspectra.views.build.lenses import lens_values
 from aspectra.views.build.segments import paper_rows
 from aspectra.views.build.switching import as_soon_as_free, publish
@@ -195,7 +196,10 @@ class _Ahead:
 
         state = digest([library.revision, settings.to_dict(), told])
         if self._manifest.get("state") != state:
-            draft = Draft(library, Path(), settings, list(encoders), IndexReport(), work.progress)
+            words = words_of(library, *current_generation(library), settings)
+            draft = Draft(
+                library, Path(), settings, list(encoders), IndexReport(), work.progress, words=words
+            )
             rows = paper_rows(library, parts_read(settings))
             publish(draft, rows, {"state": state, "waiting": told}, alone)
             if turns.overtaken():

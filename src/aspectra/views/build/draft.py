@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.progress import Progress
 from aspectra.papers.library.derived import Arrays
+from aspectra.papers.library.generations.checksums import FileSums
 from aspectra.papers.library.store import Store
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.prompts import prompt_facts
@@ -137,6 +138,8 @@ class Draft:
         progress: called with (step, done, total).
         sample: ids of the collection's sample, in its order, where the library is one of several shards.
         background: what the papers are measured by, where they are written beside a base; else None.
+        words: folder and manifest of a generation of the same papers' words, whose files are taken; or None.
+        linked: sums of the files that were taken.
         ids: of the papers, in order.
         full: whether each paper has full text.
         offsets: (papers + 1,) where each paper's units begin among those of ``sentences``.
@@ -153,6 +156,8 @@ class Draft:
     progress: Progress
     sample: Sequence[str] | None = None
     background: Background | None = None
+    words: tuple[Path, dict[str, Any]] | None = None
+    linked: dict[str, FileSums] = field(default_factory=dict)
     ids: list[str] = field(default_factory=list)
     full: list[bool] = field(default_factory=list)
     offsets: list[int] = field(default_factory=lambda: [0])

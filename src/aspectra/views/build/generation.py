@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from aspectra.base.version import __version__
 from aspectra.papers.library.generations.folders import FORMAT
 from aspectra.papers.library.rows import paper_columns, paper_from_row
+from aspectra.papers.library.store import Store
 from aspectra.papers.record_facts import FACTS_VERSION
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.full_text import write_full_texts, write_readings
@@ -25,14 +27,16 @@ from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.index.citations import GRAPH_VIEW
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.prompted.building import collect_prompted
-from aspectra.views.storage.columns import write_columns
+from aspectra.views.settings import IndexSettings
+from aspectra.views.storage.columns import stored_ids, write_columns
+from aspectra.views.storage.folder import open_folder
 from aspectra.views.storage.units import Units, paper_spans
 
 
 def write_generation(draft: Draft) -> dict[str, Any]:
     """Write everything; returns the manifest."""
     steps = {
-        "abstracts": _write_abstracts,
+        "abstracts": _abstracts,
         "lenses": _write_lenses,
         "dense": _write_dense,
         "full_texts": write_full_texts,
@@ -40,9 +44,13 @@ def write_generation(draft: Draft) -> dict[str, Any]:
         "terms": write_terms,
         "tokens": write_tokens,
     }
+    abstracts: list[str] = []
     for name, step in steps.items():
         clock = perf_counter()
         step(draft)
+        if name == "abstracts":
+            files = (path for path in draft.folder.rglob("*") if path.is_file())
+            abstracts = sorted(path.relative_to(draft.folder).as_posix() for path in files)
         # Lenses were timed before, while they were applied.
         draft.report.seconds[name] = draft.report.seconds.get(name, 0.0) + perf_counter() - clock
     draft.report.papers = len(draft.ids)
@@ -57,7 +65,47 @@ def write_generation(draft: Draft) -> dict[str, Any]:
         "lenses": draft.lenses,
         "records": FACTS_VERSION,
         "lacking_terms": draft.report.lacking_terms,
+        "abstracts": abstracts,
     }
+
+
+def words_of(
+    library: Store, folder: Path | None, manifest: dict[str, Any], settings: IndexSettings
+) -> tuple[Path, dict[str, Any]] | None:
+    """A generation that is not the whole yet and has the words of the same papers, for :class:`Draft`."""
+    same = (
+        manifest.get("waiting")
+        and manifest.get("abstracts")
+        and manifest["aspectra"] == __version__
+        and manifest["revision"] == library.revision
+        and manifest["settings"]["lexical"] == settings.to_dict()["lexical"]
+    )
+    return (folder, manifest) if folder is not None and same else None
+
+
+def _abstracts(draft: Draft) -> None:
+    if draft.words is None:
+        _write_abstracts(draft)
+    else:
+        _take_abstracts(draft, *draft.words)
+
+
+def _take_abstracts(draft: Draft, path: Path, manifest: dict[str, Any]) -> None:
+    """What :func:`_write_abstracts` writes, from a generation that has it."""
+    generations, names = draft.library.generations, frozenset(manifest["abstracts"])
+    draft.linked = generations.share(path, manifest, draft.folder, only=names)
+    files = open_folder(generations, path, manifest)
+    try:
+        draft.ids = list(stored_ids(files))
+        draft.full = files.whole("full_text").tolist()
+        draft.offsets = Units.load(files.folder("sentences")).offsets.tolist()
+        draft.reference = np.array(files.whole("sample"))
+    finally:
+        files.close()
+    taken = {
+        name: manifest["views"][name] for name in ("abstract@bm25", GRAPH_VIEW) if name in manifest["views"]
+    }
+    draft.views |= taken
 
 
 def _write_abstracts(draft: Draft) -> None:

@@ -15,6 +15,7 @@ from aspectra.papers.library.derived import Overtaken
 from aspectra.papers.library.store import Store
 from aspectra.views.build.ahead import make_ahead
 from aspectra.views.build.draft import Background, Draft, IndexReport
+from aspectra.views.build.generation import words_of
 from aspectra.views.build.part import PartOfStore
 from aspectra.views.build.segments import Changes, Segments, add_segment, is_one, paper_rows
 from aspectra.views.build.switching import as_soon_as_free, collect_orphans, publish, written
@@ -104,7 +105,8 @@ def build_index(
         identity = {"state": state, "fixed": fixed}
         rows = paper_rows(library, parts_read(chosen)) if rows is None else rows
         work.make_full_texts()
-        draft = Draft(library, Path(), chosen, encoders, work.report, progress, sample)
+        words = None if sample or rebuild else words_of(library, folder, manifest, chosen)
+        draft = Draft(library, Path(), chosen, encoders, work.report, progress, sample, words=words)
         work.report.generation = publish(draft, rows, identity)
         if changed:  # else nothing was orphaned since the last time
             writer.derived.collect()

@@ -81,7 +81,7 @@ def publish(
         manifest = write_generation(draft)
         save_rows(folder, rows)
         segments = [{"folder": "", "papers": len(draft.ids)}]
-        sums = generations.flush(folder)
+        sums = generations.flush(folder, draft.linked)
         with alone() if alone else contextlib.nullcontext(True) as wanted:
             if not wanted:
                 return ""

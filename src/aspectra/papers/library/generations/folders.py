@@ -220,7 +220,12 @@ class Generations:
                 disk().remove(left)
 
     def share(
-        self, path: Path, manifest: dict[str, Any], building: Path, leave_out: str = ""
+        self,
+        path: Path,
+        manifest: dict[str, Any],
+        building: Path,
+        leave_out: str = "",
+        only: Collection[str] | None = None,
     ) -> dict[str, FileSums]:
         """Give a new generation the files of another one, by hard links; returns their sums.
 
@@ -232,10 +237,11 @@ class Generations:
             manifest: of it.
             building: folder of the new one.
             leave_out: how the names of files begin that are not taken.
+            only: names of the files that are taken; default: all others.
         """
         sums, linked = self.checksums(path, manifest), {}
         for name in sums.sizes:
-            if leave_out and name.startswith(leave_out):
+            if (leave_out and name.startswith(leave_out)) or (only is not None and name not in only):
                 continue
             target = building / name
             if not target.parent.is_dir():
