@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from aspectra.lab.benchmarks.protocol import Audit, Benchmark
@@ -212,3 +214,10 @@ def test_breakdowns_leave_nothing_out_silently():
     assert table.rows[0] == ("all", pytest.approx(30.0), pytest.approx(40.0), pytest.approx(35.0))
     assert table.rows[1] == ("some", pytest.approx(30.0), None, None), "no mean over some of the kinds"
     assert table.notes == ("nDCG@10; units: a 3, b 3", "2 units have no kind and are in no column")
+
+
+def test_what_a_model_did_not_answer_is_said():
+    silent = replace(system("silent", BASE), unanswered=(479, 480))
+    (table,) = comparison_tables([system("base", BASE), silent, system("better", BETTER)], "base")
+    told = [note for note in table.notes if "readable answer" in note]
+    assert told == ["silent: of 480 questions to the model 479 got no readable answer"]

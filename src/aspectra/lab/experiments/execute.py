@@ -301,6 +301,9 @@ def _cell(outcome: Outcome) -> dict[str, Any]:
         "deterministic": outcome.cell.deterministic,
         "notes": list(outcome.notes),
         **({"failed": outcome.failed} if outcome.failed else {}),
+        **(
+            {"unanswered": [tally.unanswered, tally.questions]} if (tally := outcome.tally).unanswered else {}
+        ),
         "sets": sets,
     }
 

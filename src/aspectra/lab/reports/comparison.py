@@ -35,6 +35,7 @@ class System:
         benchmark, protocol, revision, preset: what it was scored on, and how.
         judgements: hash of the judgements, or "" where the file does not name it.
         failed: rankings in which calls to a model failed; then there are no values.
+        unanswered: questions to a model without an answer that could be read, and all questions.
         values: (judgement set, measure, mode) -> unit -> value.
         means: (judgement set, measure, mode) -> mean.
         ranked, topics: how many of the judged topics have a ranking.
@@ -51,6 +52,7 @@ class System:
     topics: int
     judgements: str = ""
     failed: int = 0
+    unanswered: tuple[int, int] = (0, 0)
 
 
 def systems_of(results: Mapping[str, Mapping[str, Any]]) -> list[System]:
@@ -109,6 +111,7 @@ def _system(where: str, held: Mapping[str, Any], cell: Mapping[str, Any]) -> Sys
             topics=cell["topics"],
             judgements=held["benchmarks"][cell["benchmark"]].get("judgement_hash", ""),
             failed=cell.get("failed", 0),
+            unanswered=tuple(cell.get("unanswered", (0, 0))),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(
@@ -158,6 +161,11 @@ def comparison_tables(
         wanted = _wanted(measures, base.preset)
         rows: list[tuple[Any, ...]] = []
         notes = [failed_note(s.name, s.failed) for s in here if s.failed]
+        notes += [
+            f"{s.name}: of {asked:,} questions to the model {lost:,} got no readable answer"
+            for s, (lost, asked) in ((s, s.unanswered) for s in here)
+            if lost
+        ]
         columns = dict.fromkeys(c for s in here for c in s.values if not base.failed)
         for column in columns:
             if not wanted or column[1] in wanted:
