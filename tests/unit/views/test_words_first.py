@@ -127,6 +127,18 @@ def test_a_paper_that_comes_meanwhile_is_indexed_too(library):
     assert found(library, "ibis")[0][0][0] == "new"
 
 
+def test_a_paper_that_comes_before_any_value_is_made(library):
+    def added(step, done, total):
+        if step == "reading abstracts" and "new" not in ids:
+            ids.append("new")
+            with Store(library.folder) as other, other.writing("add") as writer:
+                writer.add([NEW])
+
+    ids: list[str] = []
+    index(library, progress=added)
+    assert found(library, "ibis")[0][0][0] == "new"
+
+
 def test_an_interrupted_index_goes_on_and_words_stay_searchable(library):
     def stop():
         raise KeyboardInterrupt

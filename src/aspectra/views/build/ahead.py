@@ -24,6 +24,7 @@ from aspectra.views.build.generation import words_of
 from aspectra.views.build.lenses import lens_values
 from aspectra.views.build.segments import paper_rows
 from aspectra.views.build.switching import as_soon_as_free, publish
+from aspectra.views.build.terms import FEW, lacking_terms
 from aspectra.views.build.vectors import abstract_vectors
 from aspectra.views.build.work import (
     SETTINGS_KEY,
@@ -106,6 +107,7 @@ def make_ahead(
     """
     made: Counter[str] = Counter()
     seconds: Counter[str] = Counter()
+    alone = False
     with contextlib.ExitStack() as stack:
         while True:
             _, manifest = current_generation(library)
@@ -118,7 +120,8 @@ def make_ahead(
             ahead = _Ahead(work, turns, manifest)
             if not ahead.is_long:
                 break
-            if not made:
+            if not alone:
+                alone = True
                 stack.enter_context(WriterLock(library.folder, "index", name=_LOCK))
                 if settings is not None:  # a run that goes on after a stop has the same
                     with library.writing("index") as writer:
@@ -197,9 +200,11 @@ class _Ahead:
         state = digest([library.revision, settings.to_dict(), told])
         if self._manifest.get("state") != state:
             words = words_of(library, *current_generation(library), settings)
-            draft = Draft(
-                library, Path(), settings, list(encoders), IndexReport(), work.progress, words=words
+            lacking = {encoder.name: len(lacking_terms(library, encoder)) for _, encoder in encoders}
+            report = IndexReport(
+                lacking_terms={name: papers for name, papers in lacking.items() if papers > FEW}
             )
+            draft = Draft(library, Path(), settings, list(encoders), report, work.progress, words=words)
             rows = paper_rows(library, parts_read(settings))
             publish(draft, rows, {"state": state, "waiting": told}, alone)
             if turns.overtaken():

@@ -74,7 +74,6 @@ class Work:
         for _, encoder in self.encoders:
             without = lacking[encoder.name]
             _add_terms(library, writer, encoder, without, everything, report, settings.batch, progress)
-            encode_readings(library, writer, encoder, settings.batch, progress)
         report.seconds["encode"] += perf_counter() - clock
 
     def make_lenses(self) -> None:
@@ -85,7 +84,7 @@ class Work:
         self.report.seconds["lenses"] = perf_counter() - clock
 
     def encode(self) -> None:
-        """Encode titles, abstracts and sentences."""
+        """Encode titles, abstracts, sentences, and values of prompted lenses."""
         library, writer, settings, progress = self.library, self.writer, self.settings, self.progress
         clock = perf_counter()
         for _, encoder in self.encoders:
@@ -93,6 +92,7 @@ class Work:
             encode_lacking_tokens(library, writer, encoder, settings, progress)
             if settings.sentences_apart(encoder):
                 encode_sentences(library, writer, encoder, settings, progress)
+            encode_readings(library, writer, encoder, settings.batch, progress)
         self.report.seconds["encode"] = perf_counter() - clock
 
     @property
