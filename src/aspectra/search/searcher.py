@@ -375,7 +375,7 @@ class Searcher:
             papers = "removed paper is" if len(removed) == 1 else "removed papers are"
             out.append(f"{len(removed):,} {papers} still in the index, never shown: aspectra index")
         if waiting := engine.index.waiting:
-            out.append(f"found by words alone so far, without {waiting}: aspectra index makes them")
+            out.append(f"searched without {waiting} so far: aspectra index makes them")
         out += lens_warnings(engine.index, plan)
         out += permission_warnings(engine.index, plan)
         out += year_warnings(plan, engine.index, ids)

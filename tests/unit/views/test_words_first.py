@@ -77,7 +77,7 @@ def test_words_are_searched_and_decisions_made_while_vectors_are(library, tmp_pa
     report = index(library, Busy(meanwhile), progress=lambda step, done, total: steps.append(step))
     assert {one for one, _ in seen} <= {"p0", "p10", "p20"}
     assert all(
-        "found by words alone so far, without vectors of fake: aspectra index makes them" in w
+        "searched without vectors of fake so far: aspectra index makes them" in w
         for _, w in seen
     )
     assert report.encoded == len(PAPERS)
