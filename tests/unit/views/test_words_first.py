@@ -76,10 +76,7 @@ def test_words_are_searched_and_decisions_made_while_vectors_are(library, tmp_pa
     steps = []
     report = index(library, Busy(meanwhile), progress=lambda step, done, total: steps.append(step))
     assert {one for one, _ in seen} <= {"p0", "p10", "p20"}
-    assert all(
-        "searched without vectors of fake so far: aspectra index makes them" in w
-        for _, w in seen
-    )
+    assert all("searched without vectors of fake so far: aspectra index makes them" in w for _, w in seen)
     assert report.encoded == len(PAPERS)
     assert report.lensed > 0
     told = [step for n, step in enumerate(steps) if step.startswith("searchable") and step not in steps[:n]]
