@@ -24,7 +24,7 @@ from aspectra.base.files import make_folder, write_durably
 from aspectra.base.hashing import digest
 from aspectra.base.values import Value, replace
 from aspectra.lab.construction.export import as_texts
-from aspectra.lab.construction.made import Draft, Made
+from aspectra.lab.construction.made import Draft, Made, MadeText
 from aspectra.lab.construction.protocol import Workbench, step
 from aspectra.lab.construction.steps.pooling import left_out, unjudged
 from aspectra.lab.evaluation.calculate import evaluate
@@ -76,7 +76,11 @@ class ReviewOptions(Value, frozen=True):
 
 def _sheets(folder: Path, options: ReviewOptions) -> list[Path]:
     """The sheets that are there: the empty one, and what people filled in."""
-    return [] if options.skip else sorted((folder / "review").glob(f"{options.ask}.*"))
+    return [] if options.skip else _found(folder, options.ask)
+
+
+def _found(folder: Path, ask: str) -> list[Path]:
+    return sorted((folder / "review").glob(f"{ask}.*"))
 
 
 @step(
@@ -100,9 +104,9 @@ def review(made: Made, bench: Workbench, options: ReviewOptions) -> Made:
         return made
     kept = []
     means = np.nanmean(ratings, 1)
-    for (draft, _), mean, near in zip(rows.values(), means, _nearest(means, options.grades), strict=True):
+    for (draft, _), mean, place in zip(rows.values(), means, _places(means, options.grades), strict=True):
         if mean >= options.keep:
-            kept.append(replace(draft, labels={**draft.labels, ask: (str(near),)}))
+            kept.append(replace(draft, labels={**draft.labels, ask: (str(options.grades[place]),)}))
     bench.drop(f"queries of a {ask} below {options.keep:g}", len(rows) - len(kept))
     return made.of_queries(kept)
 
@@ -166,11 +170,10 @@ def grade(made: Made, bench: Workbench, options: GradeOptions) -> Made:
     ratings = _ratings(bench, rows, options)
     if bench.waiting:
         return made
-    places = {grade: place for place, grade in enumerate(options.grades)}
     gold: dict[str, dict[str, int]] = {draft.id: {} for draft in made.drafts}
-    means = _nearest(np.nanmean(ratings, 1), options.grades)
-    for ((query, document), _), mean in zip(rows.values(), means, strict=True):
-        gold[query][document] = places[mean]
+    places = _places(np.nanmean(ratings, 1), options.grades)
+    for ((query, document), _), place in zip(rows.values(), places, strict=True):
+        gold[query][document] = place
     bench.found |= human([pair for pair, _ in rows.values()], ratings, options)
     kept = [one for one in made.drafts if sum(held > 0 for held in gold[one.id].values()) >= options.keep]
     bench.drop("queries with too few relevant documents", len(made.drafts) - len(kept))
@@ -180,9 +183,9 @@ def grade(made: Made, bench: Workbench, options: GradeOptions) -> Made:
     return found.of_queries(kept)
 
 
-def _nearest(means: Array, grades: Sequence[int]) -> list[int]:
-    """The grade nearest to each mean, half way the lower one."""
-    return [min((abs(one - mean), one) for one in grades)[1] for mean in means.tolist()]
+def _places(means: Array, grades: Sequence[int]) -> list[int]:
+    """The place, from 0, of the grade nearest to each mean; half way that of the lower one."""
+    return [min(range(len(grades)), key=lambda at: abs(grades[at] - mean)) for mean in means.tolist()]
 
 
 def human(pairs: Sequence[tuple[str, str]], ratings: Array, options: GradeOptions) -> dict[str, str]:
@@ -196,16 +199,16 @@ def human(pairs: Sequence[tuple[str, str]], ratings: Array, options: GradeOption
     Returns:
         One entry for each person, with a 95 % bootstrap interval over queries; none for a single person.
     """
-    told, places = {}, {grade: place for place, grade in enumerate(options.grades)}
+    told = {}
     for person in range(ratings.shape[1] if ratings.shape[1] > 1 else 0):
         others = np.delete(ratings, person, 1)
         both = ~np.isnan(ratings[:, person]) & ~np.isnan(others).all(1)
         truth: dict[str, dict[str, float]] = defaultdict(dict)
         run: dict[str, dict[str, float]] = defaultdict(dict)
-        means = _nearest(np.nanmean(others[both], 1), options.grades)
-        for row, mean in zip(np.flatnonzero(both).tolist(), means, strict=True):
+        places = _places(np.nanmean(others[both], 1), options.grades)
+        for row, place in zip(np.flatnonzero(both).tolist(), places, strict=True):
             query, document = pairs[row]
-            truth[query][document] = places[mean]
+            truth[query][document] = place
             run[query][document] = float(ratings[row, person])
         if not any(grade > 0 for held in truth.values() for grade in held.values()):
             continue
@@ -226,10 +229,14 @@ def _documents(made: Made, bench: Workbench, ask: str) -> Rows[tuple[str, str]]:
     shown = {one.id: one for one in bench.documents(made, sorted({doc for _, doc in pairs}))}
     rows: Rows[tuple[str, str]] = {}
     for query, doc in bench.drawn(pairs, f"grade {ask}"):
-        one = shown[doc]
-        cells = (texts[query], one_line(one.title)[:_LONG], one_line(one.text)[:_PASSAGE])
+        cells = (texts[query], *_shown(shown[doc]))
         rows[f"r{digest([ask, query, doc, cells])[:10]}"] = (query, doc), cells
     return rows
+
+
+def _shown(one: MadeText) -> tuple[str, str]:
+    """Title and text of a document in a sheet."""
+    return one_line(one.title)[:_LONG], one_line(one.text)[:_PASSAGE]
 
 
 def _rows(made: Made, bench: Workbench, ask: str) -> Rows[Draft]:
@@ -326,7 +333,7 @@ class EntriesOptions(Value, frozen=True):
 
 
 def _entered(folder: Path, options: EntriesOptions) -> list[Path]:
-    return sorted((folder / "review").glob("questions.*"))
+    return _found(folder, "questions")
 
 
 @step(
@@ -342,7 +349,7 @@ def entries(made: Made, bench: Workbench, options: EntriesOptions) -> Made:
     shown = {one.id: one for one in bench.documents(made, sorted(papers))}
     rows: Rows[str] = {}
     for name in papers:
-        cells = (one_line(shown[name].title)[:_LONG], one_line(shown[name].text)[:_PASSAGE])
+        cells = _shown(shown[name])
         rows[f"r{digest(['entries', name, cells])[:10]}"] = name, cells
     drafts, gold, people = [], {}, 0
     for path in _entered(bench.folder, options):

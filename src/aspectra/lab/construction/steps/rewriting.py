@@ -13,11 +13,10 @@ from dataclasses import replace
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.hashing import digest
-from aspectra.base.values import Value
 from aspectra.base.values import replace as with_fields
 from aspectra.lab.construction.made import Made, MadeText
 from aspectra.lab.construction.protocol import Workbench, placed_in, step
-from aspectra.lab.construction.steps.write import Note, own_prompt, replies, words_of
+from aspectra.lab.construction.steps.write import AskingOptions, Note, own_prompt, replies, words_of
 from aspectra.papers.text.cleaning import folded
 from aspectra.search.stages._rewording import field_of, wording
 
@@ -25,8 +24,8 @@ _FEW = 5  # words, below which a reply is no document
 _SAME = 0.9  # share of words of both in common from which a text was not written anew
 
 
-class RewriteOptions(Value, frozen=True):
-    """Options of ``rewrite``.
+class RewriteOptions(AskingOptions, frozen=True):
+    """Options of ``rewrite``, beside those of :class:`AskingOptions`.
 
     Attributes:
         file: lines of JSON, ``_id`` (of a paper), ``group`` (what it is on) and ``value`` (its kind); ""
@@ -34,18 +33,12 @@ class RewriteOptions(Value, frozen=True):
         value: the kind of the library's papers, where no file says it.
         values: kinds of text, each written from a paper of every group that has none of it.
         groups: drawn; 0 for all.
-        prompt: a file of one's own, with places for ``rules`` and ``papers``; "" for ours.
-        lost: a larger share without a usable reply ends the build.
-        lanes: texts at a time.
     """
 
     file: str = ""
     value: str = "research abstract"
     values: tuple[str, ...] = ("blog post", "forum post")
     groups: int = 50
-    prompt: str = ""
-    lost: float = 0.5
-    lanes: int = 4
 
     def __post_init__(self) -> None:
         if not self.values or not all(map(str.strip, self.values)):
@@ -101,9 +94,7 @@ def rewrite(made: Made, bench: Workbench, options: RewriteOptions) -> Made:
         same = len(old & new) >= _SAME * len(old | new)
         return None if same or len(said.split()) < _FEW else said
 
-    found, model = replies(
-        bench, prompt, notes, read, lanes=options.lanes, lost=options.lost, of="documents", length=900
-    )
+    found, model = replies(bench, prompt, notes, read, options, of="documents", length=900)
     new, placed = {}, [[name, group, value] for group in chosen for name, value in groups[group]]
     for (name, group, value), text in zip(wanted, found, strict=True):
         if text is not None:
@@ -114,20 +105,14 @@ def rewrite(made: Made, bench: Workbench, options: RewriteOptions) -> Made:
     return replace(made, corpus=(*made.corpus, *sorted(new)), texts={**made.texts, **new}, facts=facts)
 
 
-class InstructOptions(Value, frozen=True):
-    """Options of ``instruct``.
+class InstructOptions(AskingOptions, frozen=True):
+    """Options of ``instruct``, beside those of :class:`AskingOptions`.
 
     Attributes:
-        prompt: a file of one's own, with places for ``rules`` and ``papers``; "" for ours.
         longest: characters of an instruction.
-        lost: a larger share of queries without a usable reply ends the build.
-        lanes: queries at a time.
     """
 
-    prompt: str = ""
     longest: int = 400
-    lost: float = 0.5
-    lanes: int = 4
 
 
 @step(
@@ -158,7 +143,7 @@ def instruct(made: Made, bench: Workbench, options: InstructOptions) -> Made:
         different = {folded(text) for text in texts.values() if 0 < len(text) <= options.longest}
         return texts if len(different) == len(said) else None
 
-    found, model = replies(bench, prompt, notes, read, lanes=options.lanes, lost=options.lost)
+    found, model = replies(bench, prompt, notes, read, options)
     kept = [
         with_fields(one, instructions={**one.instructions, **told}, source=model)
         for one, told in zip(asked, found, strict=True)
@@ -167,29 +152,15 @@ def instruct(made: Made, bench: Workbench, options: InstructOptions) -> Made:
     return made.of_queries(kept)
 
 
-class NegativesOptions(Value, frozen=True):
-    """Options of ``negatives``.
-
-    Attributes:
-        prompt: a file of one's own, with places for ``rules`` and ``papers``; "" for ours.
-        lost: a larger share of questions without a usable reply ends the build.
-        lanes: questions at a time.
-    """
-
-    prompt: str = ""
-    lost: float = 0.5
-    lanes: int = 4
-
-
 @step(
     "negatives",
-    NegativesOptions,
+    AskingOptions,
     "A language model writes a document for each question that is on its subject and does not answer it.",
     helps="another model, or a recipe without this step",
     files=("prompt",),
     model=True,
 )
-def negatives(made: Made, bench: Workbench, options: NegativesOptions) -> Made:
+def negatives(made: Made, bench: Workbench, options: AskingOptions) -> Made:
     """One more document a question, which is irrelevant under every instruction."""
     prompt = own_prompt("negative", options.prompt)
     questions = sorted({one.text for one in made.drafts if one.text})
@@ -199,9 +170,7 @@ def negatives(made: Made, bench: Workbench, options: NegativesOptions) -> Made:
         said = wording(reply, prompt)
         return said if len(said.split()) >= _FEW else None
 
-    found, model = replies(
-        bench, prompt, notes, read, lanes=options.lanes, lost=options.lost, of="questions", length=400
-    )
+    found, model = replies(bench, prompt, notes, read, options, of="questions", length=400)
     new = {
         text: MadeText(f"negative:{note.key}", text=said, origin=model)
         for text, note, said in zip(questions, notes, found, strict=True)

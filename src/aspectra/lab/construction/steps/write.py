@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple, TypeVar
+from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value
@@ -42,14 +42,29 @@ class Note(NamedTuple):
     hidden: frozenset[str] = frozenset()
 
 
+class AskingOptions(Value, frozen=True):
+    """Options of every step in which a language model writes.
+
+    Attributes:
+        prompt: a file of one's own, with places for ``rules`` and ``papers``; "" for ours.
+        lost: a larger share without a usable reply ends the build.
+        lanes: questions to the model at a time.
+    """
+
+    prompt: str = ""
+    lost: float = 0.5
+    lanes: int = 4
+
+    helps: ClassVar[str] = "another model, or a larger share that may be lost (--option STEP.lost=1)"
+
+
 def replies(
     bench: Workbench,
     prompt: Prompt,
     notes: Sequence[Note],
     read: Callable[[Note, str], T | None],
+    options: AskingOptions,
     *,
-    lanes: int,
-    lost: float,
     of: str = "queries",
     length: int = 300,
 ) -> tuple[list[T | None], str]:
@@ -60,8 +75,7 @@ def replies(
         prompt: with places for ``rules`` and ``papers``.
         notes: notes that are equal but for their keys are asked once.
         read: what a reply to a note is good for; None asks once more.
-        lanes: notes at a time.
-        lost: a larger share without a usable reply ends the build.
+        options: of the step.
         of: what is written, in the plural.
         length: tokens of a reply, at most.
 
@@ -70,7 +84,7 @@ def replies(
         ModelError: the model cannot be asked any more; replies so far are in the journal.
     """
     shown = ShownTexts(Question(""), salt=str(bench.seed))
-    asker = Asker(bench.require_model(), shown, concurrency=lanes)
+    asker = Asker(bench.require_model(), shown, concurrency=options.lanes)
     different = {note[1:]: note for note in reversed(notes)}
 
     async def ask(note: Note) -> T | None:
@@ -85,7 +99,9 @@ def replies(
         reply = await asker.ask(build, usable)
         return None if reply is None else read(note, reply.text)
 
-    said = dict(zip(different, loops.run(in_parallel(ask, list(different.values()), lanes)), strict=True))
+    said = dict(
+        zip(different, loops.run(in_parallel(ask, list(different.values()), options.lanes)), strict=True)
+    )
     if asker.stopped is not None:
         raise asker.stopped
     bench.found |= {"model": asker.model, "prompt": prompt.stamp, "calls": asker.cost.calls}
@@ -95,11 +111,11 @@ def replies(
     found = [said[note[1:]] for note in notes]
     missing = found.count(None)
     bench.drop(f"{of} without a usable reply", missing)
-    if missing > lost * len(notes):
+    if missing > options.lost * len(notes):
         raise UsageError(
             f"{missing} of {len(notes)} {of} got no usable reply",
             why=str(asker.last_error or "the replies could not be read, or had forbidden words"),
-            hint="another model, or --option write.forbid=nothing, or --option write.lost=1",
+            hint=options.helps,
         )
     return found, asker.model
 
@@ -109,27 +125,23 @@ def own_prompt(name: str, path: str) -> Prompt:
     return Prompt.load(name, path, package=_PACKAGE)
 
 
-class WriteOptions(Value, frozen=True):
-    """Options of ``write``.
+class WriteOptions(AskingOptions, frozen=True):
+    """Options of ``write``, beside those of :class:`AskingOptions`.
 
     Attributes:
         kind: ``question`` for what cited works answer, ``latent`` for what notes have in common, ``core`` for
             what a title answers, ``recollection`` for what somebody remembers of a text.
-        prompt: a file of one's own, with places for ``rules`` and ``papers``; "" for ours.
         forbid: no question has a word of the ``titles`` of its answers, of the ``texts`` of its answers and
             its source, or of its source alone (``context``); with ``phrases`` it has no four words in a row,
             no name and no number of its source; ``nothing`` forbids none.
         common: words in a larger share of the corpus are free.
-        lost: a larger share of queries without a usable reply ends the build.
-        lanes: questions at a time.
     """
 
     kind: Literal["question", "latent", "core", "recollection"] = "question"
-    prompt: str = ""
     forbid: Literal["nothing", "titles", "texts", "context", "phrases"] = "nothing"
     common: float = 0.1
-    lost: float = 0.5
-    lanes: int = 4
+
+    helps: ClassVar[str] = "another model, or --option write.forbid=nothing, or --option write.lost=1"
 
 
 @step(
@@ -151,29 +163,30 @@ def write(made: Made, bench: Workbench, options: WriteOptions) -> Made:
     answered = {one.id: one for one in bench.documents(made, sorted(made.judged))}
     titles = {name: one.title for name, one in answered.items()}
     texts = {name: f"{one.title} {one.text}" for name, one in answered.items()}
-    free = _common(made, bench, options.common) if options.forbid != "nothing" else frozenset()
+    counted = options.forbid in ("context", "titles", "texts")
+    free = _common(made, bench, options.common) if counted else frozenset()
     relevant, notes = made.relevant(), []
     for draft in made.drafts:
         answers = sorted(relevant.get(draft.id, ()))
         source = draft.context or draft.text
         cited = "\n".join(f"cited: {titles[one]}" for one in answers if titles.get(one))
-        hidden = {
-            "nothing": list[str](),
-            "context": [source],
-            "phrases": [],
-            "titles": [titles.get(one, "") for one in answers],
-            "texts": [source, *(texts.get(one, "") for one in answers)],
-        }
+        if options.forbid == "phrases":
+            hidden = phrases(source)
+        elif options.forbid == "titles":
+            hidden = words_of([titles.get(one, "") for one in answers])
+        elif options.forbid == "texts":
+            hidden = words_of([source, *(texts.get(one, "") for one in answers)])
+        else:
+            hidden = words_of([source] if options.forbid == "context" else [])
         more = {"question": cited, "recollection": "".join(draft.labels.get("opening", ()))}.get(options.kind)
-        words = phrases(source) if options.forbid == "phrases" else words_of(hidden[options.forbid]) - free
-        notes.append(Note(draft.id, source if more is None else f"{source}\n{more}", words))
+        notes.append(Note(draft.id, source if more is None else f"{source}\n{more}", hidden - free))
 
     def read(note: Note, reply: str) -> str | None:
         said = wording(reply, prompt)
         given = _said(said) if options.forbid == "phrases" else words_of([said])
         return said if said and not note.hidden & given else None
 
-    found, model = replies(bench, prompt, notes, read, lanes=options.lanes, lost=options.lost)
+    found, model = replies(bench, prompt, notes, read, options)
     kept = [
         with_fields(draft, text=text, source=model)
         for draft, text in zip(made.drafts, found, strict=True)
