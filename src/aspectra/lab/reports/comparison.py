@@ -162,9 +162,11 @@ def comparison_tables(
         rows: list[tuple[Any, ...]] = []
         notes = [failed_note(s.name, s.failed) for s in here if s.failed]
         notes += [
-            f"{s.name}: of {asked:,} questions to the model {lost:,} got no readable answer"
-            for s, (lost, asked) in ((s, s.unanswered) for s in here)
-            if lost
+            "{}: of {:,} questions to the model {:,} got no readable answer".format(
+                s.name, *s.unanswered[::-1]
+            )
+            for s in here
+            if s.unanswered[0]
         ]
         columns = dict.fromkeys(c for s in here for c in s.values if not base.failed)
         for column in columns:

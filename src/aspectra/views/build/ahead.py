@@ -7,9 +7,8 @@ lenses, then abstracts, before full texts.
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from aspectra.views.build.draft import Draft, IndexReport
 from aspectra.views.build.generation import words_of
 from aspectra.views.build.lenses import lens_values
 from aspectra.views.build.segments import paper_rows
-from aspectra.views.build.switching import as_soon_as_free, publish
+from aspectra.views.build.switching import alone_with, as_soon_as_free, publish
 from aspectra.views.build.terms import FEW, lacking_terms
 from aspectra.views.build.vectors import abstract_vectors
 from aspectra.views.build.work import (
@@ -107,32 +106,28 @@ def make_ahead(
     """
     made: Counter[str] = Counter()
     seconds: Counter[str] = Counter()
-    alone = False
-    with contextlib.ExitStack() as stack:
-        while True:
-            _, manifest = current_generation(library)
-            chosen = settings or settings_of(library)
-            if _few(library, chosen, manifest):
-                break
-            chosen, encoders, _ = with_encoders(chosen, load, manifest, lenient)
-            turns = InTurns(library, made)
-            work = Work(library, turns, chosen, encoders, progress)
-            ahead = _Ahead(work, turns, manifest)
-            if not ahead.is_long:
-                break
-            if not alone:
-                alone = True
-                stack.enter_context(WriterLock(library.folder, "index", name=_LOCK))
-                if settings is not None:  # a run that goes on after a stop has the same
-                    with library.writing("index") as writer:
-                        writer.set_meta(SETTINGS_KEY, settings.dumps())
-            try:
-                ahead.run()
-                break
-            except Overtaken:
-                continue
-            finally:
-                seconds.update(work.report.seconds)
+
+    def planned() -> _Ahead | None:
+        _, manifest = current_generation(library)
+        chosen = settings or settings_of(library)
+        if _few(library, chosen, manifest):
+            return None
+        chosen, encoders, _ = with_encoders(chosen, load, manifest, lenient)
+        turns = InTurns(library, made)
+        found = _Ahead(Work(library, turns, chosen, encoders, progress), turns, manifest)
+        return found if found.is_long else None
+
+    ahead = planned()
+    if ahead is None:
+        return IndexReport()
+    with WriterLock(library.folder, "index", name=_LOCK):
+        if settings is not None:  # a run that goes on after a stop has the same
+            with library.writing("index") as writer:
+                writer.set_meta(SETTINGS_KEY, settings.dumps())
+        while ahead is not None:
+            done = ahead.run()
+            seconds.update(ahead.work.report.seconds)
+            ahead = None if done else planned()
     lensed = sum(times for name, times in made.items() if name.startswith("lens:"))
     chunks = sum(times for name, times in made.items() if name.startswith("chunks-"))
     return IndexReport(encoded=made["abstract"], encoded_full=chunks, lensed=lensed, seconds=dict(seconds))
@@ -154,7 +149,7 @@ class _Ahead:
     """
 
     def __init__(self, work: Work, turns: InTurns, manifest: dict[str, Any]) -> None:
-        self._work, self._turns, self._manifest = work, turns, manifest
+        self.work, self._turns, self._manifest = work, turns, manifest
         derived, lenses = work.library.derived, work.settings.applied_lenses
         self._lacking = len(derived.missing(lens_values(lenses[0]))) if lenses else 0
         self._without = max([len(derived.missing(abstract_vectors(e))) for _, e in work.encoders], default=0)
@@ -165,13 +160,16 @@ class _Ahead:
         """Whether it takes long."""
         return max(self._lacking, self._without) >= MANY or self._texts >= MANY_TEXTS
 
-    def run(self) -> None:
-        """Make it.
+    def run(self) -> bool:
+        """Make it; False where papers have changed meanwhile. What was made is kept."""
+        try:
+            self._make()
+        except Overtaken:
+            return False
+        return True
 
-        Raises:
-            Overtaken: papers have changed; what was made is kept.
-        """
-        work = self._work
+    def _make(self) -> None:
+        work = self.work
         has_vectors = any("encoder" in view for view in self._manifest.get("views", {}).values())
         of_vectors = [f"vectors of {encoder.name}" for _, encoder in work.encoders]
         bare = replace(work.settings, encoders=())
@@ -189,14 +187,8 @@ class _Ahead:
 
     def _publish(self, settings: IndexSettings, encoders: Sequence[Any], waiting: Sequence[str]) -> None:
         """Switch to a generation of what there is; ``waiting`` is what it lacks."""
-        work, turns = self._work, self._turns
+        work, turns = self.work, self._turns
         library, told = work.library, " and ".join(waiting)
-
-        @contextlib.contextmanager
-        def alone() -> Iterator[bool]:
-            with as_soon_as_free(library, "index", turns.overtaken, _PATIENCE) as writer:
-                yield writer is not None
-
         state = digest([library.revision, settings.to_dict(), told])
         if self._manifest.get("state") != state:
             words = words_of(library, *current_generation(library), settings)
@@ -206,7 +198,7 @@ class _Ahead:
             )
             draft = Draft(library, Path(), settings, list(encoders), report, work.progress, words=words)
             rows = paper_rows(library, parts_read(settings))
-            publish(draft, rows, {"state": state, "waiting": told}, alone)
-            if turns.overtaken():
+            alone = alone_with(library, "index", turns.overtaken, _PATIENCE)
+            if not publish(draft, rows, {"state": state, "waiting": told}, alone):
                 raise Overtaken
         work.progress(f"searchable without {told}", len(library), len(library))

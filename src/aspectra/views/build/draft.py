@@ -140,6 +140,7 @@ class Draft:
         background: what the papers are measured by, where they are written beside a base; else None.
         words: folder and manifest of a generation of the same papers' words, whose files are taken; or None.
         linked: sums of the files that were taken.
+        abstracts: names of the files of titles and abstracts, which those taken are.
         ids: of the papers, in order.
         full: whether each paper has full text.
         offsets: (papers + 1,) where each paper's units begin among those of ``sentences``.
@@ -158,6 +159,7 @@ class Draft:
     background: Background | None = None
     words: tuple[Path, dict[str, Any]] | None = None
     linked: dict[str, FileSums] = field(default_factory=dict)
+    abstracts: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     full: list[bool] = field(default_factory=list)
     offsets: list[int] = field(default_factory=lambda: [0])

@@ -44,13 +44,9 @@ def write_generation(draft: Draft) -> dict[str, Any]:
         "terms": write_terms,
         "tokens": write_tokens,
     }
-    abstracts: list[str] = []
     for name, step in steps.items():
         clock = perf_counter()
         step(draft)
-        if name == "abstracts":
-            files = (path for path in draft.folder.rglob("*") if path.is_file())
-            abstracts = sorted(path.relative_to(draft.folder).as_posix() for path in files)
         # Lenses were timed before, while they were applied.
         draft.report.seconds[name] = draft.report.seconds.get(name, 0.0) + perf_counter() - clock
     draft.report.papers = len(draft.ids)
@@ -65,7 +61,6 @@ def write_generation(draft: Draft) -> dict[str, Any]:
         "lenses": draft.lenses,
         "records": FACTS_VERSION,
         "lacking_terms": draft.report.lacking_terms,
-        "abstracts": abstracts,
     }
 
 
@@ -88,6 +83,8 @@ def _abstracts(draft: Draft) -> None:
         _write_abstracts(draft)
     else:
         _take_abstracts(draft, *draft.words)
+    files = (path for path in draft.folder.rglob("*") if path.is_file())
+    draft.abstracts = sorted(path.relative_to(draft.folder).as_posix() for path in files)
 
 
 def _take_abstracts(draft: Draft, path: Path, manifest: dict[str, Any]) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -18,7 +17,7 @@ from aspectra.views.build.draft import Background, Draft, IndexReport
 from aspectra.views.build.generation import words_of
 from aspectra.views.build.part import PartOfStore
 from aspectra.views.build.segments import Changes, Segments, add_segment, is_one, paper_rows
-from aspectra.views.build.switching import as_soon_as_free, collect_orphans, publish, written
+from aspectra.views.build.switching import alone_with, collect_orphans, publish, written
 from aspectra.views.build.terms import FEW, lacking_terms
 from aspectra.views.build.work import (
     SETTINGS_KEY,
@@ -152,16 +151,11 @@ def merge_segments(
             raise Overtaken
         progress(step, done, total)
 
-    @contextlib.contextmanager
-    def alone() -> Iterator[bool]:
-        with as_soon_as_free(library, "merge", overtaken) as writer:
-            yield writer is not None
-
     draft = Draft(library, Path(), chosen, encoders, report, shown)
     try:
         rows = paper_rows(library, parts_read(chosen))
         identity = {"state": state_of(fixed, rows), "fixed": fixed}
-        report.generation = publish(draft, rows, identity, alone)
+        report.generation = publish(draft, rows, identity, alone_with(library, "merge", overtaken))
     except (Overtaken, ValueError, LibraryCorrupt):
         if not overtaken():
             raise

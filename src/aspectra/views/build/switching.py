@@ -48,6 +48,19 @@ def as_soon_as_free(
         yield None if pointless() else writer  # it may be so only since the lock could be had
 
 
+def alone_with(
+    library: Store, purpose: str, pointless: Callable[[], bool], patience: float = _PATIENCE
+) -> Alone:
+    """For :func:`publish`: the library is held as by :func:`as_soon_as_free`."""
+
+    @contextlib.contextmanager
+    def alone() -> Iterator[bool]:
+        with as_soon_as_free(library, purpose, pointless, patience) as writer:
+            yield writer is not None
+
+    return alone
+
+
 def collect_orphans(library: Store) -> None:
     """Remove values that belong to no paper any more; others may write in between."""
     revision = library.revision
@@ -71,7 +84,7 @@ def publish(
     Args:
         draft: of the generation.
         rows: see :func:`paper_rows`.
-        identity: what tells it from others.
+        identity: what tells it from others; ``waiting`` is what it lacks, if anything.
         alone: holds what is needed for the switch; whether the generation is still wanted.
     """
     generations = draft.library.generations
@@ -85,7 +98,9 @@ def publish(
         with alone() if alone else contextlib.nullcontext(True) as wanted:
             if not wanted:
                 return ""
-            made, retired = generations.switch(folder, {**manifest, **identity, "segments": segments}, sums)
+            more = {"abstracts": draft.abstracts} if "waiting" in identity else {}
+            whole = {**manifest, **identity, **more, "segments": segments}
+            made, retired = generations.switch(folder, whole, sums)
         generations.remove(retired)
         return made.name
 

@@ -14,22 +14,19 @@ from aspectra.papers.bibliography import names_in
 from aspectra.papers.sources.json.records import as_dict, as_list
 from aspectra.papers.text.cleaning import one_line
 
-_NBIB_TYPES = names_in("nbib").types
+_NBIB_TYPES = {kind.casefold(): type_ for kind, type_ in names_in("nbib").types.items()}
 # DataCite's general types of resources -> CSL
 _GENERAL = {
-    **{
-        "Book": "book",
-        "BookChapter": "chapter",
-        "ConferencePaper": "paper-conference",
-        "DataPaper": "article-journal",
-    },
-    **{
-        "Dataset": "dataset",
-        "Dissertation": "thesis",
-        "JournalArticle": "article-journal",
-        "Preprint": "article",
-    },
-    **{"Report": "report", "Software": "software"},
+    "Book": "book",
+    "BookChapter": "chapter",
+    "ConferencePaper": "paper-conference",
+    "DataPaper": "article-journal",
+    "Dataset": "dataset",
+    "Dissertation": "thesis",
+    "JournalArticle": "article-journal",
+    "Preprint": "article",
+    "Report": "report",
+    "Software": "software",
 }
 
 
@@ -86,7 +83,6 @@ def _europe_pmc(record: Mapping[str, Any]) -> dict[str, Any]:
     words = as_list(as_dict(record.get("keywordList")).get("keyword"))
     headings = _objects(as_dict(record.get("meshHeadingList")).get("meshHeading"))
     kinds = as_list(as_dict(record.get("pubTypeList")).get("pubType"))
-    stated = {kind.casefold(): type_ for kind, type_ in _NBIB_TYPES.items()}
     return {
         "authors": [
             {
@@ -106,6 +102,6 @@ def _europe_pmc(record: Mapping[str, Any]) -> dict[str, Any]:
         "pages": one_line(record.get("pageInfo")),
         "issn": one_line(journal.get("issn") or journal.get("ISSN") or record.get("journalIssn")),
         "publisher": one_line(book.get("publisher")),
-        "type": next((t for kind in kinds if (t := stated.get(one_line(kind).casefold()))), ""),
+        "type": next((t for kind in kinds if (t := _NBIB_TYPES.get(one_line(kind).casefold()))), ""),
         "database": "Europe PMC",
     }
