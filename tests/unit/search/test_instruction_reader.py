@@ -604,6 +604,32 @@ def test_behind_requests_a_denial_is_no_subject(text, conditions, left):
 
 
 @pytest.mark.parametrize(
+    ("text", "conditions", "left"),
+    [
+        ("How do owls hear? For professionals.", ["prefer audience=expert"], "How do owls hear"),
+        ("How do owls hear? For professionals, only in German.",
+         ["prefer audience=expert", "require language=de"], "How do owls hear"),
+        ("How do owls hear? In German, for professionals.",
+         ["prefer audience=expert", "prefer language=de"], "How do owls hear"),
+        ("How do owls hear? For professionals since 2020.",
+         ["prefer audience=expert", "require year=>=2020"], "How do owls hear"),
+        ("How do owls hear? For at most ten pages.", ["require length=<=10 pages"], "How do owls hear"),
+        ("owl care for professionals", [], "owl care for professionals"),
+        ("owl care, for professionals", [], "owl care, for professionals"),
+        ("owl care. For professionals in zoos.", [], "owl care. For professionals in zoos"),
+        ("Why do owls click? Preferably not what keepers say on forums.",
+         ["avoid source=forum"], "Why do owls click"),
+        ("Why do owls click? Only what was posted on blogs.", ["require source=blog"], "Why do owls click"),
+        ("Why do owls click? Nothing on forums.", ["exclude topic=forums"], "Why do owls click"),
+        ("papers on what people say on forums", [], "papers on what people say on forums"),
+    ],
+)  # fmt: skip
+def test_readers_in_a_sentence_and_places_where_people_speak(text, conditions, left):
+    found = understand(Query(text)).query
+    assert (sorted(c.spelling for c in found.conditions), found.text) == (conditions, left)
+
+
+@pytest.mark.parametrize(
     ("text", "found", "topic"),
     [
         ("since 2020 on dense retrieval", {("year", ">=2020", "require")}, "dense retrieval"),

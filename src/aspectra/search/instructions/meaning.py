@@ -26,7 +26,7 @@ _ARTICLES = _WORDS["articles"]
 _STOPS, _ABOUT, _WITH = _WORDS["stops"], _WORDS["about"], _WORDS["with"]
 # Attributes whose values are as often subjects.
 _SUBJECTS = frozenset("language kind status format source artifacts access citations".split())
-_METHOD = _WORDS["method"]
+_METHOD, _UTTER = _WORDS["method"], _WORDS["utter"]
 _NEAR = 12  # marks before a word that may say what it is about
 _FEW = 3  # words on either side of an "and" that joins two denials
 
@@ -242,6 +242,8 @@ def _of_subject(marks: Sequence[Mark], at: int) -> bool:
     while led > 1 and marks[led].low in _OR | _AND:
         led -= 2
     mark, lead = marks[at], marks[led]
+    if mark.attribute == "source" and lead.low in _WORDS["on"] and any(m.low in _UTTER for m in marks[:led]):
+        return False  # "what riders say to each other on forums"
     if lead.sub == "method":
         return mark.attribute == "artifacts" and not mark.sure  # "trained on code"
     leads = lead.cat == "lead" and not (led and marks[led - 1].cat == "bound")  # "from 2023 on preprints"

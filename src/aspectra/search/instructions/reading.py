@@ -79,6 +79,15 @@ def _no_request(piece: Piece) -> str:
     return EVENT if event else ""
 
 
+def _meant_for(piece: Piece, before: Read) -> tuple[Request, ...]:
+    """What *for* says in a sentence of its own or behind a request: *How do tides work? For beginners.*"""
+    marks = piece.marks
+    set_off = piece.joint == "stop" or before.role == "request"
+    if piece.free or not set_off or marks[0].low not in _WORDS["for"]:
+        return ()
+    return tuple(requests_of(piece, Sign(), company=True))
+
+
 def _unsigned_question(text: str, piece: Piece, number: int, *, alone: bool, company: bool) -> Read:
     """A piece without a sign, of a question."""
     marks = piece.marks
@@ -270,6 +279,8 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
         return Read(piece, "subject", subject=(piece.start, piece.end))
     if sign.rules:
         return signed(text, piece, sign, others=context.others, question=question)
+    if question and number and (values := _meant_for(piece, before[-1])):
+        return Read(piece, "request", sign, values)
     if question:
         return _unsigned_question(text, piece, number, alone=context.alone, company=context.company)
     return _unsigned_instruction(text, piece)
