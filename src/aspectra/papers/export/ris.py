@@ -1,9 +1,11 @@
 """RIS, readable by Zotero, EndNote, Mendeley and screening tools.
 
 A paper that came from RIS is written with its own type and tags as long as they still say what the paper
-holds. Lost: sections, references, sentence spans, metadata outside the shared names, line ends inside
-abstracts, lines after the end of a record, identifiers other than DOI, PMID, PMCID, ISBN and
-arXiv. The arXiv id is written as a link, which becomes the URL of a paper that has none.
+holds, but under one name each (``TI AU AB PY``): programs take the names of a whole file from one record. The
+year stands alone under ``PY``, a date in numbers under ``DA``. Lost: dates in words that no calendar has,
+sections, references, sentence spans, metadata outside the shared names, line ends inside abstracts, lines
+after the end of a record, identifiers other than DOI, PMID, PMCID, ISBN and arXiv. The arXiv id is written as
+a link, which becomes the URL of a paper that has none.
 """
 
 from __future__ import annotations
@@ -12,14 +14,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from aspectra.papers.bibliography import shared_list, shared_text
+from aspectra.papers.dates import date_parts
 from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, raw_record, tidy
-from aspectra.papers.names import given_first, stated_names
+from aspectra.papers.names import given_first, names_in_lines, stated_names
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.tagged.records import TaggedRecord
 from aspectra.papers.sources.tagged.ris import NAMES, TAGS_OF, ris_paper
 from aspectra.papers.text.cleaning import one_line
 
 _Tags = list[tuple[str, str]]
+_COMMON = {"T1": "TI", "A1": "AU", "N2": "AB"}
 _KINDS = {meant: kind for kind, meant in reversed(NAMES.types.items())} | NAMES.written_types
 
 
@@ -52,17 +56,49 @@ def _tags(paper: Paper) -> tuple[str, _Tags]:
     if raw and isinstance(raw[1], list):
         kind = raw[0] if raw[0].isalnum() else kind
         tags = [(t, v) for t, v in map(_pair, raw[1]) if len(t) == 2 and t.isalnum() and t != "ID"]
+    dates, tags = _dates(paper, tags), _in_common_names(paper, tags)
     if paper.abstract and not any(tag in TAGS_OF["abstract"] for tag, _ in tags):
         tags += _written(paper, "abstract", kind)
-    back = ReadBack(paper, ris_paper(TaggedRecord([("TY", kind), *tags]), "", NO_LIMIT))
-    for attribute in back.attributes(TAGS_OF):
+    back = ReadBack(paper, ris_paper(TaggedRecord([("TY", kind), *tags, *dates]), "", NO_LIMIT))
+    for attribute in back.attributes(name for name in TAGS_OF if name != "year"):
         tags = [(tag, value) for tag, value in tags if tag not in TAGS_OF[attribute]]
         tags += _written(paper, attribute, kind)
-    tags += _identifiers(paper, back)
+    tags += dates + _identifiers(paper, back)
     held = {(tag, one_line(value)) for tag, value in tags if tag in ("KW", "N1")}
     tags += [pair for pair in _shared(paper, back) if pair not in held]
     tags.append(("ID", paper.id))
     return kind, tags
+
+
+def _in_common_names(paper: Paper, tags: _Tags) -> _Tags:
+    """Tags under their usual names, without markup, dates and people who are nobody (*et al.*)."""
+    held = {tag for tag, _ in tags}
+    doi = paper.identifiers.get("doi", "")
+    out: _Tags = []
+    for tag, value in tags:
+        name = _COMMON.get(tag, tag)
+        name = name if name == "AU" or name not in held else tag
+        if name == "TI" and paper.title:
+            out.append((name, paper.title))
+        elif name == "DO" and doi and value.casefold().endswith(doi):
+            out.append((name, value[-len(doi) :]))
+        elif name == "AU":
+            out += [(name, value)] if names_in_lines([value]) else []
+        elif name not in TAGS_OF["year"] and not (name == "AB" and paper.abstract):
+            out.append((name, value))
+    return out if not doi or "DO" in held else [*out, ("DO", doi)]
+
+
+def _dates(paper: Paper, tags: _Tags) -> _Tags:
+    said = [
+        shared_text(paper.metadata, "date"),
+        *(v for name in TAGS_OF["year"] for t, v in tags if t == name),
+    ]
+    if paper.year is None:
+        return [("DA", text) for text in said if text][:1]
+    parts = max((date_parts(text, paper.year) for text in said), key=len)
+    exact = [("DA", "/".join(f"{part:02}" for part in parts))] if len(parts) > 1 else []
+    return [("PY", str(paper.year)), *exact]
 
 
 def _pair(item: Any) -> tuple[str, str]:
@@ -76,8 +112,6 @@ def _written(paper: Paper, attribute: str, kind: str) -> _Tags:
     match attribute:
         case "authors":
             return [("AU", name) for name in _people(paper, paper.authors)]
-        case "year":
-            return [("PY", str(paper.year))] if paper.year is not None else []
         case "venue":
             tag = "JO" if kind in ("JOUR", "EJOUR", "MGZN", "NEWS") else "T2"
             return [(tag, paper.venue)] if paper.venue else []
@@ -119,7 +153,7 @@ def _shared(paper: Paper, back: ReadBack) -> _Tags:
         elif name == "pages":
             start, _, end = shared_text(paper.metadata, name).partition("-")
             out += [("SP", start.strip()), ("EP", end.strip("- "))]
-        elif name in NAMES.shared:
+        elif name in NAMES.shared and name != "date":
             out.append((NAMES.shared[name][0], shared_text(paper.metadata, name)))
     return [(tag, value) for tag, value in out if value]
 
