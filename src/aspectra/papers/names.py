@@ -61,11 +61,13 @@ def given_first(name: object) -> str:
     ('JR Harper', 'G.P. Ebron Jr.')
     >>> given_first("van der Berg, Anna, III"), given_first("ACME, Inc.")
     ('Anna van der Berg III', 'ACME, Inc.')
-    >>> given_first("Marsh, Moor and Mud Ltd.")
-    'Marsh, Moor and Mud Ltd.'
+    >>> given_first("Marsh, Moor and Mud Ltd."), given_first("Cournapeau D, et al.")
+    ('Marsh, Moor and Mud Ltd.', 'Cournapeau D')
     """
     text = one_line(name)
     parts = [part for part in (p.strip() for p in text.split(",")) if part]
+    if len(parts) > 1 and is_others(parts[-1]):
+        return given_first(",".join(parts[:-1]))
     if len(parts) == 2:
         if _NUMBERED.fullmatch(parts[1]) and (turned := initials_last(parts[0])):
             return f"{turned} {parts[1]}"
@@ -258,7 +260,8 @@ def stated_names(record: Any) -> set[str]:
         from aspectra.papers.text.latex import latex_to_text
 
         text = latex_to_text(text)
-    return set(map(one_line, re.split(r" and |[;\n]", text)))
+    # BibTeX breaks lines anywhere, other formats between names.
+    return {one_line(name) for mark in (r"\sand\s|;", r"[;\n]") for name in re.split(mark, text)}
 
 
 def name_parts(name: str, stated: Collection[str] = ()) -> NameParts | None:

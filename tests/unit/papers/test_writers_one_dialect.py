@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from aspectra.papers.dates import date_parts
@@ -85,3 +87,72 @@ WANTED = ("T1", "TI", "A1", "AU", "Y1", "PY", "DA", "DO", "N2", "AB")
 )
 def test_dates_of_any_spelling(text, year, parts):
     assert date_parts(text, year) == parts
+
+
+BIB = r"""@article{a^1, title = {Reefs &
+  fish_food}, author = {Fonseca de la Bella, Ana and Ong, Bo}, date = {2017-05}, journaltitle = {Fens #1}}
+@article{b, title = {{Reefs}}, author = {{Reef Group}}, year = {{2019}}, month = {{MAY-JUN}},
+  booktitle = {Proc. $a_b$ & c}, doi = {https://doi.org/10.1000/A\_b}}
+@phdthesis{c, title = {Fens}, author = {Ong, Bo}, year = 2018, month = mar, institution = {Fen University}}
+@online{d, title = {Fens}, date = {2019/10//undefined}, year = {2019-10}}
+@misc{e, title = {Fens}, date = {2012-05/2012-07}}
+"""
+
+
+def test_bibtex_is_read_by_bibtex_biber_and_pandoc(tmp_path):
+    text = written("bibtex", papers(tmp_path, "in.bib", BIB))
+    assert [sorted(entry.strip().splitlines()[:-1]) for entry in text.split("\n\n")] == [
+        ["  author = {{Fonseca de la Bella}, Ana and Ong, Bo},", "  date = {2017-05},",
+         r"  journal = {Fens \#1},", r"  journaltitle = {Fens \#1},", "  month = may,",
+         r"  title = {Reefs \& fish\_food},", "  year = {2017},", "@article{a-1,"],
+        ["  author = {{Reef Group}},", r"  booktitle = {Proc. $a_b$ & c},", "  doi = {10.1000/A_b},",
+         r"  journal = {Proc. $a_b$ & c},", "  month = {MAY-JUN},", "  title = {{Reefs}},",
+         "  year = {2019},", "@article{b,"],
+        ["  author = {Ong, Bo},", "  month = mar,", "  school = {Fen University},", "  title = {Fens},",
+         "  year = {2018},", "@phdthesis{c,"],
+        ["  month = oct,", "  title = {Fens},", "  year = {2019},", "@online{d,"],
+        ["  date = {2012-05/2012-07},", "  month = may,", "  title = {Fens},", "  year = {2012},",
+         "@misc{e,"],
+    ]  # fmt: skip
+    again = papers(tmp_path, "again.bib", text)
+    assert written("bibtex", again) == text
+
+
+@pytest.mark.parametrize(
+    ("title", "kept"),
+    [
+        ("Traditional medicine of New Zealand", "Traditional medicine of {New} {Zealand}"),
+        ("Effects of DNA on the Crohn disease gut", "Effects of {DNA} on the {Crohn} disease gut"),
+        ("Attention Is All You Need", "Attention Is All You Need"),
+        ("Deep Learning: Methods for Owls", "Deep Learning: Methods for Owls"),
+        ("Owls hunt: In the dark they hear", "Owls hunt: In the dark they hear"),
+    ],
+)
+def test_names_in_titles_keep_their_capital(title, kept):
+    assert f"title = {{{kept}}}," in written("bibtex", [Paper("x", title)])
+
+
+def test_other_formats_give_bibtex_its_fields():
+    facts = {"date": "NOV 20", "publisher": "ETH", "type": "thesis"}
+    (text,) = [written("bibtex", [Paper("x–1", "T", year=2023, authors=("Ana de la Bo",), metadata=facts)])]
+    assert text == (
+        "@phdthesis{x-1,\n  title = {T},\n  author = {de la Bo, Ana},\n  year = {2023},\n"
+        "  date = {2023-11-20},\n  month = nov,\n  school = {ETH},\n}\n"
+    )
+    facts = {"author": [{"family": "Bella de la Mar", "given": "Ana"}]}
+    assert "author = {{Bella de la Mar}, Ana}" in written(
+        "bibtex", [Paper("x", "T", authors=("Ana Bella de la Mar",), metadata={"csl": facts})]
+    )
+
+
+def test_csl_has_no_null_no_text_for_a_number_and_a_whole_date(tmp_path):
+    text = """[{"id": "a", "title": "T", "type": "book", "issue": null, "issued": {"date-parts": [["-44"]]},
+      "accessed": {"date-parts": [[null]]}, "submitted": {"date-parts": [["2014", "3"], [null]]},
+      "DOI": "<a href='https://doi.org/10.1000/Ab'>10.1000/Ab</a>"}]"""
+    (item,) = json.loads(written("csl-json", papers(tmp_path, "in.json", text)))
+    assert item == {
+        "id": "a", "title": "T", "type": "book", "issued": {"date-parts": [[-44]]}, "DOI": "10.1000/ab",
+        "submitted": {"date-parts": [[2014, 3]]},
+    }  # fmt: skip
+    (item,) = json.loads(written("csl-json", [Paper("x", "T", year=2023, metadata={"date": "NOV 20"})]))
+    assert item["issued"] == {"date-parts": [[2023, 11, 20]]}

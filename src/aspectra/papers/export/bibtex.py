@@ -1,9 +1,10 @@
 """BibTeX, readable by BibTeX, Biber and JabRef (UTF-8).
 
 A paper that came from BibTeX is written with its own type and raw fields as long as they still say what
-the paper holds. Lost: sections, references, sentence spans, metadata outside the shared names, single line
-ends inside abstracts (blank lines stay), ``crossref`` and ``xdata`` links (what they brought is written out),
-and characters of an id that no citation key may hold.
+the paper holds; beside the fields of BibLaTeX stand those of BibTeX, months are macros, and signs that LaTeX
+would stumble over are escaped. Lost: dates in words that no calendar has, sections, references, sentence
+spans, metadata outside the shared names, single line ends inside abstracts (blank lines stay), ``crossref``
+and ``xdata`` links (what they brought is written out), and characters of an id that no citation key may hold.
 """
 
 from __future__ import annotations
@@ -12,18 +13,38 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from aspectra.papers.bibliography import csl_types, keywords_text, shared_list, shared_text
-from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, raw_record, tidy
+from aspectra.papers.dates import date_parts
+from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, plain_doi, raw_record, tidy
 from aspectra.papers.names import stated_names
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.tagged.entry import NAMES, entry_paper, names_of
 from aspectra.papers.text.latex import latex_to_text, text_to_latex
 
-_NO_KEY = re.compile(r"[\s{}(),=\"#%\\~'@]+")
+# Pandoc refuses a file for signs outside words that are not ASCII, and for ^<>|.
+_NO_KEY = re.compile(r"(?:[\s{}(),=\"#%\\~'@^<>|]|[^\w\x00-\x7f])+")
 _FIELD_NAME = re.compile(r"[A-Za-z][\w.:+-]*")
 _KIND = re.compile(r"[A-Za-z]+")
-_ACRONYM = re.compile(r"(?<![\\\w{])[^\W\d_]*[A-Z][^\W_]*[A-Z][^\W_]*")
+_WORD = re.compile(r"(?<![\\\w{])[^\W\d_][^\W_]*")
+_INNER_CAPITAL = re.compile(r"[A-Z][^\W_]*[A-Z]")
+_BARE = re.compile(r"(?<!\\)[&#%_]")
+_MARKUP = re.compile(r"[$]|\\(?:url|href|begin)\b")
+_AND = re.compile(r" and (?=\S)")
+# BibTeX takes all before the last word in lower case for a particle: "Fonseca de la Bella, Ana".
+_FAMILY = re.compile(r"^([^\W\da-z_][^,{}\\]{0,80} [a-z][^,{}\\]{0,80})(?=,)")
+_PRINTED = frozenset(
+    "title subtitle booktitle maintitle journal journaltitle series publisher institution school "
+    "organization address location eventtitle venue".split()
+)
+_DATE = re.compile(r"-?\d{4}(?:-\d\d){0,2}[?~%]?(?:/(?:-?\d{4}(?:-\d\d){0,2}[?~%]?|\.\.)?)?")
+_MONTHS = tuple("jan feb mar apr may jun jul aug sep oct nov dec".split())
+# Who published what is no book; elsewhere it is the publisher.
+_PUBLISHER = {
+    **dict.fromkeys(("phdthesis", "mastersthesis"), "school"),
+    **dict.fromkeys(("thesis", "techreport", "report"), "institution"),
+}
 _MEETING = re.compile(r"\b(?:proc|proceedings|conference|workshop|symposium|meeting)\b", re.I)
 _IN_A_BOOK = frozenset(("inproceedings", "conference", "incollection", "inbook", "inreference"))
+_LONGER = 3  # letters of articles and prepositions, which have no capital in any title
 _ORDER = ("title", "author", "editor", "year", "date", "journal", "journaltitle", "booktitle")
 
 
@@ -55,7 +76,12 @@ def _key(wanted: str, used: set[str]) -> str:
 
 def _entry(key: str, kind: str, fields: Mapping[str, str]) -> str:
     names = [name for name in _ORDER if name in fields] + [name for name in fields if name not in _ORDER]
-    lines = [f"  {name} = {{{fields[name]}}},\n" for name in names if _FIELD_NAME.fullmatch(name)]
+    macro = {"month"} if fields.get("month") in _MONTHS else set()
+    lines = [
+        f"  {name} = {fields[name]},\n" if name in macro else f"  {name} = {{{fields[name]}}},\n"
+        for name in names
+        if _FIELD_NAME.fullmatch(name)
+    ]
     return f"@{kind}{{{key},\n{''.join(lines)}}}\n"
 
 
@@ -65,24 +91,59 @@ def _fields(paper: Paper) -> tuple[str, dict[str, str]]:
     if raw and isinstance(raw[1], dict):
         kind = raw[0] if _KIND.fullmatch(raw[0]) else kind
         fields = {
-            name: _sound(value)
+            name: _sound(name, value)
             for name, value in raw[1].items()
             if isinstance(value, str) and name not in ("crossref", "xdata")
         }
+    for name in ("journaltitle", *(("booktitle",) if kind == "article" else ())):
+        if name in fields:
+            fields.setdefault("journal", fields[name])
+    if _PUBLISHER.get(kind) == "school" and "school" not in fields and "institution" in fields:
+        fields["school"] = fields.pop("institution")
     if paper.abstract:
         fields.setdefault("abstract", text_to_latex(paper.abstract))
+    if doi := plain_doi(paper, fields.get("doi", "")):
+        fields["doi"] = _address(doi)
     back = ReadBack(paper, entry_paper(paper.id, kind, fields, "", NO_LIMIT))
     for attribute in back.attributes(NAMES.attributes):
         for name in NAMES.attributes[attribute]:
             fields.pop(name, None)
         fields.update(_written(paper, attribute, kind))
+    _add_dates(paper, fields)
     _add_identifiers(paper, back, fields)
     _add_shared(paper, back, kind, fields)
     return kind, fields
 
 
-def _sound(value: str) -> str:
-    """The raw value unchanged if its braces balance for BibTeX and for readers that honour escapes."""
+def _add_dates(paper: Paper, fields: dict[str, str]) -> None:
+    """Year and month for BibTeX, and for others a date where the day is known or the entry had one."""
+    if paper.year is None:
+        return
+    date, year, month = (latex_to_text(fields.get(name, "")) for name in ("date", "year", "month"))
+    said = (date, shared_text(paper.metadata, "date"), month, year)
+    parts = max((date_parts(text, paper.year) for text in said), key=len)
+    if not year or len(date_parts(year, paper.year)) > 1:
+        fields["year"] = str(paper.year)
+    if len(parts) > 1:
+        fields["month"] = _MONTHS[parts[1] - 1]
+    if not _DATE.fullmatch(date):
+        fields.pop("date", None)
+        if len(parts) > 2:
+            fields["date"] = "-".join(f"{part:02}" for part in parts)
+
+
+def _sound(name: str, value: str) -> str:
+    """The raw value, its braces balanced for BibTeX and for readers that honour escapes, no sign bare.
+
+    It is on one line, as pandoc glues lines together, and in braces of its own only where they say something.
+    """
+    if name in ("author", "editor"):
+        return " and ".join(_FAMILY.sub(r"{\1}", person) for person in _AND.split(" ".join(value.split())))
+    if name in _PRINTED:
+        value = " ".join(value.split())
+        value = value if _MARKUP.search(value) else _BARE.sub(r"\\\g<0>", value)
+    elif value.startswith("{") and not re.search(r"[{}]", value[1:-1]):
+        value = value.removeprefix("{").removesuffix("}")
     enclosed = "{" + value + "}"
     for signs in (re.findall(r"[{}]", enclosed), re.findall(r"(?<!\\)[{}]", enclosed)):
         depth = 0
@@ -109,8 +170,7 @@ def _written(paper: Paper, attribute: str, kind: str) -> dict[str, str]:
     match attribute:
         case "title":
             escaped = text_to_latex(paper.title)
-            # Styles turn titles to lower case; acronyms are protected from it.
-            return {"title": _ACRONYM.sub(lambda m: "{" + m.group() + "}", escaped)} if escaped else {}
+            return {"title": _with_capitals(escaped)} if escaped else {}
         case "authors":
             return {"author": _people(paper, paper.authors)} if paper.authors else {}
         case "year":
@@ -126,6 +186,24 @@ def _written(paper: Paper, attribute: str, kind: str) -> dict[str, str]:
             return {attribute: text_to_latex(paper.abstract)} if paper.abstract else {}
 
 
+def _with_capitals(title: str) -> str:
+    """Acronyms and names in braces, for styles turn titles to lower case.
+
+    Where at most half of the longer words have a capital, those that have one are names.
+    """
+    words = list(_WORD.finditer(title))
+    inside = {m.start() for m in words[1:] if not title[: m.start()].rstrip().endswith((".", ":", "?", "!"))}
+    longer = [m.group()[0].isupper() for m in words if m.start() in inside and len(m.group()) > _LONGER]
+    named = 2 * sum(longer) <= len(longer)
+
+    def kept(match: re.Match[str]) -> str:
+        word = match.group()
+        name = named and word[0].isupper() and match.start() in inside
+        return "{" + word + "}" if name or _INNER_CAPITAL.search(word) else word
+
+    return _WORD.sub(kept, title)
+
+
 def _people(paper: Paper, names: Iterable[str]) -> str:
     stated = stated_names(paper.metadata)
     return " and ".join(_person(name, stated) for name in names)
@@ -134,7 +212,7 @@ def _people(paper: Paper, names: Iterable[str]) -> str:
 def _person(name: str, stated: Collection[str]) -> str:
     escaped, turned = text_to_latex(name), text_to_latex(inverted(name, stated))
     if turned and names_of(turned) == [name]:
-        return turned
+        return _FAMILY.sub(r"{\1}", turned)
     return escaped if names_of(escaped) == [name] and " " not in name else "{" + escaped + "}"
 
 
@@ -169,11 +247,9 @@ def _add_shared(paper: Paper, back: ReadBack, kind: str, fields: dict[str, str])
             fields["note"] = "\n\n".join(" ".join(text_to_latex(line).split()) for line in lines)
         elif name == "editors":
             fields["editor"] = _people(paper, shared_list(paper.metadata, name))
-        elif name in NAMES.shared and (value := shared_text(paper.metadata, name)):
-            # A date that is not the year's own would change the year on reading.
-            if name == "date" and str(paper.year) not in value:
-                continue
-            fields[NAMES.shared[name][0]] = text_to_latex(" ".join(value.split()))
+        elif name in NAMES.shared and name != "date" and (value := shared_text(paper.metadata, name)):
+            field = _PUBLISHER.get(kind, name) if name == "publisher" else NAMES.shared[name][0]
+            fields[field] = text_to_latex(" ".join(value.split()))
 
 
 WRITERS.register("bibtex")(BibtexWriter())

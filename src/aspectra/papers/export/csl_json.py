@@ -1,8 +1,9 @@
 """CSL-JSON, readable by Zotero, Pandoc and citeproc: one array.
 
 A paper that came from CSL-JSON is written with its own variables as long as they still say what the paper
-holds; dates that are only text get valid parts. Lost: sections, references, sentence spans, metadata outside
-the shared names, ``date`` beyond the year, identifiers other than DOI, PMID, PMCID, ISBN and arXiv.
+holds; dates get parts that are numbers, for pandoc refuses a file for one that is not, or for a null. Lost:
+sections, references, sentence spans, metadata outside the shared names, dates in words that no calendar has,
+identifiers other than DOI, PMID, PMCID, ISBN and arXiv.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from aspectra.papers.bibliography import keywords_text, shared_list, shared_text
-from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, tidy
+from aspectra.papers.dates import date_parts
+from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, plain_doi, tidy
 from aspectra.papers.names import name_parts, stated_names
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import year_in
@@ -40,9 +42,11 @@ def _item(paper: Paper) -> dict[str, Any]:
     kept = paper.metadata.get("csl")
     item: dict[str, Any] = dict(kept) if isinstance(kept, dict) else {}
     kind = shared_text(paper.metadata, "type") or ("article-journal" if paper.venue else "document")
-    item = {"id": paper.id, **{k: v for k, v in item.items() if k != "id"}}
+    item = {"id": paper.id, **{k: v for k, v in item.items() if k != "id" and v is not None}}
     item.setdefault("type", kind)
     _mend_dates(item)
+    if doi := plain_doi(paper, str(item.get("DOI", ""))):
+        item["DOI"] = doi
     if paper.abstract:
         item.setdefault("abstract", _escaped(paper.abstract, "abstract"))
     back = ReadBack(paper, item_paper(item, "", NO_LIMIT))
@@ -70,10 +74,12 @@ def _mend_dates(item: dict[str, Any]) -> None:
     for name in _DATES:
         date = item.get(name)
         if isinstance(date, Mapping):
-            parts = date.get("date-parts")
-            if parts:
-                if (valid := _valid_parts(parts)) != parts:
-                    item[name] = {**date, "date-parts": valid}
+            if parts := _valid_parts(date.get("date-parts")):
+                item[name] = {**date, "date-parts": parts}
+                continue
+            date = {key: value for key, value in date.items() if key != "date-parts"}
+            if not date:
+                del item[name]
                 continue
             text = next((t for key in ("raw", "literal") if isinstance(t := date.get(key), str)), "")
         else:
@@ -97,12 +103,11 @@ def _mend_dates(item: dict[str, Any]) -> None:
             item["custom"] = {**(custom if isinstance(custom, dict) else {}), f"{name}-raw": text}
 
 
-def _valid_parts(parts: Any) -> Any:
-    """Date parts without months and days that no year has; as they are where they are no list of lists."""
-    if not isinstance(parts, list) or not all(isinstance(one, list) and one for one in parts):
-        return parts
+def _valid_parts(parts: Any) -> list[list[int]]:
+    """Date parts as numbers, without months and days that no year has; nothing where there is no year."""
     # Months beyond 12 are the seasons that CSL once had.
-    return [(valid if 0 < len(valid := _parts(one, months=24)) < len(one) else one) for one in parts]
+    lists = [one for one in parts if isinstance(one, list)] if isinstance(parts, list) else []
+    return [valid for one in lists if (valid := _parts(one, months=24))]
 
 
 def _parts(values: list[Any], months: int = 12) -> list[int]:
@@ -130,7 +135,9 @@ def _written(paper: Paper, attribute: str) -> dict[str, Any]:
         case "authors":
             return {"author": _people(paper, paper.authors)} if paper.authors else {}
         case "year":
-            return {"issued": {"date-parts": [[paper.year]]}} if paper.year is not None else {}
+            parts = date_parts(shared_text(paper.metadata, "date"), paper.year)
+            whole = parts or (paper.year,)
+            return {"issued": {"date-parts": [list(whole)]}} if paper.year is not None else {}
     variable = VARIABLES_OF[attribute][0]
     value = getattr(paper, attribute)
     return {variable: _escaped(value, variable)} if value else {}

@@ -107,6 +107,14 @@ class ReadBack:
         return [name for name in SHARED if wanted.get(name) and known.get(name) != wanted.get(name)]
 
 
+def plain_doi(paper: Paper, stated: str = "") -> str:
+    """The DOI without address and markup, in the letters of the record; "" where there is none."""
+    doi, text = paper.identifiers.get("doi", ""), stated.replace("\\", "")
+    if doi and text.casefold().endswith(doi):
+        return text[-len(doi) :]
+    return stated if stated.startswith("10.") else doi
+
+
 def inverted(name: str, stated: Collection[str] = (), *, suffix_last: bool = False) -> str:
     """A printed name as "Family, Given", "" where it cannot be taken apart; a suffix is second or last."""
     parts = name_parts(name, stated)

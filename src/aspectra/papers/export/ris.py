@@ -15,7 +15,7 @@ from typing import Any
 
 from aspectra.papers.bibliography import shared_list, shared_text
 from aspectra.papers.dates import date_parts
-from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, raw_record, tidy
+from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, plain_doi, raw_record, tidy
 from aspectra.papers.names import given_first, names_in_lines, stated_names
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.tagged.records import TaggedRecord
@@ -73,20 +73,19 @@ def _tags(paper: Paper) -> tuple[str, _Tags]:
 def _in_common_names(paper: Paper, tags: _Tags) -> _Tags:
     """Tags under their usual names, without markup, dates and people who are nobody (*et al.*)."""
     held = {tag for tag, _ in tags}
-    doi = paper.identifiers.get("doi", "")
     out: _Tags = []
     for tag, value in tags:
         name = _COMMON.get(tag, tag)
         name = name if name == "AU" or name not in held else tag
         if name == "TI" and paper.title:
             out.append((name, paper.title))
-        elif name == "DO" and doi and value.casefold().endswith(doi):
-            out.append((name, value[-len(doi) :]))
+        elif name == "DO":
+            out.append((name, plain_doi(paper, value)))
         elif name == "AU":
             out += [(name, value)] if names_in_lines([value]) else []
         elif name not in TAGS_OF["year"] and not (name == "AB" and paper.abstract):
             out.append((name, value))
-    return out if not doi or "DO" in held else [*out, ("DO", doi)]
+    return out if "DO" in held else [*out, ("DO", plain_doi(paper))]
 
 
 def _dates(paper: Paper, tags: _Tags) -> _Tags:

@@ -45,7 +45,7 @@ _LETTERS = re.compile(r"\w+")
 _ENTITY = re.compile(r"&(?:amp;){0,3}(#?\w{2,31};)")  # also one that was escaped again
 _TAG = re.compile(
     r"</?(?:[abiup]|em|strong|bold|italic|underline|su[bp]|inf|sc|span|br|title|sec|div|h[1-6]|[ou]l|li|math"
-    r"|(?:inline|disp)-formula|alternatives|tex-math|m(?:[ion]|row|text|s(?:ub|up|ubsup|qrt|pace|tyle)|frac"
+    r"|(?:inline|disp)-formula|alternatives|tex(?:-math)?|m(?:[ion]|row|text|s(?:ub|up|ubsup|qrt|pace|tyle)|frac"
     r"|over|under)|(?:jats|mml):[a-z-]+)(?:\s[^<>=]+=[^<>]*)?\s?/?>|<!\[CDATA\[|\]\]>",
     re.I,
 )

@@ -57,6 +57,7 @@ _SIGNS = {
 _UNKNOWN_SIGN = re.compile(r"\\(" + "|".join([*_SIGNS][5:]) + r")(?:\{\}|(?![A-Za-z])[ ]*)")
 _LIGATURES = {"---": "—", "--": "–", "``": "“", "''": "”", "?`": "¿", "!`": "¡"}
 _MATH = re.compile(r"(?<!\\)\$[^$]{1,400}(?<!\\)\$")
+_DISPLAYED = re.compile(r"(?<![\\$])\$\$(?!\$)")
 _INDEX = re.compile(r"_(?:\{\s?(\d{1,3})\s?\}|(\d))")  # of a formula: CO$_2$ is written CO2
 _POWER = re.compile(r"\^\s?(?:\{\s?([+-]?\d{1,5})\s?\}|(\d))")
 _DEGREE = re.compile(r"\^\s?(?:\{\s?\\circ\s?\}|\\circ(?![A-Za-z]))")
@@ -73,13 +74,15 @@ def latex_to_text(value: str) -> str:
     'Über BERT & Co – 50% of α'
     >>> latex_to_text(r"{CO$_2$} at 37~$^{\circ}$C, $x_i$, $^{14}$C, $10^{-3}$")
     'CO2 at 37 °C, x_i, ¹⁴C, 10⁻³'
+    >>> latex_to_text(r"The $$\phi$$ Detector, for $5")
+    'The ϕ Detector, for $5'
     >>> latex_to_text(r"{\LaTeX} and \BibTeX{} keys")
     'LaTeX and BibTeX keys'
     """
     if _SPECIAL.search(value) is None:
         return value
     if "$" in value:
-        value = _MATH.sub(_plain_figures, value)
+        value = _MATH.sub(_plain_figures, _DISPLAYED.sub("$", value))
     unknown = False
 
     def piece(match: re.Match[str]) -> str:
