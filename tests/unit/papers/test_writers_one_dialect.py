@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 
 import pytest
@@ -156,3 +158,18 @@ def test_csl_has_no_null_no_text_for_a_number_and_a_whole_date(tmp_path):
     }  # fmt: skip
     (item,) = json.loads(written("csl-json", [Paper("x", "T", year=2023, metadata={"date": "NOV 20"})]))
     assert item["issued"] == {"date-parts": [[2023, 11, 20]]}
+
+
+def test_names_that_programs_refuse_or_take_apart_otherwise(tmp_path):
+    many = tuple(f"Given{n} Verylongname{n}" for n in range(6000))
+    (row,) = csv.DictReader(io.StringIO(written("csv", [Paper("x", "T", authors=many)])))
+    names = row["authors"].split("; ")
+    assert len(row["authors"]) < 2**17
+    assert names == [*many[: len(names) - 1], "et al."]
+    record = "@book{a, title = {T}, author = {Center, J. and Ong , Bo}, editor = {Byrne, Cohen, De Rooy, Hu}}"
+    (paper,) = papers(tmp_path, "in.bib", record)
+    assert "editor = {{Byrne, Cohen, De Rooy, Hu}}," in written("bibtex", [paper])
+    assert json.loads(written("csl-json", [paper]))[0]["author"] == [
+        {"family": "Center", "given": "J."},
+        {"family": "Ong", "given": "Bo"},
+    ]

@@ -44,6 +44,7 @@ _PUBLISHER = {
 }
 _MEETING = re.compile(r"\b(?:proc|proceedings|conference|workshop|symposium|meeting)\b", re.I)
 _IN_A_BOOK = frozenset(("inproceedings", "conference", "incollection", "inbook", "inreference"))
+_COMMAS = 2
 _LONGER = 3  # letters of articles and prepositions, which have no capital in any title
 _ORDER = ("title", "author", "editor", "year", "date", "journal", "journaltitle", "booktitle")
 
@@ -93,7 +94,7 @@ def _fields(paper: Paper) -> tuple[str, dict[str, str]]:
         fields = {
             name: _sound(name, value)
             for name, value in raw[1].items()
-            if isinstance(value, str) and name not in ("crossref", "xdata")
+            if isinstance(value, str) and name not in ("crossref", "xdata") and not _is_a_list(name, value)
         }
     for name in ("journaltitle", *(("booktitle",) if kind == "article" else ())):
         if name in fields:
@@ -130,6 +131,12 @@ def _add_dates(paper: Paper, fields: dict[str, str]) -> None:
         fields.pop("date", None)
         if len(parts) > 2:
             fields["date"] = "-".join(f"{part:02}" for part in parts)
+
+
+def _is_a_list(name: str, value: str) -> bool:
+    """Whether commas part the people of a field, which programs refuse: no name has more than two."""
+    people = _AND.split(" ".join(value.split())) if name in ("author", "editor") else []
+    return any("{" not in person and person.count(",") > _COMMAS for person in people)
 
 
 def _sound(name: str, value: str) -> str:

@@ -1,7 +1,8 @@
 """CSV for spreadsheets: one row a paper, a header line, UTF-8.
 
 Lost: sections, references, sentence spans, metadata other than keywords, identifiers other than DOI, arXiv
-and PubMed. A cell that a spreadsheet would run as a formula gets an apostrophe in front.
+and PubMed, authors beyond the thousands that one cell holds. A cell that a spreadsheet would run as a formula
+gets an apostrophe in front.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from aspectra.papers.paper import Paper
 
 COLUMNS = tuple("id title authors year venue doi arxiv pmid url language keywords abstract".split())
 COLUMNS += ("included", "decision", "reason", "tags", "notes")  # ASReview reads the first
+_LONGEST = 131_000  # characters: Python's reader refuses a file for a longer cell
 _INCLUDED = {"include": "1", "exclude": "0"}
 # Signs that begin a formula, also in full width; "|" calls programs, and ";" parts cells in many countries.
 _FORMULA = ("=", "+", "-", "@", "|", ";", "\t", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\uff5c", "\uff1b")
@@ -38,7 +40,7 @@ class CsvWriter:
             row = (
                 paper.id,
                 paper.title,
-                "; ".join(paper.authors),
+                _joined(paper.authors),
                 "" if paper.year is None else str(paper.year),
                 paper.venue,
                 ids.get("doi", ""),
@@ -52,6 +54,12 @@ class CsvWriter:
             )
             rows.writerow([safe_cell(cell) for cell in row])
         return out.getvalue()
+
+
+def _joined(names: tuple[str, ...]) -> str:
+    """As many names as programs take in one cell."""
+    text = "; ".join(names)
+    return text if len(text) < _LONGEST else text[:_LONGEST].rpartition("; ")[0] + "; et al."
 
 
 def _marks(paper: Paper) -> tuple[str, ...]:
