@@ -17,6 +17,7 @@ from aspectra.papers.paper import Paper, Section
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
+from drawn_records import drawn_papers
 from fake_encoder import FakeEncoder
 from long import LONG
 
@@ -132,6 +133,12 @@ def shared() -> Path:
     if not (SHARED / "data").is_dir():
         pytest.skip("the real collections (../shared/data) are not beside this checkout")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def real_papers(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Paper]:
+    """Some 400 records of real files, of six kinds."""
+    return drawn_papers(shared, tmp_path_factory.mktemp("drawn") / "library")
 
 
 @pytest.fixture

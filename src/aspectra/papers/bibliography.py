@@ -60,6 +60,7 @@ _RECORD_HOSTS = {
 }
 _LONGEST_NAME = 100
 _PARTED = re.compile("[;\uff1b\n]")
+_CUT = re.compile(r"&#\w{2,6}$")
 _BETWEEN_COMMAS = re.compile(r"(?:\([^()]{0,80}\)|[^,])+")
 _DASHES = re.compile(" ?[-\u2010-\u2015\u2212]{1,3} ?")
 _PP = re.compile(r"^pp?\.? {0,2}(?=\d)", re.I)
@@ -82,7 +83,10 @@ class Names(msgspec.Struct, frozen=True):
 
     def shared_texts(self, text_of: Callable[[str], str]) -> dict[str, Any]:
         """Shared metadata name -> text of the first of its fields that has any, or ""; in our order."""
-        return {name: next(filter(None, map(text_of, fields)), "") for name, fields in self.shared.items()}
+        return {
+            name: next((text for text in map(text_of, fields) if text and text != "nan"), "")
+            for name, fields in self.shared.items()
+        }
 
 
 @cache
@@ -154,8 +158,14 @@ def database_of(
 
 
 def pages_in(text: str) -> str:
-    """Pages with a plain hyphen between them and without *pp.* in front: ``12-19``."""
-    return _DASHES.sub("-", _PP.sub("", text.strip()))
+    """Pages with a plain hyphen between two of them and without *pp.* in front.
+
+    >>> pages_in("pp. 12--19"), pages_in("12-12"), pages_in("589-")
+    ('12-19', '12', '589')
+    """
+    plain = _DASHES.sub("-", _PP.sub("", text.strip())).strip("-")
+    first, _, last = plain.partition("-")
+    return first if first == last else plain
 
 
 def page_range(first: str, last: str) -> str:
@@ -176,14 +186,16 @@ def keywords_in(stated: str | list[str]) -> list[str]:
 
     >>> keywords_in("bogs; Models, Animal"), keywords_in("bogs, peat (cut, dried)")
     (['bogs', 'Models, Animal'], ['bogs', 'peat (cut, dried)'])
-    >>> keywords_in(["*Models, Animal", "R&amp;D; bogs"])
-    ['Models, Animal', 'R&D', 'bogs']
+    >>> keywords_in(["*Models, Animal", "R&amp;D; bogs", "owls&#8208"])
+    ['Models, Animal', 'R&D', 'bogs', 'owls‐']
     """
     fields = [unmarked(one) for one in ([stated] if isinstance(stated, str) else stated)]
     pieces = [piece for one in fields for piece in _PARTED.split(one)]
     if len(pieces) == 1 and isinstance(stated, str):
         pieces = pieces[0].split("|") if "|" in pieces[0] else _BETWEEN_COMMAS.findall(pieces[0])
-    return list(dict.fromkeys(word for piece in pieces if (word := one_line(piece).lstrip("* "))))
+    # Some program cut the list, entities too: "white&#8208", "sided dolphins".
+    whole = (unmarked(piece + ";") if _CUT.search(piece) else piece for piece in pieces)
+    return list(dict.fromkeys(word for piece in whole if (word := one_line(piece).lstrip("* "))))
 
 
 def keywords_text(words: Iterable[str], joint: str = ", ") -> str:

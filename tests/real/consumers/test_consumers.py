@@ -7,31 +7,24 @@ kinds of source in one file.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import shutil
 import subprocess
 import unicodedata
-from collections.abc import Callable, Iterable
-from itertools import islice, zip_longest
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from aspectra.base.errors import AspectraError
 from aspectra.papers.export.protocol import WRITERS
-from aspectra.papers.library.store import Store
 from aspectra.papers.names import name_parts, stated_names
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.detection import read_papers
 
 HERE = Path(__file__).resolve().parent
 PYTHON = Path(os.environ.get("ASPECTRA_CONSUMERS", HERE.parents[2] / ".venv-consumers")) / "bin" / "python"
-KINDS = ("bib", "ris", "nbib", "csl", "csv-tsv", "wos-isi-ciw")
-EACH = 80
 SUFFIXES = {"bibtex": ".bib", "ris": ".ris", "csl-json": ".json", "csv": ".csv"}
 # Not of a consumer: a formula, which each program writes in its own way, years with an end in BibTeX; years
 # before Christ, which papers do not have; a name that its source wrote in one piece, and stays so.
@@ -40,36 +33,13 @@ _SPAN = re.compile(r"\d{4}\W+\d{0,4}")
 
 
 @pytest.fixture(scope="module")
-def papers(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Paper]:
-    library = Store.create(tmp_path_factory.mktemp("consumers") / "library")
-    with library.writing("add") as writer:
-        for kind in KINDS:
-            files = [file for file in sorted((shared / "data/real-files" / kind).iterdir()) if file.is_file()]
-            writer.add(_drawn(files))
-    found = list(library.papers())
-    assert len(found) >= 300, "fewer records than the name of this test says"
-    return found
-
-
-def _drawn(files: list[Path]) -> Iterable[Paper]:
-    """:data:`EACH` papers with a title, one of each file in turn."""
-    rounds = zip_longest(*map(_papers, files))
-    return islice((paper for each in rounds for paper in each if paper and paper.title), EACH)
-
-
-def _papers(file: Path) -> Iterable[Paper]:
-    with contextlib.suppress(AspectraError):  # some files are of tests that want them refused
-        yield from (item for item in read_papers(file) if isinstance(item, Paper))
-
-
-@pytest.fixture(scope="module")
-def exported(papers: list[Paper], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def exported(real_papers: list[Paper], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Writes all papers in a format and says where."""
     folder = tmp_path_factory.mktemp("exports")
 
     def write(form: str) -> Path:
         path = folder / f"x{SUFFIXES[form]}"
-        path.write_text(WRITERS.get(form).write(papers), encoding="utf-8", newline="")
+        path.write_text(WRITERS.get(form).write(real_papers), encoding="utf-8", newline="")
         return path
 
     return write
@@ -144,22 +114,20 @@ def _unlike(papers: list[Paper], rows: list[dict[str, Any]], *, tex: bool = Fals
     ("consumer", "form"),
     [("asreview", "ris"), ("asreview", "csv"), ("rispy", "ris"), ("bibtexparser", "bibtex")],
 )
-def test_python_programs_read_what_was_written(papers, exported, consumer, form):
-    assert _unlike(papers, _read(consumer, exported(form)), tex=form == "bibtex") == []
+def test_python_programs_read_what_was_written(real_papers, exported, consumer, form):
+    assert _unlike(real_papers, _read(consumer, exported(form)), tex=form == "bibtex") == []
 
 
-def test_citeproc_prints_every_title(papers, exported):
+def test_citeproc_prints_every_title(real_papers, exported):
     rows = _read("citeproc", exported("csl-json"))
-    lost = [
-        p.id for p, row in zip(papers, rows, strict=True) if _letters(p.title) not in _letters(row["title"])
-    ]
-    assert lost == []
+    printed = [(paper, _letters(row["title"])) for paper, row in zip(real_papers, rows, strict=True)]
+    assert [paper.id for paper, text in printed if _letters(paper.title) not in text] == []
 
 
 @pytest.mark.parametrize(
     ("source", "form"), [("csljson", "csl-json"), ("bibtex", "bibtex"), ("biblatex", "bibtex")]
 )
-def test_pandoc_reads_what_was_written(papers, exported, source, form):
+def test_pandoc_reads_what_was_written(real_papers, exported, source, form):
     items = json.loads(_run(_program("pandoc"), "-f", source, "-t", "csljson", exported(form)))
     rows = [
         {
@@ -170,7 +138,7 @@ def test_pandoc_reads_what_was_written(papers, exported, source, form):
         }
         for item in items
     ]
-    assert _unlike(papers, rows, tex=form == "bibtex") == []
+    assert _unlike(real_papers, rows, tex=form == "bibtex") == []
 
 
 def _family(person: dict[str, str]) -> str:
@@ -178,13 +146,13 @@ def _family(person: dict[str, str]) -> str:
     return " ".join([*particles, person.get("family") or person.get("literal") or ""]).strip()
 
 
-def test_bibtex_finds_nothing_empty_that_the_library_knows(papers, exported, tmp_path):
+def test_bibtex_finds_nothing_empty_that_the_library_knows(real_papers, exported, tmp_path):
     path = exported("bibtex")
     (tmp_path / "x.aux").write_text(f"\\citation{{*}}\n\\bibstyle{{plain}}\n\\bibdata{{{path.stem}}}\n")
     shutil.copy(path, tmp_path)
     printed = _run(_program("bibtex"), "-min-crossrefs=1000", "x", where=tmp_path)
     keys = re.findall(r"^@\w+\{(.+),$", path.read_text("utf-8"), re.M)
-    held = dict(zip(keys, papers, strict=True))
+    held = dict(zip(keys, real_papers, strict=True))
     attributes = {
         "journal": "venue",
         "booktitle": "venue",
@@ -196,8 +164,8 @@ def test_bibtex_finds_nothing_empty_that_the_library_knows(papers, exported, tmp
     assert [(k, f) for f, k in empty if f in attributes and getattr(held[k], attributes[f])] == []
 
 
-def test_biber_finds_every_date_in_order(papers, exported, tmp_path):
+def test_biber_finds_every_date_in_order(real_papers, exported, tmp_path):
     path = exported("bibtex")
     printed = _run(_program("biber"), "--tool", "--nolog", "-O", tmp_path / "out.bib", path)
-    assert len(re.findall(r"^@", (tmp_path / "out.bib").read_text("utf-8"), re.M)) == len(papers)
+    assert len(re.findall(r"^@", (tmp_path / "out.bib").read_text("utf-8"), re.M)) == len(real_papers)
     assert re.findall(r".*Invalid format.*|.*ERROR.*", printed) == []

@@ -190,7 +190,7 @@ def test_csv_guards_formulas_and_controls() -> None:
     assert rows[0]["id"] == "'=1+1"
     assert rows[0]["title"] == "'@SUM(A1)"
     assert rows[0]["abstract"] == 'a "q", b\nc'
-    assert (rows[0]["authors"], rows[0]["year"]) == ("A B; C D", "2000")
+    assert (rows[0]["authors"], rows[0]["year"]) == ("B, A; D, C", "2000")
 
 
 @pytest.mark.parametrize("name", WRITERS.names())

@@ -161,11 +161,11 @@ def test_csl_has_no_null_no_text_for_a_number_and_a_whole_date(tmp_path):
 
 
 def test_names_that_programs_refuse_or_take_apart_otherwise(tmp_path):
-    many = tuple(f"Given{n} Verylongname{n}" for n in range(6000))
+    many = tuple(f"Ann Verylongname{n}" for n in range(6000))
     (row,) = csv.DictReader(io.StringIO(written("csv", [Paper("x", "T", authors=many)])))
-    names = row["authors"].split("; ")
+    names = row["authors"].removesuffix(";").split("; ")
     assert len(row["authors"]) < 2**17
-    assert names == [*many[: len(names) - 1], "et al."]
+    assert names == [*(f"Verylongname{n}, Ann" for n in range(len(names) - 1)), "et al."]
     record = "@book{a, title = {T}, author = {Center, J. and Ong , Bo}, editor = {Byrne, Cohen, De Rooy, Hu}}"
     (paper,) = papers(tmp_path, "in.bib", record)
     assert "editor = {{Byrne, Cohen, De Rooy, Hu}}," in written("bibtex", [paper])

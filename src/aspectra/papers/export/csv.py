@@ -1,22 +1,27 @@
 """CSV for spreadsheets: one row a paper, a header line, UTF-8.
 
-Lost: sections, references, sentence spans, metadata other than keywords, identifiers other than DOI, arXiv
-and PubMed, authors beyond the thousands that one cell holds. A cell that a spreadsheet would run as a formula
-gets an apostrophe in front.
+Lost: sections, references, sentence spans, metadata outside the shared names, identifiers other than DOI,
+arXiv, PMID, PMCID and ISBN, authors beyond the thousands that one cell holds. A cell that a spreadsheet would
+run as a formula gets an apostrophe in front.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from aspectra.papers.bibliography import keywords_text, shared_list
-from aspectra.papers.export.protocol import WRITERS, tidy
+from aspectra.papers.bibliography import keywords_text, shared_list, shared_text
+from aspectra.papers.export.protocol import WRITERS, inverted, tidy
+from aspectra.papers.names import given_first, split_names, stated_names
 from aspectra.papers.paper import Paper
 
-COLUMNS = tuple("id title authors year venue doi arxiv pmid url language keywords abstract".split())
-COLUMNS += ("included", "decision", "reason", "tags", "notes")  # ASReview reads the first
+_SHARED = tuple("type volume issue pages publisher issn date note database".split())
+COLUMNS = (
+    *"id title authors year venue doi arxiv pmid url language keywords abstract".split(),
+    *(*_SHARED, "isbn", "pmcid", "editors"),
+    *("included", "decision", "reason", "tags", "notes"),  # ASReview reads the first
+)
 _LONGEST = 131_000  # characters: Python's reader refuses a file for a longer cell
 _INCLUDED = {"include": "1", "exclude": "0"}
 # Signs that begin a formula, also in full width; "|" calls programs, and ";" parts cells in many countries.
@@ -40,7 +45,7 @@ class CsvWriter:
             row = (
                 paper.id,
                 paper.title,
-                _joined(paper.authors),
+                _people(paper, paper.authors),
                 "" if paper.year is None else str(paper.year),
                 paper.venue,
                 ids.get("doi", ""),
@@ -50,16 +55,25 @@ class CsvWriter:
                 paper.language,
                 keywords_text(shared_list(paper.metadata, "keywords"), "; "),
                 paper.abstract,
+                *(shared_text(paper.metadata, name) for name in _SHARED),
+                ids.get("isbn", ""),
+                ids.get("pmcid", ""),
+                _people(paper, shared_list(paper.metadata, "editors")),
                 *_marks(paper),
             )
             rows.writerow([safe_cell(cell) for cell in row])
         return out.getvalue()
 
 
-def _joined(names: tuple[str, ...]) -> str:
-    """As many names as programs take in one cell."""
+def _people(paper: Paper, people: Sequence[str]) -> str:
+    """As many people as programs take in one cell, as "Family, Given" where the name can be taken apart."""
+    stated = stated_names(paper.metadata)
+    turned = [(name, inverted(name, stated, suffix_last=True)) for name in people]
+    names = [family if given_first(family) == name else name for name, family in turned]
     text = "; ".join(names)
-    return text if len(text) < _LONGEST else text[:_LONGEST].rpartition("; ")[0] + "; et al."
+    if len(text) > _LONGEST:
+        text = text[:_LONGEST].rpartition("; ")[0] + "; et al."
+    return text if split_names(text) == list(people) else text.removesuffix(";") + ";"
 
 
 def _marks(paper: Paper) -> tuple[str, ...]:

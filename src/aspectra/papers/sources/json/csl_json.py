@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from aspectra.papers.bibliography import database_of, names_in
+from aspectra.papers.bibliography import csl_types, database_of, names_in
 from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.names import people
 from aspectra.papers.paper import Paper
@@ -24,6 +24,7 @@ VARIABLES_OF = NAMES.attributes
 """Attribute of :class:`Paper` -> the CSL variables it is read from."""
 
 _TELLING = frozenset(("container-title", "issued", "citation-key", "event-title", "container-title-short"))
+_TYPE = re.compile(rb'"type"\s{0,3}:\s{0,3}"([a-z_-]{3,30})"')
 _INSIDE = re.compile(rb'"(?:container-title|issued|date-parts)"\s*:')
 _NOTE = re.compile(r"^[^\S\n]*+(citation key|arxiv|pmid|pmcid|doi|isbn)\s*+:\s*+(\S.*)$", re.I | re.M)
 
@@ -113,8 +114,9 @@ def item_paper(item: Mapping[str, Any], place: str, options: ReadOptions) -> Ite
 def _confidence(keys: frozenset[str], head: bytes) -> float:
     if "type" in keys and keys & _TELLING:
         return 0.9
-    if {"type", "title"} <= keys and keys & {"DOI", "URL", "author"} and "authors" not in keys:
-        return 0.7
+    if {"type", "title"} <= keys and not keys & {"authors", "year"}:
+        typed = any(kind.decode() in csl_types() for kind in _TYPE.findall(head))
+        return 0.7 if typed or keys & {"DOI", "URL", "author"} else 0.0
     return 0.8 if keys & {"items", "message"} and _INSIDE.search(head) else 0.0
 
 

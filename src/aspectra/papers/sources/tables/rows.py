@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput
-from aspectra.papers.bibliography import names_in
+from aspectra.papers.bibliography import csl_types, names_in
 from aspectra.papers.identifiers import addresses_in, named_identifiers, normalise, parse_identifier
 from aspectra.papers.names import given_first
 from aspectra.papers.paper import Paper
@@ -156,7 +156,8 @@ class _Table:
         self._screening = header.group(held.screening)
         self._ours = tuple(header.names[: len(_OWN)]) == _OWN  # marks follow
         if self._ours:  # what the searcher said, not what the record says
-            self._lists["keywords"], self._shared["note"] = header.columns(["keywords"]), []
+            self._lists["keywords"] = header.columns(["keywords"])
+            self._shared["note"] = header.columns(["note"])
         self._databases = frozenset(held.databases["names"])
 
     def paper(self, row: Row, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
@@ -322,6 +323,8 @@ def _type(text: str) -> str:
     """The CSL type of a kind of publication, as tables or RIS call it; "" for none, "document" for others."""
     if not text:
         return ""
+    if text in csl_types():
+        return text
     names = names_in("ris").types
     for part in (text, *text.split(";")):
         key = part.strip()
