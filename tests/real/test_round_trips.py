@@ -16,7 +16,7 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
 
 FORMATS = ("bibtex", "ris", "csl-json", "csv", "jsonl")
-TEXTS = ("volume", "issue", "pages", "publisher", "issn", "note")
+TEXTS = ("volume", "issue", "pages", "publisher", "place", "edition", "series", "issn", "note")
 
 
 def _through(papers: list[Paper], form: str, folder: Path) -> list[Paper]:

@@ -2,8 +2,9 @@
 
 Sources of bibliographies put what a :class:`Paper` has no field for under these metadata names, so that
 a record read from one format can be written in another: ``type`` (a CSL type), ``volume``, ``issue``,
-``pages``, ``publisher``, ``issn``, ``date``, ``note``, ``database`` (text), ``keywords`` and ``editors``
-(lists). ``database`` is where a search found the record, for counts by database; see :func:`database_of`.
+``pages``, ``publisher``, ``place``, ``edition``, ``series``, ``issn``, ``date``, ``note``, ``database``
+(text), ``keywords`` and ``editors`` (lists). ``database`` is where a search found the record, for counts by
+database; see :func:`database_of`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from aspectra.papers.text.cleaning import one_line, unmarked
 
 SHARED = (
     *("type", "volume", "issue", "pages", "publisher", "issn", "date", "note", "keywords", "editors"),
-    "database",
+    *("database", "edition", "place", "series"),
 )
 # Words in the names of databases -> the name to count by; the first that occurs counts.
 _DATABASES = (

@@ -147,6 +147,20 @@ def test_other_formats_give_bibtex_its_fields():
     )
 
 
+def test_edition_place_and_series_reach_every_format(tmp_path):
+    facts = {"edition": "2", "place": "Oslo", "series": "Fens", "publisher": "Moor", "type": "book"}
+    book = Paper("x", "T", year=2023, metadata=facts)
+    for form, lines in {
+        "bibtex": ("edition = {2}", "address = {Oslo}", "series = {Fens}"),
+        "ris": ("ET  - 2", "CY  - Oslo", "T3  - Fens"),
+        "csl-json": ('"edition": "2"', '"publisher-place": "Oslo"', '"collection-title": "Fens"'),
+    }.items():
+        text = written(form, [book])
+        assert all(line in text for line in lines)
+        (again,) = papers(tmp_path, "again" + WRITERS.get(form).suffix, text)
+        assert {name: again.metadata[name] for name in facts} == facts
+
+
 def test_csl_has_no_null_no_text_for_a_number_and_a_whole_date(tmp_path):
     text = """[{"id": "a", "title": "T", "type": "book", "issue": null, "issued": {"date-parts": [["-44"]]},
       "accessed": {"date-parts": [[null]]}, "submitted": {"date-parts": [["2014", "3"], [null]]},

@@ -16,7 +16,7 @@ from aspectra.papers.export.protocol import WRITERS, inverted, tidy
 from aspectra.papers.names import given_first, split_names, stated_names
 from aspectra.papers.paper import Paper
 
-_SHARED = tuple("type volume issue pages publisher issn date note database".split())
+_SHARED = tuple("type volume issue pages publisher place edition series issn date note database".split())
 COLUMNS = (
     *"id title authors year venue doi arxiv pmid url language keywords abstract".split(),
     *(*_SHARED, "isbn", "pmcid", "editors"),

@@ -58,6 +58,8 @@ def _paper(record: Element, place: str, options: ReadOptions) -> Iterator[Paper 
         "issue": _first(record, "number", "issue"),
         "pages": _first(record, "pages"),
         "publisher": _first(record, "publisher"),
+        "place": _first(record, "pub-location"),
+        "edition": _first(record, "edition"),
         "issn": _first(record, "isbn"),
         "date": _first(record, "dates/pub-dates/date"),
         "note": _first(record, "notes"),
