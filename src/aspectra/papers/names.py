@@ -256,13 +256,15 @@ def stated_names(record: Any) -> set[str]:
     if isinstance(record, (list, tuple)):
         return set[str]().union(*map(stated_names, record))
     text = record if isinstance(record, str) and len(record) < 80 * record.count(",") else ""  # no prose
+    if not text:
+        return set()
     if "{" in text or "\\" in text:
         from aspectra.papers.text.latex import latex_to_text
 
         text = latex_to_text(text)
     # BibTeX breaks lines anywhere, other formats between names.
-    names = {one_line(name) for mark in (r"\sand\s|;", r"[;\n]") for name in re.split(mark, text)}
-    return {name.replace(" ,", ",") for name in names}
+    lists = {*re.split(r"\sand\s|;", text), *re.split(r"[;\n]", text)}
+    return {one_line(name).replace(" ,", ",") for name in lists}
 
 
 def name_parts(name: str, stated: Collection[str] = ()) -> NameParts | None:

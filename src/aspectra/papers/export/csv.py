@@ -67,7 +67,7 @@ class CsvWriter:
 
 def _people(paper: Paper, people: Sequence[str]) -> str:
     """As many people as programs take in one cell, as "Family, Given" where the name can be taken apart."""
-    stated = stated_names(paper.metadata)
+    stated = stated_names(paper.metadata) if people else ()
     turned = [(name, inverted(name, stated, suffix_last=True)) for name in people]
     names = [family if given_first(family) == name else name for name, family in turned]
     text = "; ".join(names)
