@@ -389,6 +389,9 @@ class Searcher:
                 out.append(f"no sentence of {', '.join(probe.seeds)} is about {probe.aspect or 'that'}")
             if asked.truncated:
                 out.append(f"the query is longer than {asked.truncated} reads; its end was cut")
+        worded = [p for p in probes if p.text and not p.seeds and engine.index.facts(p.view).lexical]
+        if not ids and worded and not any(asked.words for asked in engine.index.look_up(worded)):
+            out.append(f"“{worded[0].text}” is not searched: stop words and single letters are no words")
         return list(dict.fromkeys(out))
 
 

@@ -300,6 +300,23 @@ def test_authors_are_found_by_family_or_whole_name(library):
     assert library.ids_by_author("Ada") == {"rank"}
 
 
+def test_umlauts_of_authors_are_found_spelt_out(library):
+    with library.writing("add") as writer:
+        writer.add(
+            [
+                Paper("m", "Mud", authors=("Jörg Müller",)),
+                Paper("n", "Fen", authors=("Eva Mueller",)),
+                Paper("b", "Bog", authors=("Ann Bauer",)),
+                Paper("c", "Bay", authors=("Ann Baur",)),
+                Paper("s", "Sea", authors=("Ida Schröder",)),
+            ]
+        )
+    assert library.ids_by_author("Müller") == {"m", "n"}
+    assert library.ids_by_author("Mueller") == {"n"}  # whoever is called so is meant
+    assert library.ids_by_author("Schroeder, Ida") == {"s"}
+    assert library.ids_by_author("Bauer") == {"b"}
+
+
 def test_second_writer_fails_at_once_naming_the_holder(library):
     with library.writing("index"), pytest.raises(LibraryBusy) as error, library.writing("add"):
         pass

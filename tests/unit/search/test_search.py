@@ -110,6 +110,9 @@ def test_limit_zero_and_beyond(searcher):
 
 def test_query_without_known_words_still_answers(searcher):
     assert searcher.search("zzzz qqqq", recipe="bm25").ids == []
+    assert searcher.search("zzzz qqqq", recipe="bm25").warnings == ()
+    (said,) = searcher.search("to be or not to be", recipe="bm25").warnings
+    assert said.startswith("“to be or not to be” is not searched: stop words")
     assert len(searcher.search("zzzz qqqq", limit=3)) == 3
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from aspectra.papers.library.derived import Derived
     from aspectra.papers.library.marks.reader import Marks
 
+_SPELT_OUT = {"ä": "ae", "ö": "oe", "ü": "ue"}
 _LISTED = "(SELECT value FROM json_each(?))"  # the values of one JSON array
 
 # The snapshot that the code under way reads from, and whose it is.
@@ -361,7 +363,16 @@ class Store:
         return [row[0] for row in self.fetch(statement, own[0])]
 
     def ids_by_author(self, name: str) -> set[str]:
-        """Ids of papers with an author of this family name, or whole name when given more than one word."""
+        """Ids of papers with an author of this family name, or whole name when given more than one word.
+
+        *Müller* is *Mueller* too; the other way round only where nobody is called *Mueller*.
+        """
+        spelt = re.sub("[äöü]", lambda found: _SPELT_OUT[found[0]], name.casefold())
+        found = self._ids_by_author(name)
+        found |= self._ids_by_author(spelt) if spelt != name.casefold() else set()
+        return found or self._ids_by_author(re.sub("([aou])e", r"\1", name))
+
+    def _ids_by_author(self, name: str) -> set[str]:
         last, comma, given = name.partition(",")
         if comma and given.strip():  # as bibliographies have it: "Lovelace, Ada"
             name = f"{given} {last}"

@@ -20,6 +20,8 @@ METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+", "okapi")
 # without spaces, and are joined to overlapping pairs below.
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+# C++, C#, R&D: what is left of them as letters is no word.
+_TOKEN = re.compile(rf"(?<![^\W_])[a-z](?:\+\+|#|&[a-z])(?![^\W_])|{_WORD.pattern}")
 _IS_CJK = re.compile(rf"[{_CJK}]")
 
 
@@ -115,6 +117,8 @@ class Tokeniser:
 
         >>> Tokeniser().words("Ranking the rankings, 汉语词")
         ['rank', 'rank', '汉语', '语词']
+        >>> Tokeniser().words("R&D in C++, a + b")
+        ['r&d', 'c++']
         >>> Tokeniser().words("ﬁbrin in the inﬂow")
         ['fibrin', 'inflow']
         >>> Tokeniser(TokenSettings(stemmer="", stopwords=False, split="spaces")).words("ﬁbrin, x²")
@@ -122,7 +126,11 @@ class Tokeniser:
         """
         out = []
         stems = self._stem
-        for word in text.lower().split() if self._spaces else _WORD.findall(folded(text)):
+        signs = any(
+            sign in text for sign in "+#&"
+        )  # few texts have one, and the longer pattern costs a quarter
+        pattern = _TOKEN if signs else _WORD
+        for word in text.lower().split() if self._spaces else pattern.findall(folded(text)):
             stem = stems.get(word)
             if stem is None:
                 if not self._spaces and _IS_CJK.match(word):
