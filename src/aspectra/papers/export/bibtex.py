@@ -25,6 +25,7 @@ _NO_KEY = re.compile(r"(?:[\s{}(),=\"#%\\~'@^<>|]|[^\w\x00-\x7f])+")
 _FIELD_NAME = re.compile(r"[A-Za-z][\w.:+-]*")
 _KIND = re.compile(r"[A-Za-z]+")
 _WORD = re.compile(r"(?<![\\\w{])[^\W\d_][^\W_]*")
+_BEGINS = re.compile(r"[.:?!]\s*$")  # a sentence
 _INNER_CAPITAL = re.compile(r"[A-Z][^\W_]*[A-Z]")
 _BARE = re.compile(r"(?<!\\)[&#%_]")
 _MARKUP = re.compile(r"[$]|\\(?:url|href|begin)\b")
@@ -145,8 +146,9 @@ def _sound(name: str, value: str) -> str:
     It is on one line, as pandoc glues lines together, and in braces of its own only where they say something.
     """
     if name in ("author", "editor"):
-        return " and ".join(_FAMILY.sub(r"{\1}", person) for person in _AND.split(" ".join(value.split())))
-    if name in _PRINTED:
+        people = _AND.split(" ".join(value.split()))
+        value = " and ".join(_FAMILY.sub(r"{\1}", person) for person in people)
+    elif name in _PRINTED:
         value = " ".join(value.split())
         value = value if _MARKUP.search(value) else _BARE.sub(r"\\\g<0>", value)
     elif value.startswith("{") and not re.search(r"[{}]", value[1:-1]):
@@ -199,7 +201,7 @@ def _with_capitals(title: str) -> str:
     Where at most half of the longer words have a capital, those that have one are names.
     """
     words = list(_WORD.finditer(title))
-    inside = {m.start() for m in words[1:] if not title[: m.start()].rstrip().endswith((".", ":", "?", "!"))}
+    inside = {m.start() for m in words[1:] if not _BEGINS.search(title, max(0, m.start() - 3), m.start())}
     longer = [m.group()[0].isupper() for m in words if m.start() in inside and len(m.group()) > _LONGER]
     named = 2 * sum(longer) <= len(longer)
 
