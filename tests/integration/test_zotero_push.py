@@ -121,6 +121,14 @@ def test_what_a_type_has_no_field_for_is_in_extra():
     assert (item["itemType"], item["extra"]) == ("thesis", "DOI: 10.1000/x\narXiv: 2101.00001")
 
 
+def test_place_edition_and_series_go_where_the_type_has_them():
+    facts = {"place": "Oslo", "edition": "2", "series": "Fens"}
+    book = item_of_paper(Paper("x:1", "T", metadata={"type": "book", **facts}))
+    assert {name: book[name] for name in facts} == facts
+    thesis = item_of_paper(Paper("x:1", "T", metadata={"type": "thesis", **facts}))
+    assert {name: thesis.get(name) for name in facts} == {"place": "Oslo", "edition": None, "series": None}
+
+
 def test_an_item_that_changes_meanwhile_is_read_again_once(zotero):
     def once(server):
         server.before_write.clear()

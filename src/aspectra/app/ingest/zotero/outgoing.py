@@ -18,17 +18,18 @@ _TYPES = {csl: own for own, csl in reversed(_NAMES.types.items())}
 _FIELDS: dict[str, tuple[str, ...]] = {
     "journalArticle": ("publicationTitle", "volume", "issue", "pages", "ISSN", "DOI"),
     "magazineArticle": ("publicationTitle", "volume", "issue", "pages", "ISSN"),
-    "newspaperArticle": ("publicationTitle", "pages", "ISSN"),
-    "conferencePaper": ("proceedingsTitle", "volume", "pages", "publisher", "ISBN", "DOI"),
+    "newspaperArticle": ("publicationTitle", "place", "edition", "pages", "ISSN"),
+    "conferencePaper": ("proceedingsTitle", "volume", "pages", "publisher", "place", "series", "ISBN", "DOI"),
     "preprint": ("repository", "archiveID", "DOI"),
-    "book": ("volume", "publisher", "ISBN"),
-    "bookSection": ("bookTitle", "volume", "pages", "publisher", "ISBN"),
-    "thesis": ("university",),
-    "report": ("institution", "pages"),
+    "book": ("volume", "publisher", "place", "edition", "series", "ISBN"),
+    "bookSection": ("bookTitle", "volume", "pages", "publisher", "place", "edition", "series", "ISBN"),
+    "thesis": ("university", "place"),
+    "report": ("institution", "place", "pages"),
     "document": ("publisher",),
 }
 
-_SHARED = ("volume", "issue", "pages", "publisher", "issn", "date", "editors")
+_PLAIN = ("volume", "issue", "pages", "place", "edition", "series")  # called so by Zotero too
+_SHARED = (*_PLAIN, "publisher", "issn", "date", "editors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def item_of_paper(paper: Paper) -> dict[str, Any]:
         "archiveID": f"arXiv:{arxiv}" if arxiv else "",
         publisher: shared_text(paper.metadata, "publisher"),
         venue: paper.venue,
-        **{name: shared_text(paper.metadata, name) for name in ("volume", "issue", "pages")},
+        **{name: shared_text(paper.metadata, name) for name in _PLAIN},
     }
     rest = [
         f"{name}: {value}"
