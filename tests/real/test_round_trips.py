@@ -71,3 +71,11 @@ def test_what_went_through_a_format_is_the_same(once, form):
 def test_what_went_through_two_formats_is_the_same(once, first, then, tmp_path):
     _, after = once
     assert _changed(after[first], _through(after[first], then, tmp_path)) == []
+
+
+def test_what_went_through_all_formats_in_turn_is_the_same(once, tmp_path):
+    before, after = once
+    last = after["bibtex"]
+    for form in (*FORMATS[1:], "bibtex"):
+        last = _through(last, form, tmp_path)
+    assert _changed(before, last) == []
