@@ -67,7 +67,9 @@ def given_first(name: object) -> str:
     text = one_line(name)
     parts = [part for part in (p.strip() for p in text.split(",")) if part]
     if len(parts) > 1 and is_others(parts[-1]):
-        return given_first(",".join(parts[:-1]))
+        while len(parts) > 1 and is_others(parts[-1]):
+            parts.pop()
+        text = ", ".join(parts)
     if len(parts) == 2:
         if _NUMBERED.fullmatch(parts[1]) and (turned := initials_last(parts[0])):
             return f"{turned} {parts[1]}"

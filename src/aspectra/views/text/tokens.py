@@ -126,10 +126,8 @@ class Tokeniser:
         """
         out = []
         stems = self._stem
-        signs = any(
-            sign in text for sign in "+#&"
-        )  # few texts have one, and the longer pattern costs a quarter
-        pattern = _TOKEN if signs else _WORD
+        # Few texts have these signs, and the longer pattern costs a quarter.
+        pattern = _TOKEN if any(sign in text for sign in "+#&") else _WORD
         for word in text.lower().split() if self._spaces else pattern.findall(folded(text)):
             stem = stems.get(word)
             if stem is None:
