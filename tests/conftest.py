@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -26,6 +27,8 @@ os.environ.pop("COLUMNS", None)  # output that is not for a terminal is wrapped 
 # What the person who runs the tests permits is not looked at, nor added to.
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="aspectra-tests-")
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="aspectra-tests-")  # trails, the last search
+# What an earlier test left over may wait, when it is collected, for threads that no forked child has.
+os.register_at_fork(after_in_child=gc.disable)
 # No test is timed: a busy machine must not fail one.
 hypothesis.settings.register_profile("untimed", deadline=None, max_examples=100 if LONG else 30)
 # CI tries the same examples every time; whoever develops tries new ones.
