@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-_MONTHS = tuple("jan feb mar apr may jun jul aug sep oct nov dec".split())
-_NAME = (
-    r"\b(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
-    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b"
-)
+MONTHS = "January February March April May June July August September October November December".split()
+SHORT_MONTHS = [month[:3].lower() for month in MONTHS]
+"""As BibTeX abbreviates them."""
+_NAME = rf"\b({'|'.join(f'{month[:3]}(?:{month[3:]})?' for month in MONTHS)}|sept)\b"
 _NAMED = re.compile(rf"(?:(?<![-–\d])(\d{{1,2}})\.?\s)?{_NAME}\.?(?:\s(\d{{1,2}})\b(?![-–]\d))?", re.I)
 _NUMBERS = re.compile(r"\d{4}(?:[-/. ](\d{1,2})(?![\w.])(?:[-/. ](\d{1,2})(?![\d.]))?|(\d\d)(\d\d)?\b)?")
 _TURNED = re.compile(r"(\d{1,2})[-/. ]\d{4}(?!\d)")
@@ -37,17 +37,20 @@ def date_parts(text: str, year: int | None) -> tuple[int, ...]:
     if found and int(found[0]) != year:
         return ()
     named = _NAMED.findall(text)
+    if len(named) > 1:
+        return (year,)
     if named:
-        before, month, after = named[0]
-        return (
-            _valid(year, _MONTHS.index(month[:3].lower()) + 1, before or after)
-            if len(named) == 1
-            else (year,)
-        )
+        ((before, month, after),) = named
+        return _valid(year, SHORT_MONTHS.index(month[:3].lower()) + 1, before or after)
     plain = text.strip()
     if numbers := _TURNED.match(plain) or _NUMBERS.match(plain):
         return _valid(year, *filter(None, numbers.groups()))
     return (year,)
+
+
+def fullest_date(texts: Iterable[str], year: int | None) -> tuple[int, ...]:
+    """The longest of what several fields say, see :func:`date_parts`; the first of those as long."""
+    return max((date_parts(text, year) for text in texts), key=len, default=())
 
 
 def _valid(year: int, *rest: int | str) -> tuple[int, ...]:

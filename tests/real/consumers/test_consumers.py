@@ -1,5 +1,4 @@
-"""Exports, read by the programs that they are for: 300 real records and more of six
-kinds of source in one file.
+"""Exports, read by the programs that they are for: real records of six kinds of source in one file.
 
 ``make test-consumers`` installs those on PyPI beside the project; pandoc, biber and bibtex are Debian's
 (``pandoc biber texlive-binaries``). What is not there is skipped by name.
@@ -14,6 +13,7 @@ import shutil
 import subprocess
 import unicodedata
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from aspectra.papers.paper import Paper
 
 HERE = Path(__file__).resolve().parent
 PYTHON = Path(os.environ.get("ASPECTRA_CONSUMERS", HERE.parents[2] / ".venv-consumers")) / "bin" / "python"
-SUFFIXES = {"bibtex": ".bib", "ris": ".ris", "csl-json": ".json", "csv": ".csv"}
 # Not of a consumer: a formula, which each program writes in its own way, years with an end in BibTeX; years
 # before Christ, which papers do not have; a name that its source wrote in one piece, and stays so.
 _RAW = re.compile(r"[$\\^]|<[a-z]+>")
@@ -34,12 +33,14 @@ _SPAN = re.compile(r"\d{4}\W+\d{0,4}")
 
 @pytest.fixture(scope="module")
 def exported(real_papers: list[Paper], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Writes all papers in a format and says where."""
+    """Says where all papers are in a format; they are written once."""
     folder = tmp_path_factory.mktemp("exports")
 
+    @cache
     def write(form: str) -> Path:
-        path = folder / f"x{SUFFIXES[form]}"
-        path.write_text(WRITERS.get(form).write(real_papers), encoding="utf-8", newline="")
+        writer = WRITERS.get(form)
+        path = folder / f"x{writer.suffix}"
+        path.write_text(writer.write(real_papers), encoding="utf-8", newline="")
         return path
 
     return write
@@ -90,8 +91,8 @@ def _unlike(papers: list[Paper], rows: list[dict[str, Any]], *, tex: bool = Fals
     out: list[tuple[Any, ...]] = []
     for paper, row in zip(papers, rows, strict=True):
         fields = [("title", paper.title), ("venue", paper.venue), ("doi", paper.identifiers.get("doi", ""))]
+        formula = tex and _RAW.search(_raw(paper, "title", "booktitle", "journal"))
         for name, ours in fields:
-            formula = tex and _RAW.search(_raw(paper, "title", "booktitle", "journal"))
             if name in row and not formula and _letters(ours) != _letters(row[name]):
                 out.append((paper.id, name, ours, row[name]))
         year = str(paper.year) if paper.year is not None else None

@@ -314,6 +314,7 @@ def test_umlauts_of_authors_are_found_spelt_out(library):
     assert library.ids_by_author("Müller") == {"m", "n"}
     assert library.ids_by_author("Mueller") == {"n"}  # whoever is called so is meant
     assert library.ids_by_author("Schroeder, Ida") == {"s"}
+    assert library.ids_by_author("SCHROEDER") == library.ids_by_author("Schroeder") == {"s"}
     assert library.ids_by_author("Bauer") == {"b"}
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from aspectra.papers.bibliography import csl_types, keywords_text, shared_list, shared_text
-from aspectra.papers.dates import date_parts
+from aspectra.papers.dates import SHORT_MONTHS, date_parts, fullest_date
 from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, plain_doi, raw_record, tidy
 from aspectra.papers.names import stated_names
 from aspectra.papers.paper import Paper
@@ -32,12 +32,12 @@ _MARKUP = re.compile(r"[$]|\\(?:url|href|begin)\b")
 _AND = re.compile(r" and (?=\S)")
 # BibTeX takes all before the last word in lower case for a particle: "Fonseca de la Bella, Ana".
 _FAMILY = re.compile(r"^([^\W\da-z_][^,{}\\]{0,80} [a-z][^,{}\\]{0,80})(?=,)")
+_PEOPLE = ("author", "editor")
 _PRINTED = frozenset(
     "title subtitle booktitle maintitle journal journaltitle series publisher institution school "
     "organization address location eventtitle venue".split()
 )
 _DATE = re.compile(r"-?\d{4}(?:-\d\d){0,2}[?~%]?(?:/(?:-?\d{4}(?:-\d\d){0,2}[?~%]?|\.\.)?)?")
-_MONTHS = tuple("jan feb mar apr may jun jul aug sep oct nov dec".split())
 # Who published what is no book; elsewhere it is the publisher.
 _PUBLISHER = {
     **dict.fromkeys(("phdthesis", "mastersthesis"), "school"),
@@ -78,13 +78,12 @@ def _key(wanted: str, used: set[str]) -> str:
 
 def _entry(key: str, kind: str, fields: Mapping[str, str]) -> str:
     names = [name for name in _ORDER if name in fields] + [name for name in fields if name not in _ORDER]
-    macro = {"month"} if fields.get("month") in _MONTHS else set()
-    lines = [
-        f"  {name} = {fields[name]},\n" if name in macro else f"  {name} = {{{fields[name]}}},\n"
-        for name in names
-        if _FIELD_NAME.fullmatch(name)
-    ]
+    lines = [f"  {name} = {_value(name, fields[name])},\n" for name in names if _FIELD_NAME.fullmatch(name)]
     return f"@{kind}{{{key},\n{''.join(lines)}}}\n"
+
+
+def _value(name: str, text: str) -> str:
+    return text if name == "month" and text in SHORT_MONTHS else f"{{{text}}}"
 
 
 def _fields(paper: Paper) -> tuple[str, dict[str, str]]:
@@ -122,12 +121,11 @@ def _add_dates(paper: Paper, fields: dict[str, str]) -> None:
     if paper.year is None:
         return
     date, year, month = (latex_to_text(fields.get(name, "")) for name in ("date", "year", "month"))
-    said = (date, shared_text(paper.metadata, "date"), month, year)
-    parts = max((date_parts(text, paper.year) for text in said), key=len)
+    parts = fullest_date((date, shared_text(paper.metadata, "date"), month, year), paper.year)
     if not year or len(date_parts(year, paper.year)) > 1:
         fields["year"] = str(paper.year)
     if len(parts) > 1:
-        fields["month"] = _MONTHS[parts[1] - 1]
+        fields["month"] = SHORT_MONTHS[parts[1] - 1]
     if not _DATE.fullmatch(date):
         fields.pop("date", None)
         if len(parts) > 2:
@@ -136,8 +134,12 @@ def _add_dates(paper: Paper, fields: dict[str, str]) -> None:
 
 def _is_a_list(name: str, value: str) -> bool:
     """Whether commas part the people of a field, which programs refuse: no name has more than two."""
-    people = _AND.split(" ".join(value.split())) if name in ("author", "editor") else []
+    people = _persons(value) if name in _PEOPLE else []
     return any("{" not in person and person.count(",") > _COMMAS for person in people)
+
+
+def _persons(value: str) -> list[str]:
+    return _AND.split(" ".join(value.split()))
 
 
 def _sound(name: str, value: str) -> str:
@@ -145,9 +147,8 @@ def _sound(name: str, value: str) -> str:
 
     It is on one line, as pandoc glues lines together, and in braces of its own only where they say something.
     """
-    if name in ("author", "editor"):
-        people = _AND.split(" ".join(value.split()))
-        value = " and ".join(_FAMILY.sub(r"{\1}", person) for person in people)
+    if name in _PEOPLE:
+        value = " and ".join(_FAMILY.sub(r"{\1}", person) for person in _persons(value))
     elif name in _PRINTED:
         value = " ".join(value.split())
         value = value if _MARKUP.search(value) else _BARE.sub(r"\\\g<0>", value)

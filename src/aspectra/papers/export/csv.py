@@ -12,8 +12,8 @@ import io
 from collections.abc import Iterable, Sequence
 
 from aspectra.papers.bibliography import keywords_text, shared_list, shared_text
-from aspectra.papers.export.protocol import WRITERS, inverted, tidy
-from aspectra.papers.names import given_first, split_names, stated_names
+from aspectra.papers.export.protocol import WRITERS, family_first, tidy
+from aspectra.papers.names import split_names
 from aspectra.papers.paper import Paper
 
 _SHARED = tuple("type volume issue pages publisher place edition series issn date note database".split())
@@ -67,10 +67,7 @@ class CsvWriter:
 
 def _people(paper: Paper, people: Sequence[str]) -> str:
     """As many people as programs take in one cell, as "Family, Given" where the name can be taken apart."""
-    stated = stated_names(paper.metadata) if people else ()
-    turned = [(name, inverted(name, stated, suffix_last=True)) for name in people]
-    names = [family if given_first(family) == name else name for name, family in turned]
-    text = "; ".join(names)
+    text = "; ".join(family_first(paper, people))
     if len(text) > _LONGEST:
         text = text[:_LONGEST].rpartition("; ")[0] + "; et al."
     return text if split_names(text) == list(people) else text.removesuffix(";") + ";"

@@ -8,13 +8,13 @@ group ``aspectra.writer``. ``tests/unit/papers/test_writers.py`` tests every mem
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 from aspectra.base.registry import Registry
 from aspectra.papers.bibliography import SHARED, shared_list
-from aspectra.papers.names import name_parts
+from aspectra.papers.names import given_first, name_parts, stated_names
 from aspectra.papers.paper import Paper
 from aspectra.papers.record_facts import is_retracted
 from aspectra.papers.sources.protocol import ReadOptions, Remark
@@ -113,6 +113,13 @@ def plain_doi(paper: Paper, stated: str = "") -> str:
     if doi and text.casefold().endswith(doi):
         return text[-len(doi) :]
     return stated if stated.startswith("10.") else doi
+
+
+def family_first(paper: Paper, names: Sequence[str]) -> list[str]:
+    """Names as "Family, Given", a suffix last, where they are read back as they stand; else unchanged."""
+    stated = stated_names(paper.metadata) if names else ()
+    turned = [inverted(name, stated, suffix_last=True) for name in names]
+    return [new if given_first(new) == name else name for name, new in zip(names, turned, strict=True)]
 
 
 def inverted(name: str, stated: Collection[str] = (), *, suffix_last: bool = False) -> str:

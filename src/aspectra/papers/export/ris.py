@@ -14,9 +14,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from aspectra.papers.bibliography import shared_list, shared_text
-from aspectra.papers.dates import date_parts
-from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, plain_doi, raw_record, tidy
-from aspectra.papers.names import given_first, names_in_lines, stated_names
+from aspectra.papers.dates import fullest_date
+from aspectra.papers.export.protocol import (
+    NO_LIMIT,
+    WRITERS,
+    ReadBack,
+    family_first,
+    plain_doi,
+    raw_record,
+    tidy,
+)
+from aspectra.papers.names import names_in_lines
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.tagged.records import TaggedRecord
 from aspectra.papers.sources.tagged.ris import NAMES, TAGS_OF, ris_paper
@@ -95,7 +103,7 @@ def _dates(paper: Paper, tags: _Tags) -> _Tags:
     ]
     if paper.year is None:
         return [("DA", text) for text in said if text][:1]
-    parts = max((date_parts(text, paper.year) for text in said), key=len)
+    parts = fullest_date(said, paper.year)
     exact = [("DA", "/".join(f"{part:02}" for part in parts))] if len(parts) > 1 else []
     return [("PY", str(paper.year)), *exact]
 
@@ -110,7 +118,7 @@ def _pair(item: Any) -> tuple[str, str]:
 def _written(paper: Paper, attribute: str, kind: str) -> _Tags:
     match attribute:
         case "authors":
-            return [("AU", name) for name in _people(paper, paper.authors)]
+            return [("AU", name) for name in family_first(paper, paper.authors)]
         case "venue":
             tag = "JO" if kind in ("JOUR", "EJOUR", "MGZN", "NEWS") else "T2"
             return [(tag, paper.venue)] if paper.venue else []
@@ -119,12 +127,6 @@ def _written(paper: Paper, attribute: str, kind: str) -> _Tags:
     if attribute == "url":
         value = value.replace(";", "%3B")  # readers split links there
     return [(tag, one_line(value))] if value else []
-
-
-def _people(paper: Paper, names: Iterable[str]) -> list[str]:
-    stated = stated_names(paper.metadata)
-    turned = {name: inverted(name, stated, suffix_last=True) for name in names}
-    return [turned[name] if given_first(turned[name]) == name else name for name in names]
 
 
 def _identifiers(paper: Paper, back: ReadBack) -> _Tags:
@@ -148,7 +150,7 @@ def _shared(paper: Paper, back: ReadBack) -> _Tags:
         elif name == "note":
             out += [("N1", one_line(line)) for line in shared_text(paper.metadata, name).split("\n")]
         elif name == "editors":
-            out += [("A2", one) for one in _people(paper, shared_list(paper.metadata, name))]
+            out += [("A2", one) for one in family_first(paper, shared_list(paper.metadata, name))]
         elif name == "pages":
             start, _, end = shared_text(paper.metadata, name).partition("-")
             out += [("SP", start.strip()), ("EP", end.strip("- "))]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
@@ -25,12 +24,13 @@ from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.row_sums import SUMMED, RowSums, track
 from aspectra.papers.library.rows import Parts, author_keys, paper_columns, paper_from_row, same_given
 from aspectra.papers.paper import Paper, normalise_title
+from aspectra.papers.text.cleaning import unspelt
 
 if TYPE_CHECKING:
     from aspectra.papers.library.derived import Derived
     from aspectra.papers.library.marks.reader import Marks
 
-_SPELT_OUT = {"ä": "ae", "ö": "oe", "ü": "ue"}
+_SPELT_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 _LISTED = "(SELECT value FROM json_each(?))"  # the values of one JSON array
 
 # The snapshot that the code under way reads from, and whose it is.
@@ -367,10 +367,13 @@ class Store:
 
         *Müller* is *Mueller* too; the other way round only where nobody is called *Mueller*.
         """
-        spelt = re.sub("[äöü]", lambda found: _SPELT_OUT[found[0]], name.casefold())
+        low = name.casefold()
         found = self._ids_by_author(name)
-        found |= self._ids_by_author(spelt) if spelt != name.casefold() else set()
-        return found or self._ids_by_author(re.sub("([aou])e", r"\1", name))
+        if (spelt := low.translate(_SPELT_OUT)) != low:
+            found |= self._ids_by_author(spelt)
+        if not found and (plain := unspelt(low)) != low:
+            found = self._ids_by_author(plain)
+        return found
 
     def _ids_by_author(self, name: str) -> set[str]:
         last, comma, given = name.partition(",")

@@ -69,6 +69,7 @@ _SOFT = re.compile(r"\xad(?:\s(?=[^\W\d_]))?")
 _BLANK = re.compile("[\xa0\u2000-\u200a\u202f\u205f\u3000]")
 _LATIN_MARKS = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 _PLAIN = dict(zip("øłđðħıµ₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹", "olddhiμ01234567890123456789", strict=True))
+_SPELT_OUT = re.compile("([aou])e")
 _AS_TYPED = _PLAIN | {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"}
 _TYPED = re.compile(f"[{''.join(_AS_TYPED)}]")  # four times as fast as str.translate
 _WRAP = re.compile(r"(?<![ \t])[ \t]*+\n[ \t]*+(?=\S)")
@@ -131,6 +132,15 @@ def folded(text: str) -> str:
         return text
     apart = unicodedata.normalize("NFD", _TYPED.sub(lambda found: _AS_TYPED[found[0]], text))
     return unicodedata.normalize("NFC", _LATIN_MARKS.sub("", apart))
+
+
+def unspelt(text: str) -> str:
+    """Spelt-out umlauts of a text in lower case as :func:`folded` writes umlauts.
+
+    >>> unspelt("duesseldorf")
+    'dusseldorf'
+    """
+    return _SPELT_OUT.sub(r"\1", text)
 
 
 def storable(value: Any, depth: int = 0) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
+from aspectra.papers.text.cleaning import unspelt
 from aspectra.views.lexical.collection import Statistics, WordIndex
 from aspectra.views.lexical.postings import count_words, save_postings
 from aspectra.views.lexical.reverse import WordPairs, build_pairs
@@ -129,7 +129,7 @@ class LexicalView(View):
         """A word as the index has it: ``duesseldorf`` as ``dusseldorf`` where it knows that alone."""
         if self.settings.tokens.split != "letters" or self._index.number(word) >= 0:
             return word
-        plain = re.sub("([aou])e", r"\1", word)
+        plain = unspelt(word)
         return plain if self._index.number(plain) >= 0 else word
 
     def _known(self, words: Iterable[str]) -> list[int]:

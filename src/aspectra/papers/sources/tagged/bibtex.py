@@ -25,6 +25,7 @@ from bibtexparser.model import (
 )
 
 from aspectra.base.errors import BadInput
+from aspectra.papers.dates import MONTHS, SHORT_MONTHS
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.limits import LIMITS
@@ -34,7 +35,6 @@ from aspectra.papers.text.cleaning import clean, storable
 
 # Values of BibTeX fields: braces and quotes taken off, abbreviations put in, within limits.
 
-_MONTHS = "January February March April May June July August September October November December".split()
 _EXPANSION = 10  # times its size that a file may expand to, beyond the first 32 Mi characters
 
 
@@ -48,7 +48,7 @@ class Abbreviations(dict[str, str]):
     """
 
     def __init__(self, path: Path) -> None:
-        super().__init__({month[:3].lower(): month for month in _MONTHS})
+        super().__init__(zip(SHORT_MONTHS, MONTHS, strict=True))
         self._path = path
         self._room = LIMITS.expanded_chars
 
