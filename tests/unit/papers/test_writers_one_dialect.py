@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -145,6 +146,19 @@ def test_other_formats_give_bibtex_its_fields():
     assert "author = {{Bella de la Mar}, Ana}" in written(
         "bibtex", [Paper("x", "T", authors=("Ana Bella de la Mar",), metadata={"csl": facts})]
     )
+
+
+@pytest.mark.parametrize("form", ["ris", "bibtex", "csl-json"])
+def test_a_changed_doi_takes_the_place_of_the_stated_one(tmp_path, form):
+    name, text = {
+        "ris": ("in.ris", "TY  - JOUR\nID  - a\nTI  - T\nDO  - 10.1000/old\nER  -\n"),
+        "bibtex": ("in.bib", "@article{a, title = {T}, doi = {10.1000/old}}"),
+        "csl-json": ("in.json", '[{"id": "a", "title": "T", "type": "book", "DOI": "10.1000/old"}]'),
+    }[form]
+    (paper,) = papers(tmp_path, name, text)
+    changed = written(form, [replace(paper, identifiers={"doi": "10.1000/new"})])
+    assert changed.count("10.1000/") == 1
+    assert "10.1000/new" in changed
 
 
 def test_edition_place_and_series_reach_every_format(tmp_path):

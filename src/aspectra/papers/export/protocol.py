@@ -108,11 +108,14 @@ class ReadBack:
 
 
 def plain_doi(paper: Paper, stated: str = "") -> str:
-    """The DOI without address and markup, in the letters of the record; "" where there is none."""
+    """The DOI without address and markup, in the letters of the record; "" where there is none.
+
+    What the record states stands where it only says more than the identifier, or is none that can be read.
+    """
     doi, text = paper.identifiers.get("doi", ""), stated.replace("\\", "")
     if doi and text.casefold().endswith(doi):
         return text[-len(doi) :]
-    return stated if stated.startswith("10.") else doi
+    return stated if stated.casefold().startswith(doi or "10.") else doi
 
 
 def family_first(paper: Paper, names: Sequence[str]) -> list[str]:
