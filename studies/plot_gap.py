@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 
 from aspectra.lab.figures.drawing import write_drawing
-from aspectra.lab.figures.lines import Axis, Panel, line_figure
-from aspectra.lab.figures.points import Point, Scatter, scatter_figure
+from aspectra.lab.figures.lines import Axis, Panel, Point, Scatter, line_figure, scatter_figure
 from aspectra.lab.figures.recorded import study_table
 
 TASKS = {"theorem-analogue": "dense", "style-authorship": "hand"}

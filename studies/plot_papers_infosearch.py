@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from aspectra.lab.figures.drawing import SMALLEST, Drawing, new_canvas, write_drawing
+from aspectra.lab.figures.drawing import SMALLEST, Drawing, new_figure, write_drawing
 from aspectra.lab.measures.instructed import wise_score
 from aspectra.lab.reports.tables import Table
 
@@ -20,8 +20,8 @@ ABOUT = (
 )
 ranks = range(1, 23)
 rewards = [[wise_score(o, i, o + 1, 1) if i <= o else None for i in ranks] for o in ranks]
-with new_canvas(TITLE, [ABOUT], 4.9) as canvas:
-    axes = canvas.axes(0.7, canvas.top + 0.1, 6.0, 4.2)
+with new_figure(TITLE, [ABOUT], 4.9) as figure:
+    axes = figure.subplots()
     shown = [[float("nan") if reward is None else reward for reward in row] for row in rewards]
     axes.imshow(shown, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     for y, row in enumerate(rewards):
@@ -39,4 +39,4 @@ with new_canvas(TITLE, [ABOUT], 4.9) as canvas:
     table = Table(
         TITLE, header, tuple((str(o), *row) for o, row in zip(ranks, rewards, strict=True)), (ABOUT,)
     )
-    write_drawing(Drawing("wise-rewards", TITLE, ABOUT, canvas.figure, table), Path(sys.argv[2]))
+    write_drawing(Drawing("wise-rewards", TITLE, ABOUT, figure, table), Path(sys.argv[2]))

@@ -20,13 +20,14 @@ from aspectra.app.surfaces.notebook.elements import MARKED, bar
 from aspectra.app.surfaces.notebook.papers import ROLE_COLOURS
 from aspectra.base.errors import MissingExtra, NoSuchPaper, UsageError
 from aspectra.base.values import replace
-from aspectra.lab.figures.drawing import Drawing
+from aspectra.lab.figures.drawing import Drawing, svg_text
 from aspectra.papers.paper import Paper, Sentence
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.plan import Fusion, Plan, Search
 from aspectra.search.query import Query
 from aspectra.search.ranking import Fit
 from aspectra.views.view import Probe
+from figure_layout import layout_faults, placed_texts
 
 BIB = """@article{dense, title={Dense retrieval of papers}, year=2020, doi={10.1000/d}, author={Lovelace, A},
   abstract={Search engines match words. We train encoders for dense retrieval.}}
@@ -246,8 +247,10 @@ def test_the_picture_has_a_bar_a_label_and_a_number_for_each_hit(searcher):
         assert sum(b.get_width() for b in own) == pytest.approx(hit.score, abs=1e-6)
         for one, other in pairwise(b for b in own if b.get_width() > 0):  # stacked, not above each other
             assert other.get_x() == pytest.approx(one.get_x() + one.get_width())
-    written = {text.get_text() for text in drawing.figure.texts}
-    assert {"abstract@bm25", "abstract@fake", f"{ranking[0].score:.2f}"} <= written
+    (right,) = axes.child_axes
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["abstract@bm25", "abstract@fake"]
+    scores = [label.get_text() for label in right.get_yticklabels()]
+    assert scores == [f"{hit.score:.2f}" for hit in ranking[:3]]
 
 
 def test_a_drawing_is_shown_with_a_text_alternative_and_its_numbers(searcher):
@@ -270,7 +273,9 @@ def test_many_parts_are_drawn_as_six(searcher):
     words = "owls night mice documents models maze shadow fear".split()
     probes = tuple(Probe("abstract@bm25", text=word, aspect=f"aspect {word}") for word in words)
     drawing = notebook.plot_scores(searcher.run(Plan((Search("edited", probes),), limit=5)))
-    assert "3 smaller parts" in {text.get_text() for text in drawing.figure.texts}
+    svg = svg_text(drawing)
+    assert "3 smaller parts" in {text.text for text in placed_texts(svg)[1]}
+    assert layout_faults(svg) == []
     assert len({row[2] for row in drawing.table.rows}) == 8  # the numbers are all there
 
 

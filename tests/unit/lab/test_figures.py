@@ -8,7 +8,6 @@ import math
 import random
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +18,22 @@ import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, MissingExtra, UsageError
 from aspectra.lab.experiments.execute import run_study
 from aspectra.lab.experiments.study import Source, Study
-from aspectra.lab.figures.dots import Dots, delta_figure, dot_figure
-from aspectra.lab.figures.drawing import SMALLEST, shorten, spread, svg_text, write_drawing
+from aspectra.lab.figures.dots import Dots, delta_figure, dot_figure, radar_figure
+from aspectra.lab.figures.drawing import SMALLEST, shorten, svg_text, write_drawing
 from aspectra.lab.figures.kinds import draw, retrieved
-from aspectra.lab.figures.lines import Axis, Panel, line_figure, panels_of, pool_scaling
-from aspectra.lab.figures.maps import Retrieved, hull_2d, map_figure, tsne_places
-from aspectra.lab.figures.points import Point, Scatter, pareto_figure, pareto_front, scatter_figure
-from aspectra.lab.figures.radar import radar_figure
+from aspectra.lab.figures.lines import (
+    Axis,
+    Panel,
+    Point,
+    Scatter,
+    line_figure,
+    panels_of,
+    pareto_figure,
+    pareto_front,
+    pool_scaling,
+    scatter_figure,
+)
+from aspectra.lab.figures.maps import Retrieved, map_figure, tsne_places
 from aspectra.lab.figures.recorded import Choice, open_all, study_table
 from aspectra.lab.reports.tables import Number, render
 from aspectra.search.recipe import Recipe
@@ -191,17 +199,6 @@ def test_a_map_fits_and_prints_seed_and_perplexity():
         tsne_places(np.zeros((4, 3)))
 
 
-def test_the_hull_holds_every_point():
-    draw = np.random.default_rng(2)
-    points = draw.normal(size=(60, 2))
-    rim = hull_2d(points)
-    for a, b in zip(rim, [*rim[1:], rim[0]], strict=True):
-        (ax, ay), (bx, by) = points[a], points[b]
-        sides = (bx - ax) * (points[:, 1] - ay) - (by - ay) * (points[:, 0] - ax)
-        assert (sides >= -1e-12).all()
-    assert len(hull_2d(np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]))) == 2
-
-
 def test_a_figure_is_the_same_bytes_each_time(tmp_path):
     for folder in ("a", "b"):
         write_drawing(radar(NAMES["four"], "plain"), tmp_path / folder)
@@ -320,20 +317,6 @@ def test_short_names_fit_and_stay_apart():
     assert len(set(short.values())) == len(set(names))
     assert all(len(line) <= 20 for name in short.values() for line in name.split("\n"))
     assert all(name.count("\n") <= 1 for name in short.values())
-
-
-def test_labels_are_spread_without_overlap_near_where_they_belong():
-    draw = random.Random(3)
-    for _ in range(200):
-        count = draw.randint(1, 9)
-        wanted = [draw.uniform(0, 10) for _ in range(count)]
-        heights = [draw.uniform(0.1, 1.0) for _ in range(count)]
-        places = spread(wanted, heights, 0, 10)
-        order = sorted(range(count), key=lambda i: places[i])
-        for a, b in pairwise(order):
-            assert places[b] - places[a] >= (heights[a] + heights[b]) / 2 - 1e-9
-        assert all(heights[i] / 2 - 1e-9 <= places[i] <= 10 - heights[i] / 2 + 1e-9 for i in range(count))
-    assert spread([3.0, 7.0], [1.0, 1.0], 0, 10) == [3.0, 7.0]
 
 
 def test_a_study_table_is_read_with_its_intervals(tmp_path):

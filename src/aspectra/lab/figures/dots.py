@@ -1,32 +1,35 @@
-"""Dot plots: systems in rows, one panel a measure or dimension, with intervals; and differences by query."""
+"""Systems in rows with intervals, one panel a measure; radars of dimensions; differences by query."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from aspectra.lab.figures.drawing import (
-    BODY,
     GREY,
     SMALLEST,
     WIDTH,
-    Canvas,
     Drawing,
+    groups_of,
     needs_plot,
-    new_canvas,
+    new_figure,
     no_systems,
+    numbers_on,
     shorten,
     style_of,
     text_height,
     text_width,
+    tick,
 )
-from aspectra.lab.figures.lines import drawable, ends_of, finite, padded, tick
+from aspectra.lab.figures.lines import closed, drawable, ends_of, finite, key_of, padded
 from aspectra.lab.reports.tables import Number, Table
 from aspectra.lab.statistics.significance import Comparison, compare, win_tie_loss
 
 _MOST_PANELS = 6  # in a row
-NAME_WIDTH = 22  # characters of a line of a name
+_NAME = 22  # characters of a line of a name
+_ROUND = 2.3  # height of a radar in inches
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,10 @@ class Dots:
     names: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def short(self) -> Mapping[str, str]:
-        """System -> its name as printed."""
-        return self.names or shorten(self.systems, NAME_WIDTH)
+    def short(self) -> list[str]:
+        """Names as printed, in order."""
+        names = self.names or shorten(self.systems, _NAME)
+        return [names[system] for system in self.systems]
 
     @property
     def columns(self) -> int:
@@ -58,13 +62,9 @@ class Dots:
 
     def height(self) -> float:
         """Of the rows of panels, in inches."""
-        count = -(-len(self.panels) // self.columns)
-        return count * (self.row_height() * len(self.systems) + 0.62)
-
-    def row_height(self) -> float:
-        """Of one system, in inches."""
-        lines = max(self.short[system].count("\n") for system in self.systems) + 1
-        return max(0.19, text_height("\n" * (lines - 1), SMALLEST) + 0.04)
+        lines = max(name.count("\n") for name in self.short)
+        one = max(0.19, text_height("\n" * lines, SMALLEST) + 0.04)
+        return -(-len(self.panels) // self.columns) * (one * len(self.systems) + 0.62)
 
 
 def dot_figure(
@@ -78,94 +78,129 @@ def dot_figure(
     values = [value for line in dots.panels.values() for value in line]
     if not any(map(drawable, values)):
         raise no_systems(title)
-    with new_canvas(title, [*notes, *interval_note(values)], dots.height()) as canvas:
-        draw_dots(canvas, canvas.top, dots)
-        figure = canvas.figure
+    with new_figure(title, [*notes, *_interval_note(values)], dots.height()) as figure:
+        _draw_dots(figure, dots)
     header = ("system", *dots.panels)
     rows = [(system, *(line[n] for line in dots.panels.values())) for n, system in enumerate(dots.systems)]
     table = Table(title, header, tuple(rows), tuple(notes), digits=digits)
     return Drawing(name, title, about or f"{title}. Systems: {', '.join(dots.systems)}.", figure, table)
 
 
-def interval_note(values: Iterable[Number | None]) -> list[str]:
+def _interval_note(values: Iterable[Number | None]) -> list[str]:
     """What the lines through dots are, where there are any."""
     ranged = any(v is not None and v.low is not None for v in values)
     return ["Lines through dots: 95 % intervals of means."] if ranged else []
 
 
-def draw_dots(canvas: Canvas, top: float, dots: Dots, styles: Mapping[str, int] | None = None) -> None:
-    """Draw a dot plot onto a canvas.
-
-    Args:
-        canvas: the figure.
-        top: upper edge in inches.
-        dots: what is drawn.
-        styles: system -> number of its style; default: by its row.
-    """
-    from matplotlib.ticker import FixedLocator, MaxNLocator
-
-    short = dots.short
-    names = 0.16 + max(text_width(short[system], SMALLEST) for system in dots.systems)
-    titles = list(dots.panels)
-    columns = dots.columns
-    gap = 0.2
-    width = min(2.6, (WIDTH - names - 0.22 - gap * (columns - 1)) / columns)
-    tall = dots.row_height() * len(dots.systems)
+def _draw_dots(figure: Any, dots: Dots) -> None:
+    """Draw onto a figure or a part of one."""
+    short, columns = dots.short, dots.columns
+    width = (WIDTH - max(text_width(name, SMALLEST) for name in short)) / columns - 0.15
     every = padded(ends_of(v for line in dots.panels.values() for v in line), 0.08)
-    for n, title in enumerate(titles):
-        row, column = divmod(n, columns)
-        y = top + row * (tall + 0.62) + 0.32
-        x = names + 0.1 + column * (width + gap)
-        axes = canvas.axes(x, y, width, tall)
-        low, high = every if dots.shared else padded(ends_of(dots.panels[title]), 0.08)
-        axes.set_xlim(low, high)
-        axes.set_ylim(len(dots.systems) - 0.5, -0.5)
-        axes.yaxis.set_major_locator(FixedLocator(list(range(len(dots.systems)))))
-        axes.set_yticklabels([])
-        axes.xaxis.set_major_locator(MaxNLocator(3 if width > 0.75 else 2, steps=[1, 2, 5, 10]))
-        axes.tick_params(length=2, width=0.6, pad=2)
+    grid = figure.subplots(-(-len(dots.panels) // columns), columns, squeeze=False).ravel()
+    for axes in grid[len(dots.panels) :]:
+        axes.remove()
+    for n, (axes, (title, line)) in enumerate(zip(grid, dots.panels.items(), strict=False)):
+        low, high = every if dots.shared else padded(ends_of(line), 0.08)
+        axes.set(xlim=(low, high), ylim=(len(short) - 0.5, -0.5))
+        axes.set_yticks(range(len(short)), short if n % columns == 0 else [""] * len(short))
+        numbers_on(axes.xaxis, 3 if width > 1.2 else 2 if width > 0.8 else 1)
         axes.tick_params(axis="y", length=0)
-        _thin_ticks(axes, low, high, width)
+        axes.set_title(_heading(title, width), fontsize=SMALLEST, fontweight="bold")
         if low < 0 < high:
             axes.axvline(0, color=GREY, linewidth=0.8)
-        for place, (system, value) in enumerate(zip(dots.systems, dots.panels[title], strict=True)):
+        for row, value in enumerate(line):
             if not drawable(value):
-                axes.text(
-                    (low + high) / 2, place, "n/a", ha="center", va="center", color=GREY, fontsize=SMALLEST
-                )
+                middle = (low + high) / 2
+                axes.text(middle, row, "n/a", ha="center", va="center", color=GREY, fontsize=SMALLEST)
                 continue
-            style = style_of(styles[system] if styles else place)
             if finite(value.low) and finite(value.high):
-                axes.plot([value.low, value.high], [place, place], color=style.color, linewidth=1.1)
-            axes.plot(
-                [value.value],
-                [place],
-                marker=style.marker,
-                color=style.color,
-                markerfacecolor=style.fill,
-                linestyle="none",
-            )
-        heading = shorten([title], max(8, width * 13), 2)[title]
-        canvas.text(x + width / 2, y - 0.03, heading, SMALLEST, ha="center", va="bottom", fontweight="bold")
-        if column == 0:
-            for place, system in enumerate(dots.systems):
-                at = y + tall * (place + 0.5) / len(dots.systems)
-                canvas.text(names + 0.04, at, short[system], SMALLEST, ha="right", va="center")
+                axes.plot([value.low, value.high], [row] * 2, color=style_of(row).color, linewidth=1.1)
+            axes.plot([value.value], [row], **(style_of(row).line | {"linestyle": "none"}))
 
 
-def _thin_ticks(axes: Any, low: float, high: float, width: float) -> None:
-    """Keep those tick labels that have room beside each other and inside the gap of panels."""
-    from matplotlib.ticker import FixedLocator
+def _heading(title: str, width: float) -> str:
+    """A title that fits over its panel, whose width is in inches."""
+    return shorten([title], max(7, width * 12), 2)[title]
 
-    kept, edge = [], -0.08
-    for value in [float(v) for v in axes.xaxis.get_majorticklocs() if low <= v <= high]:
-        half = text_width(tick(value), SMALLEST) / 2
-        centre = width * (value - low) / (high - low)
-        if centre - half > edge and centre + half < width + 0.08:
-            kept.append(value)
-            edge = centre + half + 0.05
-    axes.xaxis.set_major_locator(FixedLocator(kept))
-    axes.set_xticklabels([tick(value) for value in kept])
+
+def radar_figure(
+    name: str,
+    title: str,
+    dimensions: Sequence[str],
+    systems: Mapping[str, Sequence[Number | None]],
+    *,
+    measure: str,
+    notes: Sequence[str] = (),
+) -> Drawing:
+    """Systems over dimensions; up to six systems a radar, each radar with its dot plot.
+
+    Below three dimensions there is no radar but the dot plot alone. The scale of a radar begins at the lowest
+    value where that is negative, with a circle at 0.
+
+    Args:
+        name: of the files.
+        title: of the figure.
+        dimensions: at least one.
+        systems: system -> a value for each dimension.
+        measure: what the values are.
+        notes: below.
+
+    Raises:
+        UsageError: there is no finite value.
+    """
+    every = [v for line in systems.values() for v in line]
+    values = [v.value for v in every if drawable(v)]
+    if not values:
+        raise no_systems(title)
+    has_radar = len(dimensions) >= 3
+    low, high = min(0.0, *values), max(0.0, *values)
+    high = high if high > low else low + 1.0
+    names = shorten(list(systems), _NAME)
+    plots = [
+        Dots(tuple(part), {d: [systems[s][n] for s in part] for n, d in enumerate(dimensions)}, names=names)
+        for part in groups_of(list(systems))
+    ]
+    told = [
+        *notes,
+        f"Values: {measure}." + ("" if has_radar else " Fewer than three dimensions: no radar."),
+        *([f"Radar: {tick(float(f'{low:.3g}'))} in the centre, {tick(float(f'{high:.3g}'))} at the rim."
+           + (" The dark ring is 0." if low < 0 else "")] if has_radar else []),
+        *_interval_note(every),
+    ]  # fmt: skip
+    heights = [h for plot in plots for h in ([_ROUND] * has_radar + [plot.height()])]
+    with new_figure(title, told, sum(heights)) as figure:
+        parts = iter(figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False).ravel())
+        for plot in plots:
+            if has_radar:
+                _radar(next(parts), dimensions, plot, (low, high))
+            _draw_dots(next(parts), plot)
+    rows = [(system, *line) for system, line in systems.items()]
+    table = Table(title, ("system", *dimensions), tuple(rows), tuple(notes))
+    about = f"{title}. Dimensions: {', '.join(dimensions)}. Systems: {', '.join(systems)}."
+    return Drawing(name, title, about, figure, table)
+
+
+def _radar(figure: Any, dimensions: Sequence[str], dots: Dots, bounds: tuple[float, float]) -> None:
+    """One radar with the names of its lines beside it."""
+    low, high = bounds
+    axes = figure.subplots(subplot_kw={"projection": "polar"})
+    axes.set_theta_zero_location("N")
+    axes.set_theta_direction(-1)
+    angles = [2 * math.pi * n / len(dimensions) for n in range(len(dimensions))]
+    for n in range(len(dots.systems)):
+        line = [values[n] for values in dots.panels.values()]
+        radii = [v.value if drawable(v) else math.nan for v in line]
+        axes.plot(closed(angles), closed(radii), clip_on=False, **style_of(n).line)
+    axes.set_rlim(low - 0.06 * (high - low), high)
+    axes.set_rticks([low + (high - low) * share for share in (0.25, 0.5, 0.75, 1.0)], [""] * 4)
+    if low < 0:
+        axes.plot([2 * math.pi * n / 90 for n in range(91)], [0.0] * 91, color="#404040", linewidth=0.9)
+    short = shorten(dimensions, 12)
+    axes.set_xticks(angles, [short[d] for d in dimensions], fontsize=SMALLEST)
+    axes.spines["polar"].set_visible(False)
+    axes.tick_params(axis="x", pad=9)
+    key_of(axes, dots.short, right=1.5)
 
 
 def delta_figure(
@@ -203,65 +238,49 @@ def delta_figure(
     if not others or not own:
         raise no_systems(title)
     needs_plot()
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
     found = compare(own, others, test=test, correction=correction)
     columns = min(3, len(others))
     rows = -(-len(others) // columns)
-    head, height, below = 0.5, 1.25, 0.42
-    tested = {"t": "paired t", "wilcoxon": "Wilcoxon's", "randomisation": "randomisation"}.get(test, test)
+    way = {"t": "paired t", "wilcoxon": "Wilcoxon's", "randomisation": "randomisation"}.get(test, test)
     foot = [
         *notes,
         f"One bar a query, sorted; {'below' if lower_is_better else 'above'} 0 the system is better than "
-        f"{baseline}. Test: {tested}, correction {correction.capitalize()}; in brackets the 95 % interval.",
+        f"{baseline}. Test: {way}, correction {correction.capitalize()}; in brackets the 95 % interval.",
     ]
     table_rows: list[tuple[Any, ...]] = []
-    bounds = padded([scale * (v - own[u]) for other in others.values() for u, v in other.items()] + [0.0])
-    left = 0.46 + max(text_width(tick(float(f"{v:.1e}")), SMALLEST) for v in (*bounds, sum(bounds)))
-    gap = 0.22
-    width = (WIDTH - left - 0.12 - gap * (columns - 1)) / columns
-    headings = shorten(list(others), width * 12, 1)
-    with new_canvas(title, foot, rows * (head + height + below)) as canvas:
-        for n, (system, values) in enumerate(others.items()):
-            row, column = divmod(n, columns)
-            x, y = left + column * (width + gap), canvas.top + row * (head + height + below) + head
+    headings = shorten(list(others), 66 / columns, 1)
+    with new_figure(title, foot, rows * 2.1) as figure:
+        grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
+        for axes in grid.ravel()[len(others) :]:
+            axes.remove()
+        for axes, (system, values) in zip(grid.ravel(), others.items(), strict=False):
             ordered = sorted(
                 ((scale * (values[u] - own[u]), u) for u in own), key=lambda pair: (-pair[0], pair[1])
             )
             table_rows += [
                 (system, unit, scale * own[unit], scale * values[unit], value) for value, unit in ordered
             ]
-            axes = canvas.axes(x, y, width, height)
-            better = [(value < 0) == lower_is_better for value, _ in ordered]
+            many = len(ordered) > 60
             axes.bar(
                 range(len(ordered)),
                 [value for value, _ in ordered],
-                width=1.0 if len(ordered) > 60 else 0.8,
-                color=["#0072B2" if good else "#E8A33D" for good in better],
+                width=1.0 if many else 0.8,
+                color=["#0072B2" if (value < 0) == lower_is_better else "#E8A33D" for value, _ in ordered],
                 edgecolor="#333333",
-                linewidth=0.0 if len(ordered) > 60 else 0.4,
+                linewidth=0.0 if many else 0.4,
             )
-            axes.axhline(0, color="#000000", linewidth=0.7)
             one = found[system]
+            axes.axhline(0, color="#000000", linewidth=0.7)
             axes.axhline(scale * one.difference, color="#000000", linewidth=0.9, linestyle=(0, (4, 2)))
-            axes.set_xlim(-0.8, len(ordered) - 0.2)
-            axes.set_ylim(*bounds)
             axes.set_xticks([])
-            axes.yaxis.set_major_locator(MaxNLocator(5))
-            axes.yaxis.set_major_formatter(FuncFormatter(tick))
-            axes.tick_params(length=2.5, width=0.6, pad=2, labelleft=column == 0)
-            p = one.p if one.adjusted is None else one.adjusted
+            numbers_on(axes.yaxis)
+            axes.set_xlabel(f"{len(ordered):,} queries", fontsize=SMALLEST)
             wins, ties, losses = win_tie_loss(*((own, values) if lower_is_better else (values, own)))
-            canvas.text(x, y - 0.46, headings[system], BODY, fontweight="bold")
-            line = f"{_amount(one, scale)}{_p(p)}"
-            canvas.text(x, y - 0.31, line, SMALLEST)
-            canvas.text(x, y - 0.175, f"{wins} better, {ties} equal, {losses} worse", SMALLEST, color=GREY)
-            canvas.text(x + width / 2, y + height + 0.07, f"{len(ordered):,} queries", SMALLEST, ha="center")
-        label = shorten([f"difference in {measure}"], 20, 2)[f"difference in {measure}"]
-        for row in range(rows):
-            middle = canvas.top + row * (head + height + below) + head + height / 2
-            canvas.text(0.06, middle, label, SMALLEST, rotation=90, va="center")
-        figure = canvas.figure
+            tested = _amount(one, scale) + _p(one.p if one.adjusted is None else one.adjusted)
+            told = (headings[system], tested, f"{wins} better, {ties} equal, {losses} worse")
+            axes.set_title("\n".join(told), loc="left", fontsize=SMALLEST)
+        for axes in grid[:, 0]:
+            axes.set_ylabel(shorten([f"difference in {measure}"], 20, 2)[f"difference in {measure}"])
     header = ("system", "query", f"{measure} of {baseline}", f"{measure} of the system", "difference")
     about = f"{title}. " + "; ".join(
         f"{system}: mean difference {scale * found[system].difference:.2f}" for system in others

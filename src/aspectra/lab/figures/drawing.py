@@ -10,7 +10,7 @@ import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -50,9 +50,15 @@ class Style:
     hollow: bool = False
 
     @property
-    def fill(self) -> str:
-        """The colour inside of a marker."""
-        return "white" if self.hollow else self.color
+    def line(self) -> dict[str, Any]:
+        """As matplotlib takes it."""
+        fill = "white" if self.hollow else self.color
+        return {
+            "color": self.color,
+            "marker": self.marker,
+            "linestyle": self.dashes,
+            "markerfacecolor": fill,
+        }
 
 
 _STYLES = (
@@ -136,8 +142,10 @@ def _styled() -> Iterator[None]:
 
 
 def style_of(number: int) -> Style:
-    """The style of a line by its place in its panel, 0 to 5."""
-    return _STYLES[number % len(_STYLES)]
+    """The style of a line by its place in its panel; from the seventh on with the marker of another one."""
+    count = len(_STYLES)
+    marker = _STYLES[(number + number // count) % count].marker
+    return replace(_STYLES[number % count], marker=marker)
 
 
 def groups_of(names: Sequence[str], most: int = MOST_LINES) -> list[list[str]]:
@@ -154,12 +162,14 @@ def groups_of(names: Sequence[str], most: int = MOST_LINES) -> list[list[str]]:
 @cache
 def _advance(text: str, size: float) -> float:
     """Width in inches of one line of text."""
+    if not text.strip():
+        return 0.0
     needs_plot()
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
     path = TextPath((0, 0), text, size=size, prop=FontProperties(family="DejaVu Sans"), usetex=False)
-    return float(path.get_extents().width) * _POINT if text.strip() else 0.0
+    return float(path.get_extents().width) * _POINT
 
 
 def text_width(text: str, size: float = BODY) -> float:
@@ -202,101 +212,55 @@ def _cut(plain: str, width: int, lines: int, mark: str) -> str:
     return "\n".join(wrapped)
 
 
-def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
-    """Places of labels near the wanted ones, without overlap and within the bounds where they fit.
+def numbers_on(axis: Any, most: int = 5) -> None:
+    """Let an axis (of matplotlib, ``axes.xaxis``) print at most so many numbers and one, each short."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    Args:
-        wanted: centres, in any order.
-        heights: of the labels, in the same unit.
-        low: lower bound.
-        high: upper bound.
+    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(tick))
 
-    >>> spread([1.0, 1.0, 5.0], [1.0, 1.0, 1.0], 0.0, 6.0)
-    [0.5, 1.5, 5.0]
+
+def tick(value: float, _: object = None) -> str:
+    """A number on an axis, short at any size.
+
+    >>> tick(0.25), tick(-12.0), tick(1500), tick(25000), tick(1500000), tick(0.000002)
+    ('0.25', '−12', '1,500', '25k', '1.5M', '2e−06')
     """
-    order = sorted(range(len(wanted)), key=lambda i: (wanted[i], i))
-    groups: list[tuple[list[int], float]] = []  # members from below, and the lower edge of the lowest
-    for i in order:
-        groups.append(([i], wanted[i] - heights[i] / 2))
-        while True:
-            members, edge = groups[-1]
-            size = sum(heights[j] for j in members)
-            edge = max(low, min(edge, high - size))
-            groups[-1] = (members, edge)
-            if len(groups) < 2:
-                break
-            before, start = groups[-2]
-            if start + sum(heights[j] for j in before) <= edge + 1e-9:
-                break
-            merged = [*before, *members]
-            centre, offset = 0.0, 0.0
-            for j in merged:
-                centre += wanted[j] - (offset + heights[j] / 2)
-                offset += heights[j]
-            groups[-2:] = [(merged, centre / len(merged))]
-    out = [0.0] * len(wanted)
-    for members, start in groups:
-        at = start
-        for j in members:
-            out[j] = at + heights[j] / 2
-            at += heights[j]
-    return out
-
-
-@dataclass
-class Canvas:
-    """A figure under construction: panels are placed in inches, from the upper left corner."""
-
-    figure: Figure
-    height: float
-    top: float
-    width: float = WIDTH
-
-    def axes(self, left: float, top: float, width: float, height: float, **more: Any) -> Any:
-        """A panel whose data area has this place and size."""
-        box = (
-            left / self.width,
-            1 - (top + height) / self.height,
-            width / self.width,
-            height / self.height,
-        )
-        return self.figure.add_axes(box, **more)
-
-    def text(self, left: float, top: float, text: str, size: float = BODY, **more: Any) -> None:
-        """A text whose upper left corner is there."""
-        options = {"ha": "left", "va": "top", "linespacing": 1.25, **more}
-        self.figure.text(left / self.width, 1 - top / self.height, text, fontsize=size, **options)
+    size = abs(value)
+    if size >= 1e4:
+        text = f"{value / 1e6:.4g}M" if size >= 1e6 else f"{value / 1e3:.4g}k"
+    else:
+        text = f"{value:,.0f}" if size >= 1000 else f"{value:.4g}"
+    return text.replace("-", "−")
 
 
 @contextmanager
-def new_canvas(title: str, notes: Sequence[str], body: float, *, width: float = WIDTH) -> Iterator[Canvas]:
-    """A white figure with its title above and its notes below; panels go into the ``body`` between.
+def new_figure(title: str, notes: Sequence[str], body: float) -> Iterator[Figure]:
+    """A white figure with its title above and its notes below; matplotlib makes room for both.
 
     Args:
         title: a sentence or a phrase; wrapped.
         notes: sentences below: what was measured on what; wrapped.
         body: height of everything between, in inches.
-        width: of the figure.
     """
     with _styled():
         from matplotlib.figure import Figure
 
-        head = _wrapped(title, width - 0.2, BODY + 1)
-        foot = "\n".join(_wrapped(note, width - 0.2, SMALLEST) for note in notes if note)
-        above = 0.08 + text_height(head, BODY + 1) + 0.08
-        below = (text_height(foot, SMALLEST) + 0.12) if foot else 0.06
-        height = above + body + below
-        made = Canvas(Figure(figsize=(width, height)), height, above, width)
-        made.text(0.1, 0.08, head, BODY + 1, fontweight="bold")
+        head = _wrapped(title, BODY + 1)
+        foot = "\n".join(_wrapped(note, SMALLEST) for note in notes if note)
+        height = 0.1 + text_height(head, BODY + 1) + body + text_height(foot, SMALLEST) + 0.1
+        made = Figure(figsize=(WIDTH, height), layout="constrained")
+        left = 0.1 / WIDTH
+        made.suptitle(head, x=left, ha="left", fontsize=BODY + 1, fontweight="bold")
         if foot:
-            made.text(0.1, above + body + 0.04, foot, SMALLEST, color=GREY)
+            made.supxlabel(foot, x=left, ha="left", fontsize=SMALLEST, color=GREY)
         yield made
 
 
-def _wrapped(text: str, width: float, size: float) -> str:
+def _wrapped(text: str, size: float) -> str:
     plain = " ".join(printable(text).split())
-    count = max(20, int(len(plain) * width / max(text_width(plain, size) * 1.08, 1e-9)))  # bold is wider
-    return "\n".join(textwrap.wrap(plain, count))
+    share = (WIDTH - 0.2) / max(text_width(plain, size) * 1.08, 1e-9)  # bold is wider
+    return "\n".join(textwrap.wrap(plain, max(20, int(len(plain) * share))))
 
 
 def svg_text(drawing: Drawing) -> str:

@@ -13,12 +13,18 @@ from aspectra.lab.experiments.experiment import BASE_MODE, library_state
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.study import corpus_hash, library_folder
 from aspectra.lab.experiments.vectors import vectors_by_id
-from aspectra.lab.figures.dots import Dots, delta_figure, dot_figure
+from aspectra.lab.figures.dots import Dots, delta_figure, dot_figure, radar_figure
 from aspectra.lab.figures.drawing import Drawing
-from aspectra.lab.figures.lines import Axis, line_figure, panels_of
+from aspectra.lab.figures.lines import (
+    Axis,
+    Point,
+    Scatter,
+    line_figure,
+    panels_of,
+    pareto_figure,
+    scatter_figure,
+)
 from aspectra.lab.figures.maps import MOST_MAPPED, Retrieved, map_figure
-from aspectra.lab.figures.points import Point, Scatter, pareto_figure, scatter_figure
-from aspectra.lab.figures.radar import radar_figure
 from aspectra.lab.figures.recorded import (
     COSTS,
     Choice,
@@ -274,7 +280,7 @@ def _tradeoff(source: _Source) -> list[Drawing]:
         mode = source.choice.mode or ("instructed" if "instructed" in modes else "")
         column = choose_column(place, replace(source.choice, mode=mode), arity=Arity.RANKING)
         points = {
-            name: [Point(x, y, name)]
+            name: [Point(x, y)]
             for name, s in place.systems.items()
             if (x := mean_of(s, follows)) is not None and (y := mean_of(s, column)) is not None
         }

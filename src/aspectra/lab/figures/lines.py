@@ -1,32 +1,33 @@
-"""Lines over an axis, labelled at their ends: recall curves, growing pools, failing judges, moved ranks."""
+"""Lines over an axis and points in a plane, named in a key beside them.
+
+Recall curves, growing pools, failing judges, moved ranks; relevance against p-MRR, quality against cost.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 from aspectra.lab.figures.drawing import (
-    BODY,
     GREY,
     MOST_LINES,
     SMALLEST,
-    WIDTH,
-    Canvas,
     Drawing,
     groups_of,
-    new_canvas,
+    new_figure,
     no_systems,
+    numbers_on,
     shorten,
-    spread,
     style_of,
-    text_height,
     text_width,
+    tick,
 )
 from aspectra.lab.reports.tables import Number, Table
 
-# Numbers that can be drawn, and axes for them.
+T = TypeVar("T")
+_MOST_BANDS = 3  # more of them hide each other: whiskers then
 
 
 def finite(value: float | None) -> TypeGuard[float]:
@@ -53,20 +54,6 @@ def padded(values: Sequence[float], share: float = 0.06) -> tuple[float, float]:
     return low - room, high + room
 
 
-def tick(value: float, _: object = None) -> str:
-    """A number on an axis, short at any size.
-
-    >>> tick(0.25), tick(-12.0), tick(1500), tick(25000), tick(1500000), tick(0.000002)
-    ('0.25', '−12', '1,500', '25k', '1.5M', '2e−06')
-    """
-    size = abs(value)
-    if size >= 1e4:
-        text = f"{value / 1e6:.4g}M" if size >= 1e6 else f"{value / 1e3:.4g}k"
-    else:
-        text = f"{value:,.0f}" if size >= 1000 else f"{value:.4g}"
-    return text.replace("-", "−")
-
-
 def factors(low: float, high: float) -> list[float]:
     """About five round numbers between two positive bounds, for a scale by factors.
 
@@ -77,8 +64,34 @@ def factors(low: float, high: float) -> list[float]:
     return found[:: max(1, len(found) // 5)] or [low]
 
 
-_GAP = 0.14  # inches between the end of a line and its label
-_MOST_BANDS = 3  # more of them hide each other: whiskers then
+def closed(values: Sequence[T]) -> list[T]:
+    """The values with the first one again behind them."""
+    return [*values, *values[:1]]
+
+
+def key_of(axes: Any, names: Sequence[str], *more: Any, joined: bool = True, right: float = 1.01) -> None:
+    """A key at the right of a panel.
+
+    Args:
+        axes: the panel.
+        names: of its lines, in the order of their styles.
+        more: further entries, of matplotlib.
+        joined: whether its lines are more than markers.
+        right: where the key begins, in widths of the panel.
+    """
+    from matplotlib.lines import Line2D
+
+    no_line = {} if joined else {"linestyle": "none"}
+    lines = [Line2D([], [], label=name, **(style_of(n).line | no_line)) for n, name in enumerate(names)]
+    axes.legend(
+        handles=[*lines, *more],
+        loc="upper left",
+        bbox_to_anchor=(right, 1.03),
+        frameon=False,
+        fontsize=SMALLEST,
+        handlelength=2.6,
+        borderaxespad=0.0,
+    )
 
 
 @dataclass(frozen=True)
@@ -130,12 +143,11 @@ def line_figure(
     floor: tuple[str, float] | None = None,
     downwards: bool = False,
     logarithmic: bool = False,
-    bands: bool = True,
     columns: int = 0,
     height: float = 2.1,
     digits: int = 2,
 ) -> Drawing:
-    """Small multiples on one scale, every line labelled where it ends.
+    """Small multiples on one scale, each with a key beside it, or one for neighbours with the same lines.
 
     Args:
         name: of the files.
@@ -148,7 +160,6 @@ def line_figure(
         floor: name and value of a level that is drawn through every panel.
         downwards: smaller values higher up, as for ranks.
         logarithmic: vertical scale by factors; all values must be above 0.
-        bands: draw intervals as bands, where there are any.
         columns: panels in a row; 0 chooses.
         height: of a panel in inches.
         digits: decimals in the table.
@@ -159,40 +170,28 @@ def line_figure(
     values = [v for panel in panels for line in panel.lines.values() for v in line if drawable(v)]
     if not values:
         raise no_systems(title)
-    short = shorten([line for panel in panels for line in panel.lines], 20)
-    columns = columns or min(len(panels), 3 if max(map(_longest(short), panels)) < 0.9 else 2)
+    columns = columns or min(len(panels), 2)
     rows = -(-len(panels) // columns)
-    low, high = _bounds(values, floor, bands, logarithmic)
-    ticks = max(text_width(tick(float(f"{v:.3g}")), SMALLEST) for v in (low, high, (low + high) / 2))
-    left, right = 0.38 + ticks, [0.0] * columns
-    for i, panel in enumerate(panels):
-        right[i % columns] = max(right[i % columns], _longest(short)(panel) + _GAP + 0.1)
-    inner = (WIDTH - left - sum(right) - 0.16 * (columns - 1)) / columns
-    head = 0.24 if any(panel.title for panel in panels) else 0.06
-    below = 0.42
-    body = rows * (head + height + below)
-    with new_canvas(title, [*notes, *_lacking(panels, bands)], body) as canvas:
-        for i, panel in enumerate(panels):
-            row, column = divmod(i, columns)
-            x = left + sum(right[:column]) + column * (inner + 0.16)
-            y = canvas.top + row * (head + height + below) + head
+    every = [*ends_of(values), *([floor[1]] if floor else [])]
+    bounds = (min(v for v in every if v > 0) / 1.25, max(every) * 1.25) if logarithmic else padded(every)
+    short = shorten([line for panel in panels for line in panel.lines], 20)
+    with new_figure(title, [*notes, *_lacking(panels)], rows * (height + 0.65)) as figure:
+        grid = figure.subplots(rows, columns, squeeze=False)
+        for axes in grid.ravel()[len(panels) :]:
+            axes.remove()
+        for i, (axes, panel) in enumerate(zip(grid.ravel(), panels, strict=False)):
             own = panel.axis or axis
-            axes = canvas.axes(x, y, inner, height)
-            _scales(axes, own, inner, (low, high), logarithmic, downwards)
-            if column:
-                axes.tick_params(labelleft=False)
-            if floor is not None:
-                axes.axhline(floor[1], color=GREY, linewidth=0.8)
-            _draw(axes, panel, own, bands)
-            _labels(canvas, axes, panel, own, short, (x, y, inner, height), floor)
-            if panel.title:
-                heading = shorten([panel.title], inner * 12, 1)[panel.title]
-                canvas.text(x, y - head, heading, BODY, fontweight="bold")
-            canvas.text(x + inner / 2, y + height + 0.2, own.label, BODY, ha="center")
-        for row in range(rows):
-            middle = canvas.top + row * (head + height + below) + head + height / 2
-            canvas.text(0.06, middle, _upright(measure, height), BODY, rotation=90, va="center")
-        figure = canvas.figure
+            _scales(axes, own, bounds, logarithmic, downwards, columns)
+            axes.tick_params(labelleft=i % columns == 0)
+            _draw(axes, panel, own)
+            level = [axes.axhline(floor[1], color=GREY, linewidth=0.8, label=floor[0])] if floor else []
+            same = (i + 1) % columns and i + 1 < len(panels) and [*panels[i + 1].lines] == [*panel.lines]
+            if not same:
+                key_of(axes, [short[line] for line in panel.lines], *level)
+            axes.set_title(shorten([panel.title], 36 / columns, 1)[panel.title] if panel.title else "")
+            axes.set_xlabel(own.label)
+            if i % columns == 0:
+                axes.set_ylabel(shorten([measure], height * 12, 2)[measure])
     least, most = min(v.value for v in values), max(v.value for v in values)
     said = about or (
         f"{title}. Lines: {', '.join(dict.fromkeys(n for p in panels for n in p.lines))}. "
@@ -228,145 +227,41 @@ def pool_scaling(
     return line_figure(name, shown, panels_of(systems, _MOST_BANDS), axis, measure, notes=notes)
 
 
-def _longest(short: Mapping[str, str]) -> Any:
-    return lambda panel: max((text_width(short[line], SMALLEST) for line in panel.lines), default=0.0)
-
-
-def _upright(text: str, height: float) -> str:
-    """A vertical label that fits beside its panel."""
-    return shorten([text], height * 12, 2)[text]
-
-
-def _bounds(
-    values: Sequence[Number], floor: tuple[str, float] | None, bands: bool, logarithmic: bool
-) -> tuple[float, float]:
-    every = ends_of(values) if bands else [v.value for v in values]
-    every += [floor[1]] if floor else []
-    if logarithmic:
-        above = [v for v in every if v > 0]
-        return min(above) / 1.25, max(above) * 1.25
-    return padded(every)
-
-
 def _scales(
-    axes: Any, axis: Axis, width: float, bounds: tuple[float, float], logarithmic: bool, downwards: bool
+    axes: Any, axis: Axis, bounds: tuple[float, float], logarithmic: bool, downwards: bool, columns: int
 ) -> None:
-    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
-
     if axis.logarithmic:
         axes.set_xscale("log")
     if logarithmic:
         axes.set_yscale("log")
-        axes.yaxis.set_major_locator(FixedLocator(factors(*bounds)))
-        axes.yaxis.set_minor_locator(NullLocator())
+        axes.set_yticks(at := factors(*bounds), list(map(tick, at)))
     else:
-        axes.yaxis.set_major_locator(MaxNLocator(5))
-    axes.yaxis.set_major_formatter(FuncFormatter(tick))
+        numbers_on(axes.yaxis)
     axes.set_ylim(*(reversed(bounds) if downwards else bounds))
-    first, last = min(axis.places), max(axis.places)
-    room = (last - first) * 0.05 or 0.5
-    axes.set_xlim(*((first / 1.1, last * 1.1) if axis.logarithmic else (first - room, last + room)))
-    texts = axis.ticks or tuple(tick(place) for place in axis.places)
-    shown = _kept_ticks(axis, texts, width)
-    axes.xaxis.set_major_locator(FixedLocator([axis.places[i] for i in shown]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_xticklabels([texts[i] for i in shown])
-    axes.tick_params(length=2.5, width=0.6, pad=2)
+    texts = axis.ticks or tuple(map(tick, axis.places))
+    shown = range(0, len(texts), -(-len(texts) * max(map(len, texts)) * columns // 60))
+    axes.set_xticks([axis.places[i] for i in shown], [texts[i] for i in shown])
+    axes.minorticks_off()
 
 
-def _kept_ticks(axis: Axis, texts: Sequence[str], width: float) -> list[int]:
-    """Numbers of the ticks whose texts have room beside each other."""
-    scale = math.log if axis.logarithmic else float
-    first, last = scale(min(axis.places)), scale(max(axis.places))
-    span = (last - first) * 1.1 or 1.0
-    kept: list[int] = []
-    edge = -math.inf
-    for i, (place, text) in enumerate(zip(axis.places, texts, strict=True)):
-        centre, half = width * (scale(place) - first) / span, text_width(text, SMALLEST) / 2
-        if centre - half > edge + 0.04:
-            kept.append(i)
-            edge = centre + half
-    return kept
-
-
-def _draw(axes: Any, panel: Panel, axis: Axis, bands: bool) -> None:
-    for n, (_, line) in enumerate(panel.lines.items()):
+def _draw(axes: Any, panel: Panel, axis: Axis) -> None:
+    for n, line in enumerate(panel.lines.values()):
         style = style_of(n)
         known = [(x, v) for x, v in zip(axis.places, line, strict=True) if drawable(v)]
-        ranged = [(x, v) for x, v in known if finite(v.low) and finite(v.high)]
-        if bands and ranged and len(panel.lines) > _MOST_BANDS:
-            axes.vlines(
-                [x for x, _ in ranged],
-                [v.low for _, v in ranged],
-                [v.high for _, v in ranged],
-                color=style.color,
-                linewidth=0.6,
-            )
-        elif bands and ranged:
-            axes.fill_between(
-                [x for x, _ in ranged],
-                [v.low for _, v in ranged],
-                [v.high for _, v in ranged],
-                color=style.color,
-                alpha=0.13 if len(panel.lines) > 1 else 0.2,
-                linewidth=0,
-            )
-        axes.plot(
-            [x for x, _ in known],
-            [v.value for _, v in known],
-            color=style.color,
-            linestyle=style.dashes,
-            marker=style.marker,
-            markerfacecolor=style.fill,
-            markeredgecolor=style.color,
-        )
+        ranged = [(x, v.low, v.high) for x, v in known if finite(v.low) and finite(v.high)]
+        if ranged and len(panel.lines) > _MOST_BANDS:
+            axes.vlines(*zip(*ranged, strict=True), color=style.color, linewidth=0.6)
+        elif ranged:
+            axes.fill_between(*zip(*ranged, strict=True), color=style.color, alpha=0.13, linewidth=0)
+        axes.plot([x for x, _ in known], [v.value for _, v in known], **style.line)
 
 
-def _labels(
-    canvas: Canvas,
-    axes: Any,
-    panel: Panel,
-    axis: Axis,
-    short: Mapping[str, str],
-    place: tuple[float, float, float, float],
-    floor: tuple[str, float] | None,
-) -> None:
-    """Names at the right of a panel, each with a thin line to where its own ends."""
-    x, y, width, height = place
-    ends = []
-    for n, (name, line) in enumerate(panel.lines.items()):
-        known = [(at, v.value) for at, v in zip(axis.places, line, strict=True) if drawable(v)]
-        if known:
-            ends.append((short[name], known[-1], style_of(n).color))
-    if floor is not None:
-        ends.append((floor[0], (axes.get_xlim()[1], floor[1]), GREY))
-    down = [
-        y + height * (1 - axes.transAxes.inverted().transform(axes.transData.transform(end))[1])
-        for _, end, _ in ends
-    ]
-    tall = [text_height(text, SMALLEST) * 1.02 for text, _, _ in ends]
-    for (text, end, color), at in zip(ends, spread(down, tall, y - 0.1, y + height + 0.1), strict=True):
-        axes.annotate(
-            "",
-            xy=end,
-            xytext=((width + _GAP - 0.03) / width, 1 - (at - y) / height),
-            textcoords="axes fraction",
-            arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 2},
-            annotation_clip=False,
-        )
-        canvas.text(x + width + _GAP, at, text, SMALLEST, va="center", color=color)
-
-
-def _lacking(panels: Sequence[Panel], bands: bool) -> list[str]:
+def _lacking(panels: Sequence[Panel]) -> list[str]:
     """Notes on what is not drawn, and on the bands."""
     lost = [name for panel in panels for name, line in panel.lines.items() if not any(map(drawable, line))]
     every = [v for panel in panels for line in panel.lines.values() for v in line if v is not None]
-    out = (
-        ["Bands and thin vertical lines: 95 % intervals of means."]
-        if bands and any(v.low is not None for v in every)
-        else []
-    )
+    ranged = any(v.low is not None for v in every)
+    out = ["Bands and thin vertical lines: 95 % intervals of means."] if ranged else []
     return [*out, *([f"Without a value: {', '.join(dict.fromkeys(lost))}."] if lost else [])]
 
 
@@ -395,3 +290,200 @@ def _table(
     before = (*(["panel"] if titled else []), *(["axis"] if mixed else []))
     header = (*before, "system", "at" if mixed else (panels[0].axis or axis).label, measure)
     return Table(title, header, tuple(rows), tuple(notes), digits=digits)
+
+
+# Points in a plane.
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a series.
+
+    Attributes:
+        x, y: where it lies; the interval of ``y`` is drawn.
+        label: beside it where there is room, else in the table alone; "" for none.
+    """
+
+    x: Number
+    y: Number
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """One panel.
+
+    Attributes:
+        title: above it.
+        series: name -> its points; several are joined in order.
+        x, y: what the axes show.
+    """
+
+    title: str
+    series: Mapping[str, Sequence[Point]]
+    x: str
+    y: str
+
+
+def scatter_figure(
+    name: str,
+    title: str,
+    panels: Sequence[Scatter],
+    *,
+    notes: Sequence[str] = (),
+    about: str = "",
+    logarithmic: bool = False,
+    front: bool = False,
+) -> Drawing:
+    """Points with a key of their series; a series of several points is a line.
+
+    Args:
+        name: of the files.
+        title: of the figure.
+        panels: side by side.
+        notes: below.
+        about: text alternative.
+        logarithmic: horizontal scale by factors.
+        front: join the points that no other betters: less to the left, more above.
+
+    Raises:
+        UsageError: there is no finite point.
+    """
+    if not any(_known(points) for panel in panels for points in panel.series.values()):
+        raise no_systems(title)
+    names = shorten(list(dict.fromkeys(s for panel in panels for s in panel.series)), 20)
+    with new_figure(title, notes, 3.6) as figure:
+        (row,) = figure.subplots(1, len(panels), squeeze=False)
+        for n, (axes, panel) in enumerate(zip(row, panels, strict=True)):
+            _scatter(axes, panel, logarithmic, front)
+            axes.set_title(shorten([panel.title], 36 / len(panels), 1)[panel.title] if panel.title else "")
+            axes.set_xlabel(shorten([panel.x], 60 / len(panels), 1)[panel.x])
+            axes.set_ylabel(shorten([panel.y], 36, 2)[panel.y])
+            if n + 1 == len(panels) or [*panels[n + 1].series] != [*panel.series]:
+                joined = any(len(points) > 1 for points in panel.series.values())
+                key_of(axes, [names[series] for series in panel.series], joined=joined)
+        if any(point.label for panel in panels for points in panel.series.values() for point in points):
+            figure.draw_without_rendering()  # lays out
+            for axes, panel in zip(row, panels, strict=True):
+                _label(axes, panel)
+    rows = [
+        (panel.title, series, point.label, point.x, point.y)
+        for panel in panels
+        for series, points in panel.series.items()
+        for point in points
+    ]
+    one = len({(panel.x, panel.y) for panel in panels}) == 1
+    header = ("panel", "system", "point", panels[0].x if one else "x", panels[0].y if one else "y")
+    said = about or (
+        f"{title}. "
+        + " ".join(f"{p.title or 'One panel'}: {p.y} against {p.x} of {', '.join(p.series)}." for p in panels)
+    )
+    return Drawing(name, title, said, figure, Table(title, header, tuple(rows), tuple(notes)))
+
+
+def _known(points: Sequence[Point]) -> list[Point]:
+    return [p for p in points if drawable(p.x) and drawable(p.y)]
+
+
+def _scatter(axes: Any, panel: Scatter, logarithmic: bool, front: bool) -> None:
+    if logarithmic:
+        axes.set_xscale("log")
+    held = {series: known for series, points in panel.series.items() if (known := _known(points))}
+    if front:
+        best = [held[s][0] for s in pareto_front({s: (p[0].x.value, p[0].y.value) for s, p in held.items()})]
+        steps = [p.x.value for p in best], [p.y.value for p in best]
+        axes.step(*steps, where="post", color=GREY, linewidth=0.9, zorder=1)
+    for n, series in enumerate(panel.series):
+        known, style = held.get(series, []), style_of(n)
+        for p in known:
+            if finite(p.y.low) and finite(p.y.high):
+                axes.plot([p.x.value] * 2, [p.y.low, p.y.high], color=style.color, linewidth=0.7)
+        line = style.line if len(known) > 1 else style.line | {"linestyle": "none"}
+        axes.plot([p.x.value for p in known], [p.y.value for p in known], **line)
+    axes.margins(0.1)
+    numbers_on(axes.yaxis)
+    if logarithmic:
+        axes.set_xticks(at := factors(*axes.get_xlim()), list(map(tick, at)))
+        axes.minorticks_off()
+    else:
+        numbers_on(axes.xaxis)
+
+
+def _label(axes: Any, panel: Scatter) -> None:
+    """Write the labels of points beside them, inside the panel and over no other label and no marker."""
+    points = [(n, p) for n, own in enumerate(panel.series.values()) for p in _known(own)]
+    scale = axes.figure.dpi / 72
+    places = [axes.transData.transform((p.x.value, p.y.value)) / scale for _, p in points]  # points of print
+    left, low, right, high = axes.bbox.extents / scale
+    taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in places]
+    for (n, point), (x, y) in zip(points, places, strict=True):
+        text = shorten([point.label], 24, 1)[point.label]
+        width, height = 36 * text_width(text, SMALLEST), SMALLEST / 2  # half of each
+        ways = [(0, height + 4), (0, -height - 5), (width + 4, 0), (-width - 4, 0)]
+        boxes = [(x + a - width, y + b - height, x + a + width, y + b + height) for a, b in ways]
+        free = [
+            (way, box)
+            for way, box in zip(ways, boxes, strict=True)
+            if left < box[0] and box[2] < right and low < box[1] and box[3] < high
+            if not any(_cross(box, other) for other in taken)
+        ]
+        if point.label and free:
+            taken.append(free[0][1])
+            axes.annotate(
+                text,
+                (point.x.value, point.y.value),
+                free[0][0],
+                textcoords="offset points",
+                ha="center",
+                va="center",
+                fontsize=SMALLEST,
+                color=style_of(n).color,
+            )
+
+
+def _cross(one: Sequence[float], other: Sequence[float]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def pareto_figure(
+    name: str,
+    title: str,
+    systems: Mapping[str, tuple[float, Number]],
+    *,
+    cost: str,
+    measure: str,
+    logarithmic: bool = True,
+    notes: Sequence[str] = (),
+) -> Drawing:
+    """Quality against cost; systems that no other betters in both are joined by a line.
+
+    Args:
+        name: of the files.
+        title: of the figure.
+        systems: system -> (its cost, its mean); lower cost and higher mean are better.
+        cost: what the costs are.
+        measure: what the means are.
+        logarithmic: cost by factors.
+        notes: below.
+    """
+    known = {s: held for s, held in systems.items() if finite(held[0]) and drawable(held[1])}
+    best = pareto_front({system: (c, m.value) for system, (c, m) in known.items()})
+    series = {system: [Point(Number(c), m)] for system, (c, m) in systems.items()}
+    told = [*notes, "Line: systems that no other betters in both (Pareto front): " + ", ".join(best) + "."]
+    panel = Scatter("", series, cost, measure)
+    positive = all(c > 0 for c, _ in known.values())
+    return scatter_figure(name, title, [panel], notes=told, logarithmic=logarithmic and positive, front=True)
+
+
+def pareto_front(systems: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Systems that no other betters, cheapest first: none costs at most as much and reaches at least as much.
+
+    >>> pareto_front({"a": (1, 5), "b": (2, 4), "c": (3, 9), "d": (3, 8)})
+    ['a', 'c']
+    """
+    out, best = [], -math.inf
+    for name, (_, value) in sorted(systems.items(), key=lambda item: (item[1][0], -item[1][1], item[0])):
+        if value > best:
+            out.append(name)
+            best = value
+    return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,15 +12,13 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
 from aspectra.lab.figures.drawing import (
-    BODY,
-    SMALLEST,
-    WIDTH,
     Drawing,
     needs_plot,
-    new_canvas,
+    new_figure,
     shorten,
     style_of,
 )
+from aspectra.lab.figures.lines import closed, key_of
 from aspectra.lab.reports.tables import Table
 
 MOST_MAPPED = 3  # systems whose hulls can be told apart in one panel
@@ -68,30 +67,6 @@ def tsne_places(
     return np.asarray(made.fit_transform(np.asarray(vectors, np.float64)), np.float64), used
 
 
-def hull_2d(points: NDArray[np.float64]) -> list[int]:
-    """Numbers of the points on the convex hull, anticlockwise; fewer than three where all lie on a line.
-
-    >>> hull_2d(np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 0.5], [1.0, 2.0]]))
-    [0, 1, 3]
-    """
-    order = sorted(range(len(points)), key=lambda i: (points[i][0], points[i][1]))
-
-    def half(numbers: Sequence[int]) -> list[int]:
-        out: list[int] = []
-        for i in numbers:
-            while len(out) > 1 and _turn(points[out[-2]], points[out[-1]], points[i]) <= 0:
-                out.pop()
-            out.append(i)
-        return out
-
-    lower, upper = half(order), half(order[::-1])
-    return lower[:-1] + upper[:-1] if len(order) > 1 else order
-
-
-def _turn(a: NDArray[np.float64], b: NDArray[np.float64], c: NDArray[np.float64]) -> float:
-    return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
-
-
 def map_figure(
     name: str,
     title: str,
@@ -133,32 +108,24 @@ def map_figure(
         places, own = tsne_places(np.stack([query.vectors[i] for i in ids]), seed=seed, perplexity=perplexity)
         made.append(dict(zip(ids, places, strict=True)))
         used.add(round(own, 2))
-    short = shorten(systems, 30, 1)
-    columns = min(2, len(queries))
-    side = (WIDTH - 0.2 - 0.2 * (columns - 1)) / columns
-    tall = min(side, 2.6)
-    rows = -(-len(queries) // columns)
     told = [
         *notes,
         f"t-SNE of vectors of {encoder}; seed {seed}, perplexity {', '.join(f'{p:g}' for p in sorted(used))}."
         " Outlines: 2-d convex hulls. Distances between panels cannot be compared.",
     ]
-    key = 0.3
-    with new_canvas(title, told, key + rows * (tall + 0.3)) as canvas:
-        _key(canvas, [short[s] for s in systems])
-        for n, (query, place) in enumerate(zip(queries, made, strict=True)):
-            row, column = divmod(n, columns)
-            x, y = 0.1 + column * (side + 0.2), canvas.top + key + row * (tall + 0.3) + 0.22
-            axes = canvas.axes(x, y, side, tall)
-            axes.set_xticks([])
-            axes.set_yticks([])
-            for spine in axes.spines.values():
-                spine.set_visible(True)
-            _found(axes, query, place, systems)
+    columns = min(2, len(queries))
+    rows = -(-len(queries) // columns)
+    with new_figure(title, told, rows * 2.8) as figure:
+        grid = figure.subplots(rows, columns, squeeze=False)
+        for axes in grid.ravel()[len(queries) :]:
+            axes.remove()
+        for axes, query, place in zip(grid.ravel(), queries, made, strict=False):
+            axes.set(xticks=[], yticks=[])
+            axes.spines[:].set_visible(True)
             axes.margins(0.06)
-            heading = shorten([query.query], side * 12, 1)[query.query]
-            canvas.text(x, y - 0.18, heading, BODY, fontweight="bold")
-        figure = canvas.figure
+            axes.set_title(shorten([query.query], 72 / columns, 1)[query.query], loc="left")
+            _found(axes, query, place, systems)
+        key_of(grid[0, -1], list(shorten(systems, 20).values()), joined=False)
     table_rows = [
         (query.query, system, rank, document, float(place[document][0]), float(place[document][1]))
         for query, place in zip(queries, made, strict=True)
@@ -171,44 +138,16 @@ def map_figure(
 
 
 def _found(axes: Any, query: Retrieved, places: Mapping[str, Any], systems: Sequence[str]) -> None:
+    from scipy.spatial import ConvexHull, QhullError  # comes with scikit-learn
+
     for n, system in enumerate(systems):
         style = style_of(n)
         here = np.array([places[i] for i in query.systems.get(system, ())]).reshape(-1, 2)
         if not len(here):
             continue
-        axes.plot(
-            here[:, 0],
-            here[:, 1],
-            linestyle="none",
-            marker=style.marker,
-            markersize=3.2,
-            color=style.color,
-            markerfacecolor="none" if style.hollow else style.color,
-            markeredgewidth=0.6,
-            alpha=0.75,
-        )
-        rim = hull_2d(here)
-        if len(rim) > 2:
-            closed = [*rim, rim[0]]
-            axes.plot(here[closed, 0], here[closed, 1], color=style.color, linestyle=style.dashes)
+        line = {**style.line, "linestyle": "none", "markersize": 3.2, "markeredgewidth": 0.6, "alpha": 0.75}
+        axes.plot(here[:, 0], here[:, 1], **line)
+        with contextlib.suppress(QhullError):  # fewer than three papers, or all on a line
+            rim = closed([int(n) for n in ConvexHull(here).vertices])
+            axes.plot(here[rim, 0], here[rim, 1], color=style.color, linestyle=style.dashes)
             axes.fill(here[rim, 0], here[rim, 1], color=style.color, alpha=0.06, linewidth=0)
-
-
-def _key(canvas: Any, systems: Sequence[str]) -> None:
-    width = (WIDTH - 0.2) / len(systems)
-    for n, system in enumerate(systems):
-        style = style_of(n)
-        axes = canvas.axes(0.1 + n * width, canvas.top, 0.4, 0.16)
-        axes.set_axis_off()
-        axes.set_xlim(0, 1)
-        axes.set_ylim(-1, 1)
-        axes.plot(
-            [0.05, 0.5, 0.95],
-            [0, 0, 0],
-            color=style.color,
-            linestyle=style.dashes,
-            marker=style.marker,
-            markevery=[1],
-            markerfacecolor=style.fill,
-        )
-        canvas.text(0.1 + n * width + 0.46, canvas.top + 0.08, system, SMALLEST, va="center")

@@ -24,15 +24,13 @@ from aspectra.base.errors import UsageError
 from aspectra.lab.figures.drawing import (
     GREY,
     SMALLEST,
-    WIDTH,
-    Canvas,
     Drawing,
-    new_canvas,
+    new_figure,
+    numbers_on,
     shorten,
     style_of,
-    text_width,
 )
-from aspectra.lab.figures.lines import padded, tick
+from aspectra.lab.figures.lines import padded
 from aspectra.lab.reports.tables import Table, render
 
 if TYPE_CHECKING:
@@ -97,10 +95,8 @@ def plot_scores(ranking: Ranking, most: int = 20) -> Drawing:
     shares = _largest(shares)
     title = f"What the scores of the first {len(drawn)} hits are made of"
     notes = ["Parts to the left of 0 lower the score.", *numbers.notes]
-    with new_canvas(title, notes, _legend_height(shares) + _LINE * len(drawn) + 0.24) as canvas:
-        _draw_legend(canvas, shares)
-        _draw_bars(canvas, drawn, shares)
-        figure = canvas.figure
+    with new_figure(title, notes, _LINE * len(drawn) + 1.0) as figure:
+        _draw_bars(figure.subplots(), drawn, shares)
     first = "; ".join(f"{hit.rank}. {plain(hit.title or hit.id, 80)}: {hit.score:.2f}" for hit in drawn[:3])
     about = f"{title}, in the parts {', '.join(map(plain, shares))}. The first: {first}."
     return Drawing("scores", title, about, figure, numbers)
@@ -121,64 +117,29 @@ def _largest(shares: dict[str, dict[Any, float]]) -> dict[str, dict[Any, float]]
     }
 
 
-def _legend(shares: dict[str, dict[Any, float]]) -> list[tuple[float, float, str]]:
-    """(left, top, text) of each entry, in lines as wide as the figure."""
-    names = shorten(list(shares), 40, 1)
-    out, left, top = [], 0.1, 0.0
-    for name in shares:
-        wide = 0.24 + text_width(names[name], SMALLEST) + 0.2
-        if left > 0.1 and left + wide > WIDTH:
-            left, top = 0.1, top + 0.18
-        out.append((left, top, names[name]))
-        left += wide
-    return out
-
-
-def _legend_height(shares: dict[str, dict[Any, float]]) -> float:
-    return _legend(shares)[-1][1] + 0.3
-
-
-def _draw_legend(canvas: Canvas, shares: dict[str, dict[Any, float]]) -> None:
-    from matplotlib.patches import Rectangle
-
-    for number, (left, top, text) in enumerate(_legend(shares)):
-        place = (left / canvas.width, 1 - (canvas.top + top + 0.11) / canvas.height)
-        size = (0.18 / canvas.width, 0.1 / canvas.height)
-        canvas.figure.add_artist(Rectangle(place, *size, **_look(number)))
-        canvas.text(left + 0.24, canvas.top + top, text, SMALLEST)
-
-
-def _look(number: int) -> dict[str, Any]:
-    color = style_of(number).color
-    return {"facecolor": color, "edgecolor": "white", "linewidth": 0.6, "hatch": _HATCHES[number]}
-
-
-def _draw_bars(canvas: Canvas, ranking: Ranking, shares: dict[str, dict[Any, float]]) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-    labels = [plain(f"{hit.rank}. {hit.title or hit.id}", _TITLE) for hit in ranking]
-    left = 0.2 + max(text_width(label, SMALLEST) for label in labels)
-    top = canvas.top + _legend_height(shares)
-    axes = canvas.axes(left, top, WIDTH - left - 0.5, _LINE * len(ranking))
+def _draw_bars(axes: Any, ranking: Ranking, shares: dict[str, dict[Any, float]]) -> None:
+    names = shorten(list(shares), 30, 1)
     ends = {hit.rank: [0.0, 0.0] for hit in ranking}  # where negative and positive bars end
-    for number, held in enumerate(shares.values()):
-        for place, hit in enumerate(ranking):
-            share = held.get(hit.rank, 0.0)
-            side = int(share > 0)
-            axes.barh(place, share, _BAR, left=ends[hit.rank][side], **_look(number))
-            ends[hit.rank][side] += share
+    for number, (part, held) in enumerate(shares.items()):
+        sizes = [held.get(hit.rank, 0.0) for hit in ranking]
+        starts = [ends[hit.rank][size > 0] for hit, size in zip(ranking, sizes, strict=True)]
+        look = {"facecolor": style_of(number).color, "hatch": _HATCHES[number], "label": names[part]}
+        axes.barh(range(len(sizes)), sizes, _BAR, left=starts, edgecolor="white", linewidth=0.6, **look)
+        for hit, size in zip(ranking, sizes, strict=True):
+            ends[hit.rank][size > 0] += size
     axes.set_xlim(*padded([end for both in ends.values() for end in both], 0.02))
     axes.set_ylim(len(ranking) - 0.5, -0.5)
-    axes.set_yticks(range(len(ranking)), labels)
-    axes.tick_params(axis="y", length=0)
+    axes.set_yticks(range(len(ranking)), [plain(f"{h.rank}. {h.title or h.id}", _TITLE) for h in ranking])
+    right = axes.secondary_yaxis("right")
+    right.set_yticks(range(len(ranking)), [f"{hit.score:.2f}" for hit in ranking])
+    for axis in (axes, right):
+        axis.tick_params(axis="y", length=0)
+    right.spines[:].set_visible(False)
+    right.set_ylabel("score", fontsize=SMALLEST, color=GREY)
     axes.grid(visible=False, axis="y")
     axes.axvline(0, color=GREY, linewidth=0.9)
-    axes.xaxis.set_major_locator(MaxNLocator(6))
-    axes.xaxis.set_major_formatter(FuncFormatter(tick))
-    canvas.text(WIDTH - 0.08, top - 0.04, "score", SMALLEST, ha="right", va="bottom", color=GREY)
-    for place, hit in enumerate(ranking):
-        at = top + _LINE * (place + 0.5)
-        canvas.text(WIDTH - 0.08, at, f"{hit.score:.2f}", SMALLEST, ha="right", va="center")
+    numbers_on(axes.xaxis)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=SMALLEST)
 
 
 def forms_of_drawing(drawing: Drawing) -> Forms:
