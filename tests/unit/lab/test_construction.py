@@ -552,7 +552,10 @@ def _latent(tmp_path, monkeypatch, script, *settings_, seen=SEEN):
 
 def _judging(grades):
     def script(request):
-        if "the grade alone" not in (text := request.messages[-1].content):
+        text = request.messages[-1].content
+        if "The labels, as JSON" in text:
+            return json.dumps({"labels": dict.fromkeys(("Owls are loud", "Birds make noise"), "loud birds")})
+        if "the grade alone" not in text:
             return _reply("flying creatures that disturb sleepers")
         return str(next(grade for name, grade in grades.items() if name in text))
 
@@ -577,7 +580,8 @@ def test_a_query_with_a_word_of_the_notes_is_none(tmp_path, monkeypatch):
 
 def test_a_judge_that_says_nothing_ends_the_build(tmp_path, monkeypatch):
     def script(request):
-        return _reply("flying creatures that disturb sleepers") if "notes" in str(request.messages) else "?"
+        judging = "the grade alone" in request.messages[-1].content
+        return "?" if judging else _judging({})(request)
 
     with pytest.raises(UsageError, match="no answer that could be read"):
         _latent(tmp_path, monkeypatch, script)

@@ -31,6 +31,8 @@ from aspectra.views.prompted.definition import definition
 from aspectra.views.prompted.store import readings
 from aspectra.views.view import Floats
 
+SAID = "said"  # fact: query -> value of the lens -> papers
+
 
 class AnnotateOptions(Value, frozen=True):
     """Options of ``annotate``.
@@ -58,7 +60,7 @@ class AnnotateOptions(Value, frozen=True):
     helps="aspectra lens add NAME and aspectra lens run NAME, or --option annotate.distance=0.5",
 )
 def annotate(made: Made, bench: Workbench, options: AnnotateOptions) -> Made:
-    """Groups of papers by the values of a prompted lens.
+    """Groups of papers by the values of a prompted lens (and the fact ``said``).
 
     Raises:
         UsageError: the library has no such lens.
@@ -87,21 +89,27 @@ def annotate(made: Made, bench: Workbench, options: AnnotateOptions) -> Made:
     if options.distance > 0:
         joined = grouped(_vectors([spelled[one] for one in names], options.encoder), options.distance)
     members = [
-        (sorted(p for n in group for p in said[names[n]]), [spelled[names[n]] for n in group])
+        (sorted(p for n in group for p in said[names[n]]), {spelled[names[n]]: said[names[n]] for n in group})
         for group in joined
     ]
-    able = {
-        f"g-{digest_texts(ids)[:12]}": (ids, values) for ids, values in members if len(ids) >= options.least
-    }
+    able = {group_id(ids): (ids, values) for ids, values in members if len(ids) >= options.least}
     bench.drop("groups of too few papers", len(members) - len(able))
     chosen = sorted(bench.drawn(able, "groups")[: options.groups or None])
     bench.drop("groups not drawn", len(able) - len(chosen))
     bench.found |= {"lens": lens.name, "model of the lens": lens.model, "different values": len(names)}
     if simulated:
         bench.found["replies"] = "simulated"
-    drafts = tuple(Draft(name, able[name][1][0], context="\n".join(able[name][1])) for name in chosen)
+    drafts = tuple(
+        Draft(name, next(iter(able[name][1])), context="\n".join(able[name][1])) for name in chosen
+    )
     gold = {name: dict.fromkeys(able[name][0], 1) for name in chosen}
-    return replace(made, drafts=drafts, qrels={"gold": gold})
+    facts = {**made.facts, SAID: {name: able[name][1] for name in chosen}}
+    return replace(made, drafts=drafts, qrels={"gold": gold}, facts=facts)
+
+
+def group_id(papers: Sequence[str]) -> str:
+    """The id of the query that asks for these papers, whose ids are in order."""
+    return f"g-{digest_texts(papers)[:12]}"
 
 
 def _vectors(texts: Sequence[str], encoder: str) -> Floats:

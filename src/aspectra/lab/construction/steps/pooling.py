@@ -43,11 +43,12 @@ class PoolOptions(Value, frozen=True):
             raise UsageError("a pool has documents", hint="--option pool.depth=10")
 
 
-def _read(folder: Path, options: PoolOptions) -> Sequence[Path]:
+def read_from(folder: Path, options: PoolOptions) -> Sequence[Path]:
+    """The files that rankings are read from."""
     return [Path(one) / "records.jsonl" if Path(one).is_dir() else Path(one) for one in options.runs]
 
 
-@step("pool", PoolOptions, "The first documents of several systems, for a judge or people.", sheets=_read)
+@step("pool", PoolOptions, "The first documents of several systems, for a judge or people.", sheets=read_from)
 def pool(made: Made, bench: Workbench, options: PoolOptions) -> Made:
     """Keep what each system finds first (the fact ``pool``).
 
@@ -57,6 +58,19 @@ def pool(made: Made, bench: Workbench, options: PoolOptions) -> Made:
     if not options.runs:
         bench.found["pool"] = "*not pooled*"
         return made
+    found = first_found(made, options)
+    made = replace(made, facts={**made.facts, _FACT: found})
+    bench.found |= {"systems": ", ".join(sorted(found)), "depth": options.depth}
+    bench.found["documents without a grade"] = sum(map(len, unjudged(made).values()))
+    return made
+
+
+def first_found(made: Made, options: PoolOptions) -> dict[str, dict[str, list[str]]]:
+    """System -> query -> the first documents that it finds, but for those that the query leaves out.
+
+    Raises:
+        BadInput, UsageError: rankings cannot be read, or are of another set.
+    """
     queries = {draft.id: draft for draft in made.drafts}
     there, found = set(made.corpus), {}
     for system in recorded_systems(options.benchmark, queries, Pooling(runs=options.runs)):
@@ -66,10 +80,7 @@ def pool(made: Made, bench: Workbench, options: PoolOptions) -> Made:
             ranked = [doc for doc in run.ranking(query) if doc not in hidden]
             firsts[query] = [doc for doc in ranked if doc in there][: options.depth]
         found[system.name] = firsts
-    made = replace(made, facts={**made.facts, _FACT: found})
-    bench.found |= {"systems": ", ".join(sorted(found)), "depth": options.depth}
-    bench.found["documents without a grade"] = sum(map(len, unjudged(made).values()))
-    return made
+    return found
 
 
 def unjudged(made: Made) -> dict[str, list[str]]:

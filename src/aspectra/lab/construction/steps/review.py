@@ -1,8 +1,8 @@
-"""``review``, ``grade``, ``entries``: people grade queries or documents, or write questions, in a sheet.
+"""``review``, ``grade``, ``screen``, ``entries``: people grade queries or documents, or write questions.
 
-A sheet shows a query and titles of documents that are relevant to it, or a query and one document, in an
-order by chance, and says neither where they come from nor what any system found. An id stands for all that
-its row shows, so that no grade counts for what was changed later.
+They do so in a sheet, which shows a query and titles of documents that are relevant to it, or a query and
+one document, in an order by chance, and says neither where they come from nor what any system found. An id
+stands for all that its row shows, so that no grade counts for what was changed later.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from aspectra.base.values import Value, replace
 from aspectra.lab.construction.export import as_texts
 from aspectra.lab.construction.made import Draft, Made, MadeText
 from aspectra.lab.construction.protocol import Workbench, step
-from aspectra.lab.construction.steps.pooling import left_out, unjudged
+from aspectra.lab.construction.steps.pooling import PoolOptions, first_found, left_out, read_from, unjudged
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.runs.judged import Array
 from aspectra.lab.runs.rows import read_rows, text_of
@@ -62,6 +62,7 @@ class ReviewOptions(Value, frozen=True):
     scale: Literal["ordinal", "nominal"] = "ordinal"
     skip: bool = False
 
+    step: ClassVar[str] = "review"
     of: ClassVar[str] = "queries"
     columns: ClassVar[tuple[str, ...]] = _COLUMNS
 
@@ -139,6 +140,7 @@ class GradeOptions(ReviewOptions, frozen=True):
 
     ask: str = "relevance"
     measure: str = "nDCG(ties=average)@20"
+    step: ClassVar[str] = "grade"
     of: ClassVar[str] = "documents"
     columns: ClassVar[tuple[str, ...]] = _DOCUMENT
 
@@ -166,21 +168,110 @@ def grade(made: Made, bench: Workbench, options: GradeOptions) -> Made:
         raise UsageError(
             "people grade documents once a query, and this set has instructions or pooled grades"
         )
-    rows = _documents(made, bench, options.ask)
+    more, gold = unjudged(made) if "pool" in made.facts else {}, made.qrels["gold"]
+    judged = [(one.id, d) for one in made.drafts for d in {*gold.get(one.id, ()), *more.get(one.id, ())}]
+    rows = _documents(made, bench, options.ask, judged)
     ratings = _ratings(bench, rows, options)
     if bench.waiting:
         return made
-    gold: dict[str, dict[str, int]] = {draft.id: {} for draft in made.drafts}
+    given: dict[str, dict[str, int]] = {draft.id: {} for draft in made.drafts}
     places = _places(np.nanmean(ratings, 1), options.grades)
     for ((query, document), _), place in zip(rows.values(), places, strict=True):
-        gold[query][document] = place
+        given[query][document] = place
     bench.found |= human([pair for pair, _ in rows.values()], ratings, options)
-    kept = [one for one in made.drafts if sum(held > 0 for held in gold[one.id].values()) >= options.keep]
+    kept = [one for one in made.drafts if sum(held > 0 for held in given[one.id].values()) >= options.keep]
     bench.drop("queries with too few relevant documents", len(made.drafts) - len(kept))
-    found = replaced(made, qrels={"gold": gold})
+    found = replaced(made, qrels={"gold": given})
     if "pool" in made.facts:
-        bench.found |= left_out(made, gold)
+        bench.found |= left_out(made, given)
     return found.of_queries(kept)
+
+
+class ScreenOptions(ReviewOptions, frozen=True):
+    """Options of ``screen``; those of ``review``, but for ``keep``.
+
+    Attributes:
+        keep: relevant documents that a query keeps in each of its judgements.
+        runs: directories of experiments (``aspectra bench run``) on this set, and run files; none looks at
+            nothing.
+        benchmark: the set's name in the experiments; "" where each has one alone.
+        depth: first documents of each system.
+        share: of the systems that do not find a relevant document so early, from which it is looked at.
+    """
+
+    ask: str = "fit"
+    grades: tuple[int, ...] = (0, 1)
+    runs: tuple[str, ...] = ()
+    benchmark: str = ""
+    depth: int = 50
+    share: float = 0.5
+    step: ClassVar[str] = "screen"
+    of: ClassVar[str] = "documents"
+    columns: ClassVar[tuple[str, ...]] = _DOCUMENT
+
+
+def _sheets_and_runs(folder: Path, options: ScreenOptions) -> list[Path]:
+    return [*_sheets(folder, options), *read_from(folder, _pool(options))]
+
+
+def _pool(options: ScreenOptions) -> PoolOptions:
+    return PoolOptions(runs=options.runs, benchmark=options.benchmark, depth=options.depth)
+
+
+@step(
+    "screen",
+    ScreenOptions,
+    "People look at relevant documents that most systems do not find, and wrong ones are left out.",
+    helps="--option screen.keep=1: the relevant documents that a query needs",
+    sheets=_sheets_and_runs,
+)
+def screen(made: Made, bench: Workbench, options: ScreenOptions) -> Made:
+    """Leave out of every judgement what people give the worst grade (InfoSearch, appendix A.7).
+
+    The published second sign, a relevance score below 0.5, is of a scale that is not named, and is not taken.
+
+    Raises:
+        BadInput, UsageError: rankings or sheets cannot be read, or are of another set.
+    """
+    if options.skip or not options.runs:
+        bench.found[options.ask] = "*not looked at*"
+        return made
+    systems = first_found(made, _pool(options))
+    judged = made.qrels.get("gold") or made.qrels.get("original", {})
+    pairs = [
+        (query, doc)
+        for query, grades in judged.items()
+        for doc, grade in grades.items()
+        if grade > 0
+        and sum(doc not in firsts[query] for firsts in systems.values()) >= options.share * len(systems)
+    ]
+    bench.found |= {
+        "systems": len(systems),
+        f"relevant, not in the first {options.depth} of most": len(pairs),
+    }
+    if not pairs:
+        return made
+    rows = _documents(made, bench, options.ask, pairs)
+    ratings = _ratings(bench, rows, options)
+    if bench.waiting:
+        return made
+    places = _places(np.nanmean(ratings, 1), options.grades)
+    wrong = {pair for (pair, _), place in zip(rows.values(), places, strict=True) if place == 0}
+    bench.drop("relevant documents that people find wrong", len(wrong))
+    qrels = {
+        name: {
+            query: {doc: grade for doc, grade in grades.items() if (query, doc) not in wrong}
+            for query, grades in held.items()
+        }
+        for name, held in made.qrels.items()
+    }
+    kept = [
+        one
+        for one in made.drafts
+        if all(sum(g > 0 for g in held.get(one.id, {}).values()) >= options.keep for held in qrels.values())
+    ]
+    bench.drop("queries with too few relevant documents", len(made.drafts) - len(kept))
+    return replaced(made, qrels=qrels).of_queries(kept)
 
 
 def _places(means: Array, grades: Sequence[int]) -> list[int]:
@@ -221,10 +312,10 @@ def human(pairs: Sequence[tuple[str, str]], ratings: Array, options: GradeOption
     return told
 
 
-def _documents(made: Made, bench: Workbench, ask: str) -> Rows[tuple[str, str]]:
+def _documents(
+    made: Made, bench: Workbench, ask: str, pairs: Sequence[tuple[str, str]]
+) -> Rows[tuple[str, str]]:
     """A row for each query and document, in an order by chance."""
-    more, gold = unjudged(made) if "pool" in made.facts else {}, made.qrels["gold"]
-    pairs = [(one.id, doc) for one in made.drafts for doc in {*gold.get(one.id, ()), *more.get(one.id, ())}]
     texts = {row["_id"]: one_line(row["text"]) for row in as_texts(made, bench)}
     shown = {one.id: one for one in bench.documents(made, sorted({doc for _, doc in pairs}))}
     rows: Rows[tuple[str, str]] = {}
@@ -299,10 +390,9 @@ def _filled(
 def _asked(bench: Workbench, rows: Rows[T], options: ReviewOptions) -> str:
     """What people have to do; the empty sheet is written."""
     told = _written(bench, rows, options.ask, options.columns)
-    step = "review" if options.of == "queries" else "grade"
     return (
         f"{told} fill in the column grade ({', '.join(map(str, options.grades))}), save it as CSV (UTF-8), "
-        f"and run the same command again; --option {step}.skip=true goes on without people."
+        f"and run the same command again; --option {options.step}.skip=true goes on without people."
     )
 
 

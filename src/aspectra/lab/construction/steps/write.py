@@ -180,10 +180,42 @@ def write(made: Made, bench: Workbench, options: WriteOptions) -> Made:
             hidden = words_of([source] if options.forbid == "context" else [])
         more = {"question": cited, "recollection": "".join(draft.labels.get("opening", ()))}.get(options.kind)
         notes.append(Note(draft.id, source if more is None else f"{source}\n{more}", hidden - free))
+    return _worded(made, bench, prompt, notes, options, exact=options.forbid == "phrases")
+
+
+@step(
+    "harden",
+    AskingOptions,
+    "A language model takes out of each query what is left of its source's names and exact expressions.",
+    helps="another model, or a recipe without this step",
+    files=("prompt",),
+    model=True,
+)
+def harden(made: Made, bench: Workbench, options: AskingOptions) -> Made:
+    """Queries gone over once more (OBLIQ-Bench, section 4: a hardening pass); see ``write.forbid=phrases``.
+
+    Raises:
+        UsageError, ModelError: as :func:`replies`.
+    """
+    prompt = own_prompt("harden", options.prompt)
+    notes = [Note(one.id, one.text, phrases(one.context)) for one in made.drafts]
+    return _worded(made, bench, prompt, notes, options, exact=True)
+
+
+def _worded(
+    made: Made,
+    bench: Workbench,
+    prompt: Prompt,
+    notes: Sequence[Note],
+    options: AskingOptions,
+    *,
+    exact: bool,
+) -> Made:
+    """Queries in a model's words, none of which holds what is hidden: words, or with ``exact`` phrases."""
 
     def read(note: Note, reply: str) -> str | None:
         said = wording(reply, prompt)
-        given = _said(said) if options.forbid == "phrases" else words_of([said])
+        given = _said(said) if exact else words_of([said])
         return said if said and not note.hidden & given else None
 
     found, model = replies(bench, prompt, notes, read, options)
