@@ -1,8 +1,9 @@
-"""The command line: which commands there are. Each is imported when it is called, all of them for help."""
+"""The command line: which commands there are. Each is imported when it is called."""
 
 from __future__ import annotations
 
 from importlib import import_module
+from textwrap import shorten
 from typing import Annotated, Any
 
 import typer
@@ -12,65 +13,77 @@ from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import CommandGroup, convert_plainly
 
 # Command, in the order of the help -> module in commands that has it, as a function of the same name (or the
-# one after the colon) or, for a group of commands, as ``app``. Its class is in CLASSES of the module, if any.
-_COMMANDS = {
-    "init": "managing",
-    "add": "adding",
-    "index": "indexing",
-    "search": "searching",
-    "similar": "searching",
-    "show": "daily.export",
-    "export": "daily.export",
-    "plan": "searching",
-    "list": "daily.looking:list_papers",
-    "open": "daily.looking:open_paper",
-    "tag": "daily.marking",
-    "note": "daily.marking",
-    "decide": "daily.marking",
-    "edit": "daily.editing",
-    "undo": "daily.marking",
-    "redo": "daily.marking",
-    "save": "daily.saved",
-    "saved": "daily.saved",
-    "news": "daily.saved",
-    "duplicates": "daily.works",
-    "merge": "daily.works",
-    "split": "daily.works",
-    "status": "managing",
-    "remove": "managing",
-    "backup": "upkeep.keeping",
-    "restore": "upkeep.keeping",
-    "measure": "measuring",
-    "setup": "upkeep.doctor",
-    "doctor": "upkeep.doctor",
-    "schema": "about",
-    "licences": "about",
-    "serve": "served.page",
-    "mcp": "served.agents",
-    "bench": "bench",
-    "lens": "lens",
-    "aspect": "aspect",
-    "zotero": "daily.zotero",
-    "config": "configuring",
+# one after the colon) or, for a group of commands, as ``app``; and its line in the help, which its docstring
+# begins with too: here it can be read without an import. Its class is in CLASSES of the module, if any.
+COMMANDS = {
+    "init": ("managing", "Make a library."),
+    "add": ("adding", "Add papers from files and folders."),
+    "index": ("indexing", "Make what was added searchable."),
+    "search": ("searching", "Find papers by a question."),
+    "similar": ("searching", "Find papers like other papers."),
+    "show": ("daily.export", "Show a paper."),
+    "export": ("daily.export", "Write papers for other programs."),
+    "plan": ("searching", "Print what a search would run."),
+    "list": ("daily.looking:list_papers", "List papers of the library."),
+    "open": ("daily.looking:open_paper", "Open the page of a paper, or its PDF."),
+    "tag": ("daily.marking", "Tag papers."),
+    "note": ("daily.marking", "Write a note on a paper."),
+    "decide": ("daily.marking", "Include or exclude papers."),
+    "edit": ("daily.editing", "Correct the record of a paper."),
+    "undo": ("daily.marking", "Undo the last step."),
+    "redo": ("daily.marking", "Do again what was undone last."),
+    "save": ("daily.saved", "Save the last search, to ask it again."),
+    "saved": ("daily.saved", "List saved searches."),
+    "news": ("daily.saved", "Show what is new in saved searches."),
+    "duplicates": ("daily.works", "List records of the same work."),
+    "merge": ("daily.works", "Make records one work."),
+    "split": ("daily.works", "Keep records apart."),
+    "status": ("managing", "Say what the library holds."),
+    "remove": ("managing", "Remove papers from the library."),
+    "backup": ("upkeep.keeping", "Copy the library to one file."),
+    "restore": ("upkeep.keeping", "Make a library of a backup."),
+    "measure": ("measuring", "Score a run against judgements, whichever engine made it."),
+    "setup": ("upkeep.doctor", "Bring the weights of the default encoder."),
+    "doctor": ("upkeep.doctor", "Check installation and library."),
+    "schema": ("about", "Print the JSON schema of a command's --json, or list the schemas there are."),
+    "licences": ("about", "List the packages that this installation needs, with their licences."),
+    "serve": ("served.page", "Serve the page, HTTP (/v1) and MCP (/mcp)."),
+    "mcp": ("served.agents", "Serve the libraries as tools to a program with a language model (MCP)."),
+    "bench": ("bench", "Run experiments on benchmarks, score and compare them."),
+    "lens": ("lens", "Compute something once for every paper, and search it."),
+    "aspect": ("aspect", "Define an aspect of your own, and compare papers in it."),
+    "zotero": (
+        "daily.zotero",
+        "Read a Zotero library, follow its changes, and send picks, tags and notes back.",
+    ),
+    "config": ("configuring", "Show and change settings."),
 }
 
 
 class _Commands(TyperGroup):
-    """The commands, each imported and built when it is first named: all of them take 60 ms more."""
+    """The commands, each imported and built when it is first named: all of them take 200 ms."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names, in the order of the help."""
-        return list(_COMMANDS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name, or None."""
-        if cmd_name in _COMMANDS and cmd_name not in self.commands:
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
             self.commands[cmd_name] = _built(cmd_name)
         return self.commands.get(cmd_name)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the lines of the commands."""
+        room = formatter.width - 6 - max(map(len, COMMANDS))
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, shorten(line, room, placeholder="...")) for name, (_, line) in COMMANDS.items()]
+            )
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the arguments name; a name that is none is compared with all of them."""
-        if args[0] not in _COMMANDS:
+        if args[0] not in COMMANDS:
             self.build_all()
         return super().resolve_command(ctx, args)
 
@@ -82,7 +95,7 @@ class _Commands(TyperGroup):
 
     def build_all(self) -> None:
         """Build every command."""
-        self.commands = {name: self.get_command(None, name) for name in _COMMANDS}
+        self.commands = {name: self.get_command(None, name) for name in COMMANDS}
 
 
 app = CommandGroup(
@@ -116,7 +129,7 @@ def _built(name: str) -> Any:
     """A command or a group of commands, with arguments named as people name them."""
     from typer.main import get_command, get_group
 
-    place, _, function = _COMMANDS[name].partition(":")
+    place, _, function = COMMANDS[name][0].partition(":")
     module = import_module(f"aspectra.app.commands.{place}")
     if hasattr(module, function or name):
         alone = CommandGroup("", add_completion=False)

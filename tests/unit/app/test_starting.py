@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +13,7 @@ import pytest
 import typer
 from typer.main import get_command
 
-from aspectra.app.cli import root
+from aspectra.app.cli import COMMANDS, root
 from aspectra.app.terminal.panels import CommandGroup, convert_plainly
 
 
@@ -31,6 +34,19 @@ def test_the_whole_tree_has_every_command_under_its_name():
     tree = root()
     assert list(tree.commands) == tree.list_commands(None)
     assert all(name == command.name for name, command in tree.commands.items())
+
+
+def test_the_help_has_the_first_sentence_of_each_command_and_imports_none():
+    tree = root()
+    first = {name: cleandoc(one.help or "").split("\n\n")[0] for name, one in tree.commands.items()}
+    assert {name: " ".join(text.split()) for name, text in first.items()} == {
+        name: line for name, (_, line) in COMMANDS.items()
+    }
+    code = "import sys; from aspectra.app.main import main; main(['--help']); print(sorted(sys.modules))"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert all(f"  {name} " in told for name in tree.commands)
+    assert "aspectra.app.cli" in told
+    assert "aspectra.app.commands." not in told
 
 
 def test_a_wrong_name_is_compared_with_all():
