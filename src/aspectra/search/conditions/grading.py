@@ -18,6 +18,7 @@ be met. A condition of which nothing is known of any paper is not applied: see :
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -316,4 +317,5 @@ def field_mean(scores: NDArray[np.floating]) -> float:
 
 def _mean_of_best(scores: NDArray[np.floating], count: int) -> float:
     count = min(count, len(scores))
-    return float(np.partition(scores, len(scores) - count)[-count:].mean())
+    # An exact sum: what a partition leaves has no order.
+    return math.fsum(np.partition(scores, len(scores) - count)[-count:].tolist()) / count

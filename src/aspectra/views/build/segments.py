@@ -30,7 +30,7 @@ from aspectra.views.lexical.collection import WordIndex, merged_vocabulary
 from aspectra.views.lexical.postings import Segment
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.storage.arrays import save_array
-from aspectra.views.storage.columns import id_order, sample_ids, stored_ids
+from aspectra.views.storage.columns import id_order, places_of, sample_ids, stored_ids
 from aspectra.views.storage.folder import WHOLE, StoredFolder
 from aspectra.views.storage.units import Units
 from aspectra.views.text.tokens import LexicalSettings
@@ -230,9 +230,8 @@ def _write_papers(
     sample = [held[at] for at in files.whole("sample", None).tolist()]
     gone = {held[at] for at in changes.gone.tolist()} - set(draft.ids)
     # The smallest hashes of all are among those of each part, as long as the first part lost none of them.
-    chosen = set(sample_ids(ids if gone.intersection(sample) else {*sample, *draft.ids}))
-    at = np.array([number for number, one in enumerate(ids) if one in chosen], np.int64)
-    save_array(whole / "sample.npy", at)
+    chosen = sample_ids(ids if gone.intersection(sample) else {*sample, *draft.ids})
+    save_array(whole / "sample.npy", places_of(chosen, ids))
     rows = paper_rows(draft.library, reads, changes.written)
     save_rows(whole, np.concatenate([changes.before, rows])[source])
 

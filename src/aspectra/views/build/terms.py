@@ -89,6 +89,7 @@ def _write_view(draft: Draft, spec: str, encoder: Encoder, producer: Producer, k
 # So many papers without terms are encoded again unasked. Of more, so many are: to tell what all would take.
 FEW = 64
 _BLOCK = 4096  # vectors read at a time
+_FINE = 1 << 24  # parts of 1 in which components are added
 _FEWEST = 10  # papers that a mean counts too many: that of a handful of papers is none
 
 
@@ -196,10 +197,10 @@ def _centre(vectors: NDArray[np.int8], given: Floats | None = None) -> Floats:
 
 
 def _mean(vectors: NDArray[np.int8]) -> Floats:
-    total, count = np.zeros(vectors.shape[1], np.float32), _FEWEST
+    # Whole numbers add up to the same in any order.
+    total, count = np.zeros(vectors.shape[1], np.int64), _FEWEST
     for start in range(0, len(vectors), _BLOCK):
         block = widen(vectors[start : start + _BLOCK])
-        total += block.sum(axis=0)
+        total += np.rint(block * _FINE).astype(np.int64).sum(axis=0)
         count += int(block.any(axis=1).sum())
-    out: Floats = total / np.float32(count)
-    return out
+    return np.asarray(total / (_FINE * count), np.float32)

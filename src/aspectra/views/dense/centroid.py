@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.views.dense.matching import widen
+from aspectra.views.dense.matching import products, widen
 from aspectra.views.encoders.pooling import unit_rows
 from aspectra.views.view import Floats, Metric, Positions
 
@@ -35,7 +35,7 @@ def score_means(
     """
     if not query.any():
         return np.full(len(means), -np.inf, dtype=np.float32)
-    values: Floats = means @ query
+    values = products(query[None], means)[0]
     if metric == "l2":
         values = -np.sqrt(np.maximum(2.0 - 2.0 * values, 0.0))
     there = means.any(axis=1) if present is None else present

@@ -31,6 +31,7 @@ _BLOCK = 256  # rows widened at a time: 384 kB at 384 dimensions, which stays in
 # Multiplications of one product. OpenBLAS wakes its other threads for more than about 2**18 to 2**19, and for
 # products this small their meeting costs more than the work: several times as much on a busy machine.
 _PRODUCT = _BLOCK * 384 * 4
+_QUERIES = 8  # query rows of one product, above which OpenBLAS changes kernels within a block
 _CELLS = 1 << 18  # similarities held at a time: 1 MB
 _HALF_BIAS = np.float32(2.0**112)  # between the exponents of float16 and float32
 
@@ -112,6 +113,37 @@ def widen(rows: NDArray[Any]) -> Floats:
     return _widen(rows, np.empty(rows.shape, dtype=np.int32))
 
 
+def products(query: Floats, rows: NDArray[Any]) -> Floats:
+    """Inner products of query rows and rows, each the same in bits wherever its row stands, and beside which.
+
+    OpenBLAS takes other kernels for the last rows of a matrix, and for many query rows: so rows go in blocks
+    of one size, the last one filled up with zeros, and few query rows at a time.
+
+    Args:
+        query: (m, dimensions) float32.
+        rows: (n, dimensions) as :func:`widen` takes them.
+
+    Returns:
+        (m, n) float32.
+    """
+    query = np.ascontiguousarray(query, dtype=np.float32)
+    out: Floats = np.empty((len(query), len(rows)), dtype=np.float32)
+    step = min(_QUERIES, max(1, _PRODUCT // (_BLOCK * max(rows.shape[1], 1))))
+    buffer = np.empty((_BLOCK, rows.shape[1]), dtype=np.int32)
+    for start in range(0, len(rows), _BLOCK):
+        part = rows[start : start + _BLOCK]
+        block = _widen(part, buffer) if part.dtype == np.float16 else widen(part)
+        if len(part) < _BLOCK:
+            block = np.concatenate([block, np.zeros((_BLOCK - len(part), block.shape[1]), np.float32)])
+        for first in range(0, len(query), step):  # the block stays in cache
+            cells = out[first : first + step, start : start + _BLOCK]
+            if len(part) == _BLOCK:
+                np.matmul(query[first : first + step], block.T, out=cells)
+            else:
+                cells[:] = (query[first : first + step] @ block.T)[:, : len(part)]
+    return out
+
+
 def similarities(query: Floats, rows: NDArray[np.floating], metric: Metric = "cosine") -> Floats:
     """Similarity of every query row with every row.
 
@@ -123,21 +155,12 @@ def similarities(query: Floats, rows: NDArray[np.floating], metric: Metric = "co
     Returns:
         (m, n) float32; -inf for rows of zeros.
     """
-    query = np.ascontiguousarray(query, dtype=np.float32)
-    count = len(rows)
-    out: Floats = np.empty((len(query), count), dtype=np.float32)
-    squares = np.empty(count, dtype=np.float32)
-    step = max(1, _PRODUCT // (_BLOCK * max(rows.shape[1], 1)))
-    buffer = np.empty((min(_BLOCK, count), rows.shape[1]), dtype=np.int32)
-    for start in range(0, count, _BLOCK):
-        part = rows[start : start + _BLOCK]
-        end = start + len(part)
-        block = _widen(part, buffer) if part.dtype == np.float16 else widen(part)
-        for first in range(0, len(query), step):  # the block stays in cache
-            np.matmul(query[first : first + step], block.T, out=out[first : first + step, start:end])
-        if metric == "l2":
-            np.einsum("ij,ij->i", block, block, out=squares[start:end])
+    out = products(query, rows)
     if metric == "l2":
+        squares = np.empty(len(rows), dtype=np.float32)
+        for start in range(0, len(rows), _BLOCK):
+            block = widen(rows[start : start + _BLOCK])
+            np.einsum("ij,ij->i", block, block, out=squares[start : start + len(block)])
         absent = squares == 0.0
         np.multiply(out, -2.0, out=out)
         out += squares
@@ -268,6 +291,8 @@ def max_sim(
     best, weights, found = _best(query, rows, offsets, query_weights, row_weights, metric, pairs)
     if not len(best):
         return found
-    scores = weights @ best
+    scores = np.zeros(best.shape[1], np.float32)
+    for weight, row in zip(weights, best, strict=True):  # in one order, however many papers there are
+        scores += weight * row
     scores /= weights.sum()
     return Matches(scores, found.query_rows, found.rows)

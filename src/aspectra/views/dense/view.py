@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
 from aspectra.views.dense.centroid import centroids, mean_query, score_means
-from aspectra.views.dense.matching import Matches, check_groups, max_sim, similarities, single_match, widen
+from aspectra.views.dense.matching import (
+    Matches,
+    check_groups,
+    max_sim,
+    products,
+    similarities,
+    single_match,
+    widen,
+)
 from aspectra.views.dense.reverse import nearest_in_seed
 from aspectra.views.dense.transport import transport
 from aspectra.views.encoders.query_encoder import QueryEncoder
@@ -300,7 +308,7 @@ class DenseView(View):
                 )
             weights *= self._role_weights(probe.roles)[rows]
         if focus is not None:
-            about = widen(self.vectors[rows]) @ focus
+            about = products(focus[None], self.vectors[rows])[0]
             weights *= 1.0 / (1.0 + np.exp((_ABOUT - about) / _ABOUT_WIDTH))
         return weights
 
@@ -355,8 +363,7 @@ class DenseView(View):
     def compare(self, rows: NDArray[np.floating], query: Floats, metric: Metric = "cosine") -> Floats:
         """(rows, m) scores of stored vectors against query vectors."""
         block = rows.astype(np.float32, copy=False)
-        # One query: matrix times vector runs at the speed of memory, matrix times matrix does not.
-        product: Floats = (block @ query[0])[:, None] if len(query) == 1 else block @ query.T
+        product: Floats = products(query, block).T
         if metric == "cosine":
             if not self.unit_length:
                 product = product / np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-12)

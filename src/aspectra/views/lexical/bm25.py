@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
 from aspectra.papers.text.cleaning import unspelt
 from aspectra.views.lexical.collection import Statistics, WordIndex
-from aspectra.views.lexical.postings import count_words, save_postings
+from aspectra.views.lexical.postings import alphabetical, count_words, save_postings
 from aspectra.views.lexical.reverse import WordPairs, build_pairs
 from aspectra.views.protocol import Asked, View, ViewFacts
 from aspectra.views.storage.folder import StoredFolder
@@ -55,6 +55,9 @@ def build_lexical(
     for text in texts:
         numbers = (vocabulary.setdefault(word, len(vocabulary)) for word in tokeniser.words(text))
         documents.append(array("i", numbers))  # four bytes a word, of all words of the library
+    vocabulary, places = alphabetical(vocabulary)
+    for document in map(np.asarray, documents):  # a view of the same memory
+        document[:] = places[document]
     lengths = np.array([len(d) for d in documents], np.int32)
     postings = count_words(documents, len(vocabulary))
     save_postings(folder, postings, vocabulary, lengths)

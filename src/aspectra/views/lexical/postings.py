@@ -10,7 +10,7 @@ The variants of BM25 are those of Lu, "BM25S" (2024), section 2, and that of the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -145,6 +145,18 @@ class Postings:
         """The words of some documents: each as often as there are documents among them that hold it."""
         held = np.flatnonzero(np.isin(np.asarray(self.documents), chosen))
         return np.searchsorted(self.pointers, held, side="right") - 1
+
+
+def alphabetical(vocabulary: Mapping[str, int]) -> tuple[dict[str, int], NDArray[np.int32]]:
+    """The words numbered in their order, and the new number of each old one.
+
+    What is summed by the numbers of words is then the same whatever paper came first.
+    """
+    places = np.empty(len(vocabulary), np.int32)
+    words = sorted(vocabulary)
+    for new, word in enumerate(words):
+        places[vocabulary[word]] = new
+    return {word: new for new, word in enumerate(words)}, places
 
 
 def count_words(documents: Sequence[Sequence[int]], words: int) -> Postings:

@@ -30,6 +30,14 @@ def sample_ids(ids: Iterable[str]) -> list[str]:
     return heapq.nsmallest(_SAMPLE, ids, key=key)
 
 
+def places_of(sample: Iterable[str], ids: Sequence[str]) -> NDArray[np.int64]:
+    """The positions of a sample's papers in its order, which is that of their hashes in every library."""
+    wanted = list(sample)
+    held = set(wanted)
+    places = {paper_id: at for at, paper_id in enumerate(ids) if paper_id in held}
+    return np.array([places[one] for one in wanted if one in places], dtype=np.int64)
+
+
 def save_coded(folder: Path, name: str, texts: Sequence[str]) -> None:
     """Write a column of texts that repeat: the texts, and which one each paper has."""
     names = sorted(set(texts))
@@ -70,7 +78,7 @@ def write_columns(
     columns: Mapping[str, Sequence[Any]],
     sample: Collection[str] | None = None,
 ) -> NDArray[np.int64]:
-    """Write ids and columns of papers into a generation; returns positions of its sample, ascending.
+    """Write ids and columns of papers into a generation; returns positions of its sample.
 
     Args:
         folder: of the generation being built.
@@ -79,9 +87,8 @@ def write_columns(
         sample: ids of the sample of a collection that the papers are a part of; default: a sample of them.
     """
     count = len(ids)
-    held = set(sample_ids(ids) if sample is None else sample)
     hashes = b"".join(bytes.fromhex(h) for h in columns["text_hash"])
-    chosen = np.array([at for at, paper_id in enumerate(ids) if paper_id in held], dtype=np.int64)
+    chosen = places_of(sample_ids(ids) if sample is None else sample, ids)
     arrays: dict[str, NDArray[Any]] = {
         "id_order": id_order(ids),
         "sample": chosen,

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.views.lexical.bm25 import LexicalView
-from aspectra.views.lexical.postings import Postings, postings_of, save_postings
+from aspectra.views.lexical.postings import Postings, alphabetical, postings_of, save_postings
 from aspectra.views.protocol import Asked, ViewFacts
 from aspectra.views.storage.arrays import save_array
 from aspectra.views.storage.folder import StoredFolder
@@ -91,6 +91,8 @@ def build_terms(papers: Iterable[PaperTerms], settings: LexicalSettings, folder:
         held.append(different)
         numbers.append(different[kept])
         counts.append(table[kept].astype(np.float32))
+    vocabulary, places = alphabetical(vocabulary)
+    held, numbers = [places[one] for one in held], [places[one] for one in numbers]
     often = np.bincount(np.concatenate([np.zeros(0, np.int32), *held]), minlength=len(vocabulary))
     postings, lengths = _postings(numbers, counts, len(vocabulary))
     save_postings(folder, postings, vocabulary, lengths)

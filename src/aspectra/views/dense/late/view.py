@@ -67,19 +67,22 @@ def token_max_sim(
                 continue
             cells = _products(rows, query)
             nearest = np.maximum.reduceat(cells, (bounds[:-1] - bounds[0])[some], axis=0)
-            scores[start + some] = nearest @ weights / np.float32(total)
+            scores[start + some] = np.einsum("ij,j->i", nearest, weights) / np.float32(total)
     return out
 
 
 def _products(rows: Vectors, query: Vectors) -> Floats:
     """(n, m) inner products, as many small ones."""
     dimensions, count = query.shape
-    step = min(len(rows), max(1, _PRODUCT // max(dimensions * count, 1)))
+    step = max(1, _PRODUCT // max(dimensions * count, 1))  # of whatever rows: the bits follow from it
     whole = len(rows) // step * step
     cells: Floats = np.empty((len(rows), count), np.float32)
     blocks = rows[:whole].reshape(-1, step, dimensions)
     np.matmul(blocks, query, out=cells[:whole].reshape(-1, step, count))
-    np.matmul(rows[whole:], query, out=cells[whole:])
+    if whole < len(rows):
+        rest = np.zeros((step, dimensions), np.float32)
+        rest[: len(rows) - whole] = rows[whole:]
+        cells[whole:] = (rest @ query)[: len(rows) - whole]
     return cells
 
 
