@@ -753,6 +753,17 @@ def test_of_alternatives_one_will_do(text, spellings):
          ("prefer access=open",), "owls", ["at a level they would not run away from"]),
         ("owls: trials, and if none exist then cohort studies", ("prefer kind=trial",), "owls",
          ["and if none exist then cohort studies"]),
+        ("owls, in any language but English", ("exclude language=en",), "owls", []),
+        ("owls, every language except French", ("exclude language=fr",), "owls", []),
+        ("owls, please restrict to women authors", (), "owls", ["please restrict to women authors"]),
+        ("owls, by Chinese researchers", (), "owls", ["by Chinese researchers"]),
+        ("owls, Japanese labs preferred", (), "owls", ["Japanese labs preferred"]),
+        ("papers in German by Swiss authors on owls", ("prefer language=de",), "owls", ["by Swiss"]),
+        ("German writers of the 19th century", (), "German writers of the 19th century", []),
+        ("owls, not research papers", (), "owls", ["not research papers"]),
+        ("owls, at most 6 pages excluding references", ("require length=<=6 pages",), "owls", []),
+        ("owls, replicated findings only", ("require kind=replication",), "owls", []),
+        ("owls, with a dataset I can download", ("prefer artifacts=data",), "owls", []),
     ],
 )  # fmt: skip
 def test_what_is_another_thing_by_what_stands_beside_it(text, spellings, topic, unread):

@@ -109,6 +109,10 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     if not values and not free:
         if any(m.cat == "taste" for m in piece.marks):
             return Read(piece, "unread", sign, why=TASTE)
+        if piece.marks[0].low in _WORDS["bare"] and piece.marks[-1].cat == "doc":
+            return Read(
+                piece, "unread", sign, why=MEANT
+            )  # "not research papers": documents of what other kind?
         return Read(piece, "chatter", sign)
     lost = tuple(judged) if judged else tastes(piece) if values else ()
     return Read(piece, "request", sign, (*values, *free), lost=lost)
