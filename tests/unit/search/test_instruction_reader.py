@@ -764,6 +764,16 @@ def test_of_alternatives_one_will_do(text, spellings):
         ("owls, at most 6 pages excluding references", ("require length=<=6 pages",), "owls", []),
         ("owls, replicated findings only", ("require kind=replication",), "owls", []),
         ("owls, with a dataset I can download", ("prefer artifacts=data",), "owls", []),
+        ("owls; whatever you find must report effect sizes", ("require reports=effect sizes",), "owls", []),
+        ("owls; French-language articles first", ("prefer language=fr",), "owls", []),
+        ("owls, not Smith 2019", (), "owls", ["not Smith 2019"]),
+        ("owls, nothing from 2019", ("exclude year=2019",), "owls", []),
+        ("opinions of nurses about robots", (), "opinions of nurses about robots", []),
+        ("Eulen, Blogs nein", ("exclude source=blog",), "Eulen", []),
+        ("Eulen, Tierversuche ausgeschlossen", ("exclude population=animal",), "Eulen", []),
+        ("give me five reviews about owls", ("prefer kind=survey",), "owls", []),
+        ("owls, qualitative interviews only", ("require kind=qualitative",), "owls", []),
+        ("owls - commentary and opinion pieces", ("prefer kind=position",), "owls", []),
     ],
 )  # fmt: skip
 def test_what_is_another_thing_by_what_stands_beside_it(text, spellings, topic, unread):

@@ -64,6 +64,9 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     if is_event(piece):
         return Read(piece, "unread", sign, why=EVENT)
     values = requests_of(piece, sign, company=True)
+    if sign.negative and any(m.attribute == "year" and b.free and text[b.start].isupper() and not m.sure
+                             for b, m in zip(piece.marks, piece.marks[1:], strict=False)):  # fmt: skip
+        return Read(piece, "unread", sign, why=MEANT)  # "not Smith 2019"
     if combined(piece, values, sign) and (others or not question):
         whole = _at_once(piece, values)
         return Read(piece, "request" if whole else "unread", sign, whole, why="" if whole else _COMBINED)

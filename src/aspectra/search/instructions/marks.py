@@ -167,13 +167,17 @@ def _named(marks: list[Mark]) -> None:
         if (
             mark.low == "first"
             and before is not None
-            and before.carries
+            and (before.carries or before.cat == "doc")
             and (not after or after.cat in DELIMITERS)
         ):
             marks[at] = replace(mark, cat="soft", attribute="", values=())  # "reviews first"
             continue
         if mark.cat == "hard" and mark.low == "need" and after is not None and after.low == "for":
             marks[at] = replace(mark, cat="word")
+        ends = after is None or after.cat in DELIMITERS
+        if mark.cat == "fix" and mark.low in _WORDS["bare_no"] and before and before.carries and ends:
+            marks[at] = replace(mark, cat="neg", sub="strong")  # "Blogs nein"
+            continue
         if mark.cat != "neg" or before is None:
             continue
         if mark.low == "not" and before.low == "or" and after is not None and after.low == "to":
