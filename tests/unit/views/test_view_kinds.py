@@ -343,8 +343,8 @@ def test_the_sample_of_parts_is_that_of_the_whole(tmp_path):
         "language": [""] * 10,
         "text_hash": ["00" * 16] * 10,
     }
-    given = write_columns(tmp_path, ids[:10], columns, sample={"paper 3", "paper 8", "paper 2999"})
-    assert given.tolist() == [3, 8]
+    given = write_columns(tmp_path, ids[:10], columns, sample=["paper 8", "paper 2999", "paper 3"])
+    assert given.tolist() == [8, 3]  # in the order of the sample
 
 
 def test_a_second_member_of_a_name_is_refused():

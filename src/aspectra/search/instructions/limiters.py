@@ -90,6 +90,8 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     free = free_requests(text, piece, values, sign)
     free = [r for r in free if not any(a < r.end and r.start <= b + 1 for a, b, _ in judged)]
     values, free = _of_whom(text, piece, values, free)
+    if _verb_behind(text, piece, sign, values, free):
+        return Read(piece, "unread", sign, why=MEANT)
     if free and (_tells_why(piece, sign) or not _earned(text, piece, values)):
         if not values:
             return Read(piece, "unread", sign, why=MEANT)
@@ -119,6 +121,18 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
         return Read(piece, "chatter", sign)
     lost = tuple(judged) if judged else tastes(piece) if values else ()
     return Read(piece, "request", sign, (*values, *free), lost=lost)
+
+
+def _verb_behind(
+    text: str, piece: Piece, sign: Sign, values: Sequence[Request], free: Sequence[Request]
+) -> bool:
+    """Whether one unknown word says what documents must do: it may deny them, as in *blogs must be axed*."""
+    if sign.negative or len(free) != 1 or not values or " " in text[free[0].start : free[0].end]:
+        return False
+    between = [m for m in piece.marks if values[-1].end <= m.start and m.end <= free[0].start]
+    documents = all(r.attribute in ("kind", "source", "status", "language") for r in values)
+    modal = any(m in sign.rules and m.low.split()[0] in _WORDS["modal"] for m in between)
+    return documents and modal and not any(m.cat == "cue" for m in between)
 
 
 def _tells_why(piece: Piece, sign: Sign) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -30,12 +30,11 @@ def sample_ids(ids: Iterable[str]) -> list[str]:
     return heapq.nsmallest(_SAMPLE, ids, key=key)
 
 
-def places_of(sample: Iterable[str], ids: Sequence[str]) -> NDArray[np.int64]:
+def places_of(sample: Sequence[str], ids: Sequence[str]) -> NDArray[np.int64]:
     """The positions of a sample's papers in its order, which is that of their hashes in every library."""
-    wanted = list(sample)
-    held = set(wanted)
+    held = set(sample)
     places = {paper_id: at for at, paper_id in enumerate(ids) if paper_id in held}
-    return np.array([places[one] for one in wanted if one in places], dtype=np.int64)
+    return np.array([places[one] for one in sample if one in places], dtype=np.int64)
 
 
 def save_coded(folder: Path, name: str, texts: Sequence[str]) -> None:
@@ -76,7 +75,7 @@ def write_columns(
     folder: Path,
     ids: Sequence[str],
     columns: Mapping[str, Sequence[Any]],
-    sample: Collection[str] | None = None,
+    sample: Sequence[str] | None = None,
 ) -> NDArray[np.int64]:
     """Write ids and columns of papers into a generation; returns positions of its sample.
 
@@ -84,7 +83,8 @@ def write_columns(
         folder: of the generation being built.
         ids: of the papers, in order.
         columns: ``year``, ``venue``, ``language`` and ``text_hash`` of each paper.
-        sample: ids of the sample of a collection that the papers are a part of; default: a sample of them.
+        sample: ids of the sample of a collection that the papers are a part of, in its order; default: a
+            sample of them.
     """
     count = len(ids)
     hashes = b"".join(bytes.fromhex(h) for h in columns["text_hash"])
