@@ -126,11 +126,18 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
 def _verb_behind(
     text: str, piece: Piece, sign: Sign, values: Sequence[Request], free: Sequence[Request]
 ) -> bool:
-    """Whether one unknown word says what documents must do: it may deny them, as in *blogs must be axed*."""
-    if sign.negative or len(free) != 1 or not values or " " in text[free[0].start : free[0].end]:
+    """Whether one unknown word says what documents must do, or what is not to be done with them.
+
+    It may deny them, or deny that they are denied: *blogs must be axed*, *don't overlook blogs*.
+    """
+    if len(free) != 1 or not values or " " in text[free[0].start : free[0].end]:
         return False
-    between = [m for m in piece.marks if values[-1].end <= m.start and m.end <= free[0].start]
-    documents = all(r.attribute in ("kind", "source", "status", "language") for r in values)
+    word, documents = free[0], all(r.attribute in ("kind", "source", "status", "language") for r in values)
+    if sign.negative:
+        verbal = _WORDS["verbal"] | (frozenset() if is_english(text) else _WORDS["verbal_no"])
+        outside = word.end <= values[0].start or word.start >= values[-1].end
+        return documents and outside and any(m.low in verbal and m.end <= word.start for m in sign.rules)
+    between = [m for m in piece.marks if values[-1].end <= m.start and m.end <= word.start]
     modal = any(m in sign.rules and m.low.split()[0] in _WORDS["modal"] for m in between)
     return documents and modal and not any(m.cat == "cue" for m in between)
 

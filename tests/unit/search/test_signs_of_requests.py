@@ -1,0 +1,300 @@
+"""No sign is turned round: what is denied is never wished for, and what is wished for is never denied.
+
+A text may say more than is read; then it is reported, or searched for, and that is no fault here.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from aspectra.search.instructions.reading import read_instruction
+
+ENGLISH = ("reviews", "blogs", "German papers", "preprints")
+DENIED = """
+owls, {} be gone
+owls, I'm allergic to {}
+owls, keep {} to yourself
+owls; {} bore me
+owls; {} won't help
+owls, {} wouldn't help me
+owls, spare us {}
+owls and no {} whatsoever
+owls, but {}? No thanks.
+owls. {}: no way
+owls, hold the {}
+owls, {} can be left aside
+owls, {} are of no use to me
+owls, I have no use for {}
+owls, {} are useless here
+owls, {} do not count
+owls, {} need not be shown
+owls, you can skip {}
+owls, you may leave {} out
+owls, let's not have {}
+owls, I could live without {}
+owls, exempt {}
+owls, {} excepted
+owls, except perhaps {}
+owls, {} aside
+owls, save {}
+owls, {} not included
+owls, {} not wanted
+owls, nothing like {}
+owls, no kind of {}
+owls, neither {} nor posters
+owls, {} must be avoided
+owls, {} should not appear
+owls, {} should be absent
+owls, free of {}
+owls, minus {}
+owls -{}
+owls, sans {}
+owls, without a single one of {}
+owls, zero {}
+owls, fewer {} please
+owls, I've had my fill of {}
+owls, everything bar {}
+owls, anything other than {}
+owls, all but {}
+owls, please no more {}
+owls, {} disqualify
+owls, I will reject {}
+owls, {} are a no
+owls, {}? Rather not.
+owls, discard {}
+owls, I don't care for {}
+owls, not {} again
+owls, {} get on my nerves
+owls, {} have no place here
+owls, steer away from {}
+owls, {} off the list
+owls, apart from {}
+owls, I don't trust {}
+owls, {} are banned
+owls, you know I hate {}
+owls, suppress {}
+owls, with the exclusion of {}
+owls, {} would be a waste
+owls, under no condition {}
+owls, by no means {}
+"""
+WISHED = """
+owls, give me {}
+owls, {} if you have them
+owls, {} above everything
+owls, {} to start with
+owls, I live for {}
+owls, nothing beats {}
+owls, I can't get enough of {}
+owls, {} are what I need
+owls, {} are all I read
+owls, {} or bust
+owls, {} and nothing but {}
+owls, {} get priority
+owls, put {} at the top
+owls, lead with {}
+owls, {} would make my day
+owls, I have a weakness for {}
+owls, {} are my favourite
+owls, {} would be wonderful
+owls, only {} will do
+owls, {} are a must
+owls, I insist on {}
+owls, no exceptions: {}
+owls, it has to be {}
+owls, make it {}
+owls, {} are non-negotiable
+owls, has to include {}
+owls, don't forget {}
+owls, don't leave out {}
+owls, not without {}
+owls, please include {}
+owls, be sure to include {}
+owls, {} should not be missing
+owls, {} must not be missing
+owls, I wouldn't mind {}
+owls, {} are fine
+owls, {} included
+owls, including {}
+owls, {} too
+owls, also {}
+owls, {} count as well
+owls, as many {} as possible
+owls, mostly {}
+owls, mainly {}
+owls, the more {} the better
+owls, {} would not hurt
+owls, why not {}
+owls, no objection to {}
+owls, {} are no problem
+owls, I never tire of {}
+owls, do not skip {}
+owls, never exclude {}
+owls, let nothing but {} through
+owls, everything must be {}
+owls, restrict yourself to {}
+owls, keep only {}
+owls, filter for {}
+owls, drop everything but {}
+owls, remove everything except {}
+owls, discard what is not {}
+owls, anything that isn't {} can go
+owls, not just {}
+owls, not only {}
+owls, no fewer than three {}
+owls, don't miss {}
+owls, don't overlook {}
+owls, nothing is better than {}
+owls, can't do without {}
+owls, I cannot do without {}
+owls, I would not say no to {}
+owls, no less than {}
+owls, not against {}
+owls, I'm not opposed to {}
+owls, {} are not a problem
+owls, not limited to {}
+owls, no need to avoid {}
+owls, nobody should exclude {}
+owls, without excluding {}
+owls, I do not hate {}
+owls, not that I dislike {}
+owls, who doesn't love {}
+owls, don't hesitate to include {}
+owls, you cannot have too many {}
+owls, hardly anything but {}
+"""
+DENIED_DE = """
+Eulen, {} müssen vermieden werden
+Eulen, {} sollen fehlen
+Eulen, {} sollten nicht vorkommen
+Eulen, auf {} kann ich verzichten
+Eulen, {} nerven mich
+Eulen, {} langweilen mich
+Eulen, {} kommen nicht in Frage
+Eulen, {} bitte weglassen
+Eulen, verschone mich mit {}
+Eulen, {} helfen mir nicht
+Eulen, bloß keine {}
+Eulen, mit Ausnahme von {}
+Eulen, abgesehen von {}
+Eulen, alles außer {}
+Eulen, {} sind unbrauchbar
+Eulen, {} scheiden aus
+Eulen, {} sind tabu
+Eulen, von {} will ich nichts wissen
+Eulen, {} müssen draußen bleiben
+Eulen, {}? Lieber nicht.
+Eulen, {} gehören nicht dazu
+Eulen, ich hasse {}
+"""
+DENIED_FR = """
+hiboux, {} à éviter
+hiboux, les {} doivent être exclus
+hiboux, je ne veux pas de {}
+hiboux, épargnez-moi les {}
+hiboux, les {} ne m'intéressent pas
+hiboux, tout sauf les {}
+hiboux, hormis les {}
+hiboux, à l'exception des {}
+hiboux, à l'exclusion des {}
+hiboux, surtout pas de {}
+hiboux, les {} sont exclus
+hiboux, je déteste les {}
+hiboux, les {} ne servent à rien
+hiboux, laissez les {} de côté
+hiboux, les {} m'ennuient
+"""
+DENIED_ES = """
+búhos, hay que evitar {}
+búhos, las {} deben excluirse
+búhos, no quiero {}
+búhos, ahórrame las {}
+búhos, no me interesan las {}
+búhos, todo menos {}
+búhos, a excepción de {}
+búhos, con exclusión de {}
+búhos, las {} quedan fuera
+búhos, odio las {}
+búhos, las {} no sirven
+búhos, deja de lado las {}
+búhos, descarta las {}
+búhos, las {} me aburren
+búhos, ni {} ni libros
+"""
+DENIED_ZH = """
+猫头鹰，不看{}
+猫头鹰，{}除外
+猫头鹰，别给我{}
+猫头鹰，{}一律不要
+猫头鹰，避免{}
+猫头鹰，去掉{}
+猫头鹰，剔除{}
+猫头鹰，除了{}都可以
+猫头鹰，{}就算了
+猫头鹰，不考虑{}
+猫头鹰，拒绝{}
+猫头鹰，{}不行
+"""
+WISHED_DE = """
+Eulen, {} dürfen nicht fehlen
+Eulen, {} sollten nicht fehlen
+Eulen, es sollte nicht an {} fehlen
+Eulen, nichts geht über {}
+Eulen, warum nicht {}
+Eulen, nicht ohne {}
+Eulen, nichts als {}
+Eulen, nichts außer {}
+Eulen, keine anderen als {}
+Eulen, ich lese nichts anderes als {}
+"""
+WISHED_FR = """
+hiboux, les {} ne doivent pas manquer
+hiboux, rien que des {}
+hiboux, rien d'autre que des {}
+hiboux, pas seulement des {}
+hiboux, ne pas oublier les {}
+hiboux, pourquoi pas des {}
+hiboux, rien ne vaut les {}
+"""
+WISHED_ES = """
+búhos, no deben faltar {}
+búhos, no pueden faltar las {}
+búhos, nada más que {}
+búhos, nada como las {}
+búhos, no solo {}
+búhos, no olvides las {}
+"""
+WISHED_ZH = """
+猫头鹰，不可缺少{}
+猫头鹰，少不了{}
+猫头鹰，不要忘了{}
+猫头鹰，只要{}
+猫头鹰，不只是{}
+"""
+
+VALUES = {
+    "": ENGLISH,
+    "_DE": ("Reviews", "Blogs", "Preprints"),
+    "_FR": ("synthèses", "blogs", "prépublications"),
+    "_ES": ("revisiones", "tesis"),
+    "_ZH": ("综述", "博客", "预印本"),
+}
+
+
+def _texts(name: str) -> list[str]:
+    return [
+        line.replace("{}", value)
+        for language, values in VALUES.items()
+        for line in globals()[name + language].split("\n")[1:-1]
+        for value in values
+    ]
+
+
+@pytest.mark.parametrize("text", _texts("DENIED"))
+def test_what_is_denied_is_not_wished_for(text):
+    assert not [one for one in read_instruction(text).spellings if one.startswith(("prefer", "require"))]
+
+
+@pytest.mark.parametrize("text", _texts("WISHED"))
+def test_what_is_wished_for_is_not_denied(text):
+    assert not [one for one in read_instruction(text).spellings if one.startswith(("exclude", "avoid"))]
