@@ -134,8 +134,9 @@ def _verb_behind(
         return False
     word, documents = free[0], all(r.attribute in ("kind", "source", "status", "language") for r in values)
     if sign.negative:
-        verbal = _WORDS["verbal"] | (frozenset() if is_english(text) else _WORDS["verbal_no"])
-        outside = word.end <= values[0].start or word.start >= values[-1].end
+        before = word.end <= values[0].start
+        verbal = _WORDS["verbal"] | (_WORDS["verbal_no"] if before and not is_english(text) else frozenset())
+        outside = before or word.start >= values[-1].end
         return documents and outside and any(m.low in verbal and m.end <= word.start for m in sign.rules)
     between = [m for m in piece.marks if values[-1].end <= m.start and m.end <= word.start]
     modal = any(m in sign.rules and m.low.split()[0] in _WORDS["modal"] for m in between)
