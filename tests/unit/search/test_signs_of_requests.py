@@ -298,3 +298,39 @@ def test_what_is_denied_is_not_wished_for(text):
 @pytest.mark.parametrize("text", _texts("WISHED"))
 def test_what_is_wished_for_is_not_denied(text):
     assert not [one for one in read_instruction(text).spellings if one.startswith(("exclude", "avoid"))]
+
+
+LATE = """
+owls, nothing before 2010
+owls, exclude papers older than 2010
+owls, do not go back beyond 2010
+owls, don't go further back than 2010
+owls, 2010 at the earliest
+owls, older than 2010 is useless
+owls, skip pre-2010 work
+Eulen, nicht vor 2010
+Eulen, frühestens 2010
+hiboux, rien d'antérieur à 2010
+hiboux, au plus tôt 2010
+búhos, nada anterior a 2010
+猫头鹰，2010年之前的不要
+猫头鹰，不早于2010年
+"""
+EARLY = """
+owls, no papers after 2010
+owls, not later than 2010
+owls, anything newer than 2010 is out
+owls, 2010 at the latest
+Eulen, nicht nach 2010
+Eulen, spätestens 2010
+hiboux, rien de postérieur à 2010
+hiboux, au plus tard 2010
+búhos, no después de 2010
+猫头鹰，不晚于2010年
+"""
+
+
+@pytest.mark.parametrize("text", [*LATE.split("\n")[1:-1], *EARLY.split("\n")[1:-1]])
+def test_a_denied_side_of_a_year_leaves_the_other(text):
+    late = text in LATE.split("\n")
+    assert read_instruction(text).spellings == (f"require year={'>=' if late else '<='}2010",)
