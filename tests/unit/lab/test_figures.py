@@ -19,7 +19,7 @@ from aspectra.base.errors import BadInput, MissingExtra, UsageError
 from aspectra.lab.experiments.execute import run_study
 from aspectra.lab.experiments.study import Source, Study
 from aspectra.lab.figures.dots import Dots, delta_figure, dot_figure, radar_figure
-from aspectra.lab.figures.drawing import SMALLEST, shorten, svg_text, write_drawing
+from aspectra.lab.figures.drawing import SMALLEST, shorten, style_of, svg_text, write_drawing
 from aspectra.lab.figures.kinds import draw, retrieved
 from aspectra.lab.figures.lines import (
     Axis,
@@ -239,6 +239,10 @@ def test_what_is_not_drawn_is_said():
     assert any("Without a value: b" in text.text for text in placed_texts(svg_text(drawing))[1])
     with pytest.raises(UsageError, match="nothing to draw"):
         line_figure("n", "t", [Panel("", {"b": [Number(NAN), None]})], axis, "m")
+
+
+def test_thirty_systems_have_marks_that_differ():
+    assert len({(style_of(n).color, style_of(n).marker) for n in range(30)}) == 30
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
