@@ -64,9 +64,8 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     if is_event(piece):
         return Read(piece, "unread", sign, why=EVENT)
     values = requests_of(piece, sign, company=True)
-    if sign.negative and any(m.attribute == "year" and b.free and text[b.start].isupper() and not m.sure
-                             for b, m in zip(piece.marks, piece.marks[1:], strict=False)):  # fmt: skip
-        return Read(piece, "unread", sign, why=MEANT)  # "not Smith 2019"
+    if sign.negative and _cites(text, piece):
+        return Read(piece, "unread", sign, why=MEANT)
     if combined(piece, values, sign) and (others or not question):
         whole = _at_once(piece, values)
         return Read(piece, "request" if whole else "unread", sign, whole, why="" if whole else _COMBINED)
@@ -114,13 +113,20 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     if not values and not free:
         if any(m.cat == "taste" for m in piece.marks):
             return Read(piece, "unread", sign, why=TASTE)
-        if piece.marks[0].low in _WORDS["bare"] and piece.marks[-1].cat == "doc":
-            return Read(
-                piece, "unread", sign, why=MEANT
-            )  # "not research papers": documents of what other kind?
+        if piece.marks[0].low in _WORDS["bare"] and piece.marks[-1].cat == "doc":  # "not research papers"
+            return Read(piece, "unread", sign, why=MEANT)
         return Read(piece, "chatter", sign)
     lost = tuple(judged) if judged else tastes(piece) if values else ()
     return Read(piece, "request", sign, (*values, *free), lost=lost)
+
+
+def _cites(text: str, piece: Piece) -> bool:
+    """Whether a name stands before a year, as in *not Smith 2019*."""
+    pairs = zip(piece.marks, piece.marks[1:], strict=False)
+    return any(
+        year.attribute == "year" and not year.sure and name.free and text[name.start].isupper()
+        for name, year in pairs
+    )
 
 
 def _verb_behind(
