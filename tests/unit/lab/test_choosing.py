@@ -154,3 +154,5 @@ def test_relevant_documents_that_most_systems_do_not_find_are_looked_at(bench, t
     assert bench.dropped["relevant documents that people find wrong"] == 1
     assert not screen.run(made, bench, ScreenOptions(ask="fit", runs=files, depth=2, keep=2)).drafts
     assert screen.run(made, bench, ScreenOptions()) is made
+    with pytest.raises(UsageError, match="finds documents first"):
+        ScreenOptions(depth=0)

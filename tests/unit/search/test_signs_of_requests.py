@@ -9,8 +9,8 @@ import pytest
 
 from aspectra.search.instructions.reading import read_instruction
 
-ENGLISH = ("reviews", "blogs", "German papers", "preprints")
-DENIED = """
+DENIED = {  # what stands for {} -> texts
+    "reviews, blogs, German papers, preprints": """
 owls, {} be gone
 owls, I'm allergic to {}
 owls, keep {} to yourself
@@ -77,8 +77,82 @@ owls, with the exclusion of {}
 owls, {} would be a waste
 owls, under no condition {}
 owls, by no means {}
-"""
-WISHED = """
+""",
+    "Reviews, Blogs, Preprints": """
+Eulen, {} müssen vermieden werden
+Eulen, {} sollen fehlen
+Eulen, {} sollten nicht vorkommen
+Eulen, auf {} kann ich verzichten
+Eulen, {} nerven mich
+Eulen, {} langweilen mich
+Eulen, {} kommen nicht in Frage
+Eulen, {} bitte weglassen
+Eulen, verschone mich mit {}
+Eulen, {} helfen mir nicht
+Eulen, bloß keine {}
+Eulen, mit Ausnahme von {}
+Eulen, abgesehen von {}
+Eulen, alles außer {}
+Eulen, {} sind unbrauchbar
+Eulen, {} scheiden aus
+Eulen, {} sind tabu
+Eulen, von {} will ich nichts wissen
+Eulen, {} müssen draußen bleiben
+Eulen, {}? Lieber nicht.
+Eulen, {} gehören nicht dazu
+Eulen, ich hasse {}
+""",
+    "synthèses, blogs, prépublications": """
+hiboux, {} à éviter
+hiboux, les {} doivent être exclus
+hiboux, je ne veux pas de {}
+hiboux, épargnez-moi les {}
+hiboux, les {} ne m'intéressent pas
+hiboux, tout sauf les {}
+hiboux, hormis les {}
+hiboux, à l'exception des {}
+hiboux, à l'exclusion des {}
+hiboux, surtout pas de {}
+hiboux, les {} sont exclus
+hiboux, je déteste les {}
+hiboux, les {} ne servent à rien
+hiboux, laissez les {} de côté
+hiboux, les {} m'ennuient
+""",
+    "revisiones, tesis": """
+búhos, hay que evitar {}
+búhos, las {} deben excluirse
+búhos, no quiero {}
+búhos, ahórrame las {}
+búhos, no me interesan las {}
+búhos, todo menos {}
+búhos, a excepción de {}
+búhos, con exclusión de {}
+búhos, las {} quedan fuera
+búhos, odio las {}
+búhos, las {} no sirven
+búhos, deja de lado las {}
+búhos, descarta las {}
+búhos, las {} me aburren
+búhos, ni {} ni libros
+""",
+    "综述, 博客, 预印本": """
+猫头鹰，不看{}
+猫头鹰，{}除外
+猫头鹰，别给我{}
+猫头鹰，{}一律不要
+猫头鹰，避免{}
+猫头鹰，去掉{}
+猫头鹰，剔除{}
+猫头鹰，除了{}都可以
+猫头鹰，{}就算了
+猫头鹰，不考虑{}
+猫头鹰，拒绝{}
+猫头鹰，{}不行
+""",
+}
+WISHED = {  # what stands for {} -> texts
+    "reviews, blogs, German papers, preprints": """
 owls, give me {}
 owls, {} if you have them
 owls, {} above everything
@@ -162,80 +236,8 @@ owls, who doesn't love {}
 owls, don't hesitate to include {}
 owls, you cannot have too many {}
 owls, hardly anything but {}
-"""
-DENIED_DE = """
-Eulen, {} müssen vermieden werden
-Eulen, {} sollen fehlen
-Eulen, {} sollten nicht vorkommen
-Eulen, auf {} kann ich verzichten
-Eulen, {} nerven mich
-Eulen, {} langweilen mich
-Eulen, {} kommen nicht in Frage
-Eulen, {} bitte weglassen
-Eulen, verschone mich mit {}
-Eulen, {} helfen mir nicht
-Eulen, bloß keine {}
-Eulen, mit Ausnahme von {}
-Eulen, abgesehen von {}
-Eulen, alles außer {}
-Eulen, {} sind unbrauchbar
-Eulen, {} scheiden aus
-Eulen, {} sind tabu
-Eulen, von {} will ich nichts wissen
-Eulen, {} müssen draußen bleiben
-Eulen, {}? Lieber nicht.
-Eulen, {} gehören nicht dazu
-Eulen, ich hasse {}
-"""
-DENIED_FR = """
-hiboux, {} à éviter
-hiboux, les {} doivent être exclus
-hiboux, je ne veux pas de {}
-hiboux, épargnez-moi les {}
-hiboux, les {} ne m'intéressent pas
-hiboux, tout sauf les {}
-hiboux, hormis les {}
-hiboux, à l'exception des {}
-hiboux, à l'exclusion des {}
-hiboux, surtout pas de {}
-hiboux, les {} sont exclus
-hiboux, je déteste les {}
-hiboux, les {} ne servent à rien
-hiboux, laissez les {} de côté
-hiboux, les {} m'ennuient
-"""
-DENIED_ES = """
-búhos, hay que evitar {}
-búhos, las {} deben excluirse
-búhos, no quiero {}
-búhos, ahórrame las {}
-búhos, no me interesan las {}
-búhos, todo menos {}
-búhos, a excepción de {}
-búhos, con exclusión de {}
-búhos, las {} quedan fuera
-búhos, odio las {}
-búhos, las {} no sirven
-búhos, deja de lado las {}
-búhos, descarta las {}
-búhos, las {} me aburren
-búhos, ni {} ni libros
-"""
-DENIED_ZH = """
-猫头鹰，不看{}
-猫头鹰，{}除外
-猫头鹰，别给我{}
-猫头鹰，{}一律不要
-猫头鹰，避免{}
-猫头鹰，去掉{}
-猫头鹰，剔除{}
-猫头鹰，除了{}都可以
-猫头鹰，{}就算了
-猫头鹰，不考虑{}
-猫头鹰，拒绝{}
-猫头鹰，{}不行
-"""
-WISHED_DE = """
+""",
+    "Reviews, Blogs, Preprints": """
 Eulen, {} dürfen nicht fehlen
 Eulen, {} sollten nicht fehlen
 Eulen, es sollte nicht an {} fehlen
@@ -246,8 +248,8 @@ Eulen, nichts als {}
 Eulen, nichts außer {}
 Eulen, keine anderen als {}
 Eulen, ich lese nichts anderes als {}
-"""
-WISHED_FR = """
+""",
+    "synthèses, blogs, prépublications": """
 hiboux, les {} ne doivent pas manquer
 hiboux, rien que des {}
 hiboux, rien d'autre que des {}
@@ -255,47 +257,40 @@ hiboux, pas seulement des {}
 hiboux, ne pas oublier les {}
 hiboux, pourquoi pas des {}
 hiboux, rien ne vaut les {}
-"""
-WISHED_ES = """
+""",
+    "revisiones, tesis": """
 búhos, no deben faltar {}
 búhos, no pueden faltar las {}
 búhos, nada más que {}
 búhos, nada como las {}
 búhos, no solo {}
 búhos, no olvides las {}
-"""
-WISHED_ZH = """
+""",
+    "综述, 博客, 预印本": """
 猫头鹰，不可缺少{}
 猫头鹰，少不了{}
 猫头鹰，不要忘了{}
 猫头鹰，只要{}
 猫头鹰，不只是{}
-"""
-
-VALUES = {
-    "": ENGLISH,
-    "_DE": ("Reviews", "Blogs", "Preprints"),
-    "_FR": ("synthèses", "blogs", "prépublications"),
-    "_ES": ("revisiones", "tesis"),
-    "_ZH": ("综述", "博客", "预印本"),
+""",
 }
 
 
-def _texts(name: str) -> list[str]:
+def _texts(turns: dict[str, str]) -> list[str]:
     return [
         line.replace("{}", value)
-        for language, values in VALUES.items()
-        for line in globals()[name + language].split("\n")[1:-1]
-        for value in values
+        for values, lines in turns.items()
+        for line in lines.split("\n")[1:-1]
+        for value in values.split(", ")
     ]
 
 
-@pytest.mark.parametrize("text", _texts("DENIED"))
+@pytest.mark.parametrize("text", _texts(DENIED))
 def test_what_is_denied_is_not_wished_for(text):
     assert not [one for one in read_instruction(text).spellings if one.startswith(("prefer", "require"))]
 
 
-@pytest.mark.parametrize("text", _texts("WISHED"))
+@pytest.mark.parametrize("text", _texts(WISHED))
 def test_what_is_wished_for_is_not_denied(text):
     assert not [one for one in read_instruction(text).spellings if one.startswith(("exclude", "avoid"))]
 

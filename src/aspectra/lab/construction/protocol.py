@@ -115,6 +115,17 @@ class Workbench:
         """The same keys in an order by chance, which depends on the seed, ``of`` and each key alone."""
         return sorted(keys, key=lambda one: digest([self.seed, of, str(one)]))
 
+    def enough(self, made: Made, least: float, sets: Iterable[str] = ("gold",)) -> Made:
+        """The set without the queries that have fewer relevant documents in one of these judgement sets."""
+        held = [made.qrels[name] for name in sets]
+        kept = [
+            one
+            for one in made.drafts
+            if all(sum(grade > 0 for grade in own.get(one.id, {}).values()) >= least for own in held)
+        ]
+        self.drop("queries with too few relevant documents", len(made.drafts) - len(kept))
+        return made.of_queries(kept)
+
     def drop(self, reason: str, times: int = 1) -> None:
         """Count what the step leaves out."""
         if times:

@@ -17,6 +17,8 @@ from aspectra.lab.figures.drawing import (
     new_figure,
     no_systems,
     numbers_on,
+    panels_in,
+    short_text,
     shorten,
     style_of,
     text_height,
@@ -97,16 +99,15 @@ def _draw_dots(figure: Any, dots: Dots) -> None:
     short, columns = dots.short, dots.columns
     width = (WIDTH - max(text_width(name, SMALLEST) for name in short)) / columns - 0.15
     every = padded(ends_of(v for line in dots.panels.values() for v in line), 0.08)
-    grid = figure.subplots(-(-len(dots.panels) // columns), columns, squeeze=False).ravel()
-    for axes in grid[len(dots.panels) :]:
-        axes.remove()
-    for n, (axes, (title, line)) in enumerate(zip(grid, dots.panels.items(), strict=False)):
+    panels = zip(panels_in(figure, len(dots.panels), columns), dots.panels.items(), strict=True)
+    for n, (axes, (title, line)) in enumerate(panels):
         low, high = every if dots.shared else padded(ends_of(line), 0.08)
         axes.set(xlim=(low, high), ylim=(len(short) - 0.5, -0.5))
         axes.set_yticks(range(len(short)), short if n % columns == 0 else [""] * len(short))
         numbers_on(axes.xaxis, 3 if width > 1.2 else 2 if width > 0.8 else 1)
         axes.tick_params(axis="y", length=0)
-        axes.set_title(_heading(title, width), fontsize=SMALLEST, fontweight="bold")
+        heading = short_text(title, max(7, width * 12), 2)
+        axes.set_title(heading, fontsize=SMALLEST, fontweight="bold")
         if low < 0 < high:
             axes.axvline(0, color=GREY, linewidth=0.8)
         for row, value in enumerate(line):
@@ -116,12 +117,7 @@ def _draw_dots(figure: Any, dots: Dots) -> None:
                 continue
             if finite(value.low) and finite(value.high):
                 axes.plot([value.low, value.high], [row] * 2, color=style_of(row).color, linewidth=1.1)
-            axes.plot([value.value], [row], **(style_of(row).line | {"linestyle": "none"}))
-
-
-def _heading(title: str, width: float) -> str:
-    """A title that fits over its panel, whose width is in inches."""
-    return shorten([title], max(7, width * 12), 2)[title]
+            axes.plot([value.value], [row], **style_of(row).mark)
 
 
 def radar_figure(
@@ -250,10 +246,8 @@ def delta_figure(
     table_rows: list[tuple[Any, ...]] = []
     headings = shorten(list(others), 66 / columns, 1)
     with new_figure(title, foot, rows * 2.1) as figure:
-        grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
-        for axes in grid.ravel()[len(others) :]:
-            axes.remove()
-        for axes, (system, values) in zip(grid.ravel(), others.items(), strict=False):
+        panels = panels_in(figure, len(others), columns, sharey=True)
+        for axes, (system, values) in zip(panels, others.items(), strict=True):
             ordered = sorted(
                 ((scale * (values[u] - own[u]), u) for u in own), key=lambda pair: (-pair[0], pair[1])
             )
@@ -279,8 +273,8 @@ def delta_figure(
             tested = _amount(one, scale) + _p(one.p if one.adjusted is None else one.adjusted)
             told = (headings[system], tested, f"{wins} better, {ties} equal, {losses} worse")
             axes.set_title("\n".join(told), loc="left", fontsize=SMALLEST)
-        for axes in grid[:, 0]:
-            axes.set_ylabel(shorten([f"difference in {measure}"], 20, 2)[f"difference in {measure}"])
+        for axes in panels[::columns]:
+            axes.set_ylabel(short_text(f"difference in {measure}", 20, 2))
     header = ("system", "query", f"{measure} of {baseline}", f"{measure} of the system", "difference")
     about = f"{title}. " + "; ".join(
         f"{system}: mean difference {scale * found[system].difference:.2f}" for system in others

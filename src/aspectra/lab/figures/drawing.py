@@ -60,6 +60,11 @@ class Style:
             "markerfacecolor": fill,
         }
 
+    @property
+    def mark(self) -> dict[str, Any]:
+        """The marker alone."""
+        return self.line | {"linestyle": "none"}
+
 
 _STYLES = (
     Style("#0072B2", "o", "-"),
@@ -212,8 +217,21 @@ def _cut(plain: str, width: int, lines: int, mark: str) -> str:
     return "\n".join(wrapped)
 
 
+def short_text(text: str, width: float, lines: int = 1) -> str:
+    """The text in so many lines of about ``width`` characters; see :func:`shorten`."""
+    return shorten([text], width, lines)[text]
+
+
+def panels_in(figure: Any, count: int, columns: int, **more: Any) -> list[Any]:
+    """So many panels in rows of ``columns``; ``more`` is what matplotlib's ``subplots`` takes."""
+    grid = figure.subplots(-(-count // columns), columns, squeeze=False, **more).ravel()
+    for axes in grid[count:]:
+        axes.remove()
+    return list(grid[:count])
+
+
 def numbers_on(axis: Any, most: int = 5) -> None:
-    """Let an axis (of matplotlib, ``axes.xaxis``) print at most so many numbers and one, each short."""
+    """Let an axis (of matplotlib, ``axes.xaxis``) print short numbers, in at most ``most`` steps."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))

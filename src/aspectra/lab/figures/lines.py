@@ -19,6 +19,8 @@ from aspectra.lab.figures.drawing import (
     new_figure,
     no_systems,
     numbers_on,
+    panels_in,
+    short_text,
     shorten,
     style_of,
     text_width,
@@ -81,8 +83,9 @@ def key_of(axes: Any, names: Sequence[str], *more: Any, joined: bool = True, rig
     """
     from matplotlib.lines import Line2D
 
-    no_line = {} if joined else {"linestyle": "none"}
-    lines = [Line2D([], [], label=name, **(style_of(n).line | no_line)) for n, name in enumerate(names)]
+    styles = [style_of(n) for n in range(len(names))]
+    looks = [style.line if joined else style.mark for style in styles]
+    lines = [Line2D([], [], label=name, **look) for name, look in zip(names, looks, strict=True)]
     axes.legend(
         handles=[*lines, *more],
         loc="upper left",
@@ -176,10 +179,8 @@ def line_figure(
     bounds = (min(v for v in every if v > 0) / 1.25, max(every) * 1.25) if logarithmic else padded(every)
     short = shorten([line for panel in panels for line in panel.lines], 20)
     with new_figure(title, [*notes, *_lacking(panels)], rows * (height + 0.65)) as figure:
-        grid = figure.subplots(rows, columns, squeeze=False)
-        for axes in grid.ravel()[len(panels) :]:
-            axes.remove()
-        for i, (axes, panel) in enumerate(zip(grid.ravel(), panels, strict=False)):
+        placed = zip(panels_in(figure, len(panels), columns), panels, strict=True)
+        for i, (axes, panel) in enumerate(placed):
             own = panel.axis or axis
             _scales(axes, own, bounds, logarithmic, downwards, columns)
             axes.tick_params(labelleft=i % columns == 0)
@@ -188,10 +189,10 @@ def line_figure(
             same = (i + 1) % columns and i + 1 < len(panels) and [*panels[i + 1].lines] == [*panel.lines]
             if not same:
                 key_of(axes, [short[line] for line in panel.lines], *level)
-            axes.set_title(shorten([panel.title], 36 / columns, 1)[panel.title] if panel.title else "")
+            axes.set_title(short_text(panel.title, 36 / columns) if panel.title else "")
             axes.set_xlabel(own.label)
             if i % columns == 0:
-                axes.set_ylabel(shorten([measure], height * 12, 2)[measure])
+                axes.set_ylabel(short_text(measure, height * 12, 2))
     least, most = min(v.value for v in values), max(v.value for v in values)
     said = about or (
         f"{title}. Lines: {', '.join(dict.fromkeys(n for p in panels for n in p.lines))}. "
@@ -353,12 +354,12 @@ def scatter_figure(
         raise no_systems(title)
     names = shorten(list(dict.fromkeys(s for panel in panels for s in panel.series)), 20)
     with new_figure(title, notes, 3.6) as figure:
-        (row,) = figure.subplots(1, len(panels), squeeze=False)
+        row = panels_in(figure, len(panels), len(panels))
         for n, (axes, panel) in enumerate(zip(row, panels, strict=True)):
             _scatter(axes, panel, logarithmic, front)
-            axes.set_title(shorten([panel.title], 36 / len(panels), 1)[panel.title] if panel.title else "")
-            axes.set_xlabel(shorten([panel.x], 60 / len(panels), 1)[panel.x])
-            axes.set_ylabel(shorten([panel.y], 36, 2)[panel.y])
+            axes.set_title(short_text(panel.title, 36 / len(panels)) if panel.title else "")
+            axes.set_xlabel(short_text(panel.x, 60 / len(panels)))
+            axes.set_ylabel(short_text(panel.y, 36, 2))
             if n + 1 == len(panels) or [*panels[n + 1].series] != [*panel.series]:
                 joined = any(len(points) > 1 for points in panel.series.values())
                 key_of(axes, [names[series] for series in panel.series], joined=joined)
@@ -398,8 +399,8 @@ def _scatter(axes: Any, panel: Scatter, logarithmic: bool, front: bool) -> None:
         for p in known:
             if finite(p.y.low) and finite(p.y.high):
                 axes.plot([p.x.value] * 2, [p.y.low, p.y.high], color=style.color, linewidth=0.7)
-        line = style.line if len(known) > 1 else style.line | {"linestyle": "none"}
-        axes.plot([p.x.value for p in known], [p.y.value for p in known], **line)
+        look = style.line if len(known) > 1 else style.mark
+        axes.plot([p.x.value for p in known], [p.y.value for p in known], **look)
     axes.margins(0.1)
     numbers_on(axes.yaxis)
     if logarithmic:
@@ -417,7 +418,7 @@ def _label(axes: Any, panel: Scatter) -> None:
     left, low, right, high = axes.bbox.extents / scale
     taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in places]
     for (n, point), (x, y) in zip(points, places, strict=True):
-        text = shorten([point.label], 24, 1)[point.label]
+        text = short_text(point.label, 24)
         width, height = 36 * text_width(text, SMALLEST), SMALLEST / 2  # half of each
         ways = [(0, height + 4), (0, -height - 5), (width + 4, 0), (-width - 4, 0)]
         boxes = [(x + a - width, y + b - height, x + a + width, y + b + height) for a, b in ways]

@@ -15,6 +15,8 @@ from aspectra.lab.figures.drawing import (
     Drawing,
     needs_plot,
     new_figure,
+    panels_in,
+    short_text,
     shorten,
     style_of,
 )
@@ -116,16 +118,14 @@ def map_figure(
     columns = min(2, len(queries))
     rows = -(-len(queries) // columns)
     with new_figure(title, told, rows * 2.8) as figure:
-        grid = figure.subplots(rows, columns, squeeze=False)
-        for axes in grid.ravel()[len(queries) :]:
-            axes.remove()
-        for axes, query, place in zip(grid.ravel(), queries, made, strict=False):
+        panels = panels_in(figure, len(queries), columns)
+        for axes, query, place in zip(panels, queries, made, strict=True):
             axes.set(xticks=[], yticks=[])
             axes.spines[:].set_visible(True)
             axes.margins(0.06)
-            axes.set_title(shorten([query.query], 72 / columns, 1)[query.query], loc="left")
+            axes.set_title(short_text(query.query, 72 / columns), loc="left")
             _found(axes, query, place, systems)
-        key_of(grid[0, -1], list(shorten(systems, 20).values()), joined=False)
+        key_of(panels[columns - 1], list(shorten(systems, 20).values()), joined=False)
     table_rows = [
         (query.query, system, rank, document, float(place[document][0]), float(place[document][1]))
         for query, place in zip(queries, made, strict=True)
@@ -145,8 +145,7 @@ def _found(axes: Any, query: Retrieved, places: Mapping[str, Any], systems: Sequ
         here = np.array([places[i] for i in query.systems.get(system, ())]).reshape(-1, 2)
         if not len(here):
             continue
-        line = {**style.line, "linestyle": "none", "markersize": 3.2, "markeredgewidth": 0.6, "alpha": 0.75}
-        axes.plot(here[:, 0], here[:, 1], **line)
+        axes.plot(here[:, 0], here[:, 1], markersize=3.2, markeredgewidth=0.6, alpha=0.75, **style.mark)
         with contextlib.suppress(QhullError):  # fewer than three papers, or all on a line
             rim = closed([int(n) for n in ConvexHull(here).vertices])
             axes.plot(here[rim, 0], here[rim, 1], color=style.color, linestyle=style.dashes)

@@ -151,11 +151,12 @@ def _named(marks: list[Mark]) -> None:
         if people and before is not None and (before.low == "with" or before.cat == "neg"):
             marks[at] = replace(mark, cat="word", attribute="", values=())  # who was studied
             continue
-        if after is not None and after.low in _WORDS["writers"] | _WORDS["labs"]:  # "by German authors"
+        writers = after is not None and after.low in _WORDS["writers"]
+        if after is not None and (writers or after.low in _WORDS["labs"]):  # "by German authors"
             one = mark.attribute == "author" or (
                 before is not None and before.low in _WORDS["by"] and mark.free
             )
-            if mark.attribute in ("language", "population") or (one and after.low in _WORDS["writers"]):
+            if mark.attribute in ("language", "population") or (one and writers):
                 marks[at] = replace(mark, cat="taste", sub="", attribute="", values=())
                 marks[at + 1] = replace(after, cat="doc", attribute="", values=())
                 continue

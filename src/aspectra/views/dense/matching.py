@@ -113,7 +113,7 @@ def widen(rows: NDArray[Any]) -> Floats:
     return _widen(rows, np.empty(rows.shape, dtype=np.int32))
 
 
-def products(query: Floats, rows: NDArray[Any]) -> Floats:
+def products(query: Floats, rows: NDArray[Any], squares: Floats | None = None) -> Floats:
     """Inner products of query rows and rows, each the same in bits wherever its row stands, and beside which.
 
     OpenBLAS takes other kernels for the last rows of a matrix, and for many query rows: so rows go in blocks
@@ -122,6 +122,7 @@ def products(query: Floats, rows: NDArray[Any]) -> Floats:
     Args:
         query: (m, dimensions) float32.
         rows: (n, dimensions) as :func:`widen` takes them.
+        squares: (n,) is filled with the squared length of each row.
 
     Returns:
         (m, n) float32.
@@ -133,6 +134,8 @@ def products(query: Floats, rows: NDArray[Any]) -> Floats:
     for start in range(0, len(rows), _BLOCK):
         part = rows[start : start + _BLOCK]
         block = _widen(part, buffer) if part.dtype == np.float16 else widen(part)
+        if squares is not None:
+            np.einsum("ij,ij->i", block, block, out=squares[start : start + len(part)])
         if len(part) < _BLOCK:
             block = np.concatenate([block, np.zeros((_BLOCK - len(part), block.shape[1]), np.float32)])
         for first in range(0, len(query), step):  # the block stays in cache
@@ -155,12 +158,9 @@ def similarities(query: Floats, rows: NDArray[np.floating], metric: Metric = "co
     Returns:
         (m, n) float32; -inf for rows of zeros.
     """
-    out = products(query, rows)
-    if metric == "l2":
-        squares = np.empty(len(rows), dtype=np.float32)
-        for start in range(0, len(rows), _BLOCK):
-            block = widen(rows[start : start + _BLOCK])
-            np.einsum("ij,ij->i", block, block, out=squares[start : start + len(block)])
+    squares = np.empty(len(rows), dtype=np.float32) if metric == "l2" else None
+    out = products(query, rows, squares)
+    if squares is not None:
         absent = squares == 0.0
         np.multiply(out, -2.0, out=out)
         out += squares

@@ -287,16 +287,13 @@ def rejudge(made: Made, bench: Workbench, options: RejudgeOptions) -> Made:
     bench.drop("documents without an answer of the judge", unanswered)
     if options.of == "pool":
         added = {query: {**held, **grades.get(query, {})} for query, held in gold.items()}
-        found = replace(made, qrels={**made.qrels, "pooled": added})
-        kept = list(made.drafts)
+        found = replace(made, qrels={**made.qrels, "pooled": added}).of_queries(made.drafts)
         new = sum(grade > 0 for own in grades.values() for grade in own.values())
         bench.found |= {"graded": sum(map(len, grades.values())), "relevant among them": new}
         bench.found |= left_out(made, added)
     else:
-        found = replace(made, qrels={**made.qrels, "gold": grades})
-        kept = [one for one in made.drafts if sum(g > 0 for g in grades[one.id].values()) >= options.least]
-    bench.drop("queries with too few relevant documents", len(made.drafts) - len(kept))
+        found = bench.enough(replace(made, qrels={**made.qrels, "gold": grades}), options.least)
     bench.found |= {"judge": f"grade, {options.criterion}", "model of the judge": model.name, "calls": calls}
     if simulated:
         bench.found["replies"] = "simulated"
-    return found.of_queries(kept)
+    return found

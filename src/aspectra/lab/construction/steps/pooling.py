@@ -43,12 +43,17 @@ class PoolOptions(Value, frozen=True):
             raise UsageError("a pool has documents", hint="--option pool.depth=10")
 
 
-def read_from(folder: Path, options: PoolOptions) -> Sequence[Path]:
+def files_of(runs: Sequence[str]) -> list[Path]:
     """The files that rankings are read from."""
-    return [Path(one) / "records.jsonl" if Path(one).is_dir() else Path(one) for one in options.runs]
+    return [Path(one) / "records.jsonl" if Path(one).is_dir() else Path(one) for one in runs]
 
 
-@step("pool", PoolOptions, "The first documents of several systems, for a judge or people.", sheets=read_from)
+@step(
+    "pool",
+    PoolOptions,
+    "The first documents of several systems, for a judge or people.",
+    sheets=lambda folder, options: files_of(options.runs),
+)
 def pool(made: Made, bench: Workbench, options: PoolOptions) -> Made:
     """Keep what each system finds first (the fact ``pool``).
 
@@ -58,27 +63,35 @@ def pool(made: Made, bench: Workbench, options: PoolOptions) -> Made:
     if not options.runs:
         bench.found["pool"] = "*not pooled*"
         return made
-    found = first_found(made, options)
+    found = first_found(made, options.runs, options.benchmark, options.depth)
     made = replace(made, facts={**made.facts, _FACT: found})
     bench.found |= {"systems": ", ".join(sorted(found)), "depth": options.depth}
     bench.found["documents without a grade"] = sum(map(len, unjudged(made).values()))
     return made
 
 
-def first_found(made: Made, options: PoolOptions) -> dict[str, dict[str, list[str]]]:
+def first_found(
+    made: Made, runs: Sequence[str], benchmark: str, depth: int
+) -> dict[str, dict[str, list[str]]]:
     """System -> query -> the first documents that it finds, but for those that the query leaves out.
+
+    Args:
+        made: the set.
+        runs: directories of experiments and run files.
+        benchmark: as in :class:`PoolOptions`.
+        depth: documents of each system.
 
     Raises:
         BadInput, UsageError: rankings cannot be read, or are of another set.
     """
     queries = {draft.id: draft for draft in made.drafts}
     there, found = set(made.corpus), {}
-    for system in recorded_systems(options.benchmark, queries, Pooling(runs=options.runs)):
+    for system in recorded_systems(benchmark, queries, Pooling(runs=tuple(runs))):
         run, firsts = Run(system.run), {}
         for query, draft in queries.items():
             hidden = {draft.seed, *made.excluded.get(query, ())}
             ranked = [doc for doc in run.ranking(query) if doc not in hidden]
-            firsts[query] = [doc for doc in ranked if doc in there][: options.depth]
+            firsts[query] = [doc for doc in ranked if doc in there][:depth]
         found[system.name] = firsts
     return found
 

@@ -26,7 +26,7 @@ from aspectra.base.values import Value, replace
 from aspectra.lab.construction.export import as_texts
 from aspectra.lab.construction.made import Draft, Made, MadeText
 from aspectra.lab.construction.protocol import Workbench, step
-from aspectra.lab.construction.steps.pooling import PoolOptions, first_found, left_out, read_from, unjudged
+from aspectra.lab.construction.steps.pooling import files_of, first_found, left_out, unjudged
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.runs.judged import Array
 from aspectra.lab.runs.rows import read_rows, text_of
@@ -179,12 +179,9 @@ def grade(made: Made, bench: Workbench, options: GradeOptions) -> Made:
     for ((query, document), _), place in zip(rows.values(), places, strict=True):
         given[query][document] = place
     bench.found |= human([pair for pair, _ in rows.values()], ratings, options)
-    kept = [one for one in made.drafts if sum(held > 0 for held in given[one.id].values()) >= options.keep]
-    bench.drop("queries with too few relevant documents", len(made.drafts) - len(kept))
-    found = replaced(made, qrels={"gold": given})
     if "pool" in made.facts:
         bench.found |= left_out(made, given)
-    return found.of_queries(kept)
+    return bench.enough(replaced(made, qrels={"gold": given}), options.keep)
 
 
 class ScreenOptions(ReviewOptions, frozen=True):
@@ -209,13 +206,14 @@ class ScreenOptions(ReviewOptions, frozen=True):
     of: ClassVar[str] = "documents"
     columns: ClassVar[tuple[str, ...]] = _DOCUMENT
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.depth < 1:
+            raise UsageError("a system finds documents first", hint="--option screen.depth=50")
+
 
 def _sheets_and_runs(folder: Path, options: ScreenOptions) -> list[Path]:
-    return [*_sheets(folder, options), *read_from(folder, _pool(options))]
-
-
-def _pool(options: ScreenOptions) -> PoolOptions:
-    return PoolOptions(runs=options.runs, benchmark=options.benchmark, depth=options.depth)
+    return [*_sheets(folder, options), *files_of(options.runs)]
 
 
 @step(
@@ -236,7 +234,7 @@ def screen(made: Made, bench: Workbench, options: ScreenOptions) -> Made:
     if options.skip or not options.runs:
         bench.found[options.ask] = "*not looked at*"
         return made
-    systems = first_found(made, _pool(options))
+    systems = first_found(made, options.runs, options.benchmark, options.depth)
     judged = made.qrels.get("gold") or made.qrels.get("original", {})
     pairs = [
         (query, doc)
@@ -265,13 +263,7 @@ def screen(made: Made, bench: Workbench, options: ScreenOptions) -> Made:
         }
         for name, held in made.qrels.items()
     }
-    kept = [
-        one
-        for one in made.drafts
-        if all(sum(g > 0 for g in held.get(one.id, {}).values()) >= options.keep for held in qrels.values())
-    ]
-    bench.drop("queries with too few relevant documents", len(made.drafts) - len(kept))
-    return replaced(made, qrels=qrels).of_queries(kept)
+    return bench.enough(replaced(made, qrels=qrels), options.keep, qrels)
 
 
 def _places(means: Array, grades: Sequence[int]) -> list[int]:
