@@ -14,7 +14,7 @@ from aspectra.lab.construction.build import build_set
 from aspectra.lab.construction.made import Draft, Made, MadeText
 from aspectra.lab.construction.protocol import Workbench
 from aspectra.lab.construction.recipe import BuildRecipe
-from aspectra.lab.construction.steps.pooling import left_out, unjudged
+from aspectra.lab.construction.steps.pooling import FavourOptions, favour, left_out, unjudged
 from aspectra.lab.construction.steps.review import GradeOptions, human
 from aspectra.lab.construction.steps.write import phrases
 from aspectra.llm.assemble import ModelSettings, wrap_model
@@ -82,6 +82,45 @@ def test_what_systems_find_and_nobody_judged_is_graded(library, tmp_path):
     assert float(found["a, nDCG@3"].split(",")[0]) > float(found["a, nDCG@3"].split(", ")[1].split()[0])
     with pytest.raises(UsageError, match="no place for grades of pools"):
         build_set(recipe(*steps, layout="beir"), library, tmp_path / "made", model=Scripted(script))
+
+
+def _written_set(origin="small-model"):
+    """Two queries, each with a written and a library's document of grade 1 and of grade 0."""
+    papers = sorted(paper.id for paper in PAPERS)[:4]
+    texts = {f"w{n}": MadeText(f"w{n}", text="Words.", origin=origin) for n in range(4)}
+    gold = {
+        f"q{n}": {papers[2 * n]: 1, f"w{2 * n}": 1, papers[2 * n + 1]: 0, f"w{2 * n + 1}": 0}
+        for n in range(2)
+    }
+    drafts = tuple(Draft(name, "words") for name in gold)
+    return Made((*papers, *texts), drafts, {"gold": gold}, texts=texts), papers
+
+
+def test_a_judge_that_favours_what_its_model_wrote_is_told(library, tmp_path):
+    made, papers = _written_set()
+    own = {f"q{n}": [f"w{2 * n}", papers[2 * n], f"w{2 * n + 1}", papers[2 * n + 1]] for n in range(2)}
+    other = {f"q{n}": [papers[2 * n], f"w{2 * n}", f"w{2 * n + 1}", papers[2 * n + 1]] for n in range(2)}
+    runs = (run_file(tmp_path / "own.txt", own), run_file(tmp_path / "other.txt", other))
+    bench = Workbench(library, 1)
+    assert favour.run(made, bench, FavourOptions(runs=runs)) is made
+    assert bench.found["written by"] == "small-model"
+    assert bench.found["own"].startswith("100.0 % of pairs")
+    assert "+50.0 [+50.0, +50.0] from the other systems over 2 queries" in bench.found["own"]
+    assert bench.found["other"].startswith("50.0 %")
+    assert "-50.0" in bench.found["other"]
+
+
+def test_who_favours_is_asked_only_of_texts_that_a_model_wrote_and_systems_that_rank_them(library, tmp_path):
+    bench = Workbench(library, 1)
+    favour.run(_written_set("changed")[0], bench, FavourOptions(runs=("x",)))
+    assert bench.found == {"favour": "no language model wrote a document"}
+    made, _ = _written_set()
+    bench = Workbench(library, 1)
+    favour.run(made, bench, FavourOptions())
+    assert bench.found == {"favour": "*not looked at*"}
+    run = run_file(tmp_path / "few.txt", {"q0": ["bob-two-1"]})  # no pair of it is ranked
+    favour.run(made, bench, FavourOptions(runs=(run,)))
+    assert bench.found["few"] == "ranks no pair of equal grade"
 
 
 def test_without_runs_nothing_is_pooled_and_no_model_asked(library, tmp_path):

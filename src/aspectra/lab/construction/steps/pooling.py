@@ -1,9 +1,11 @@
-"""``pool``: documents that systems find and nobody has judged, for a judge or for people to grade.
+"""``pool`` and ``favour``: what several systems make of a set, of which it knows nothing itself.
+
+``pool`` keeps documents that systems find and nobody has judged, for a judge or for people to grade.
 
 A set whose judgements are those of its construction counts as irrelevant what nobody looked at; the first
 documents of several systems are looked at too (OBLIQ-Bench, section 4: pool and expand). Who is scored on a
 set to which it gave documents has an advantage over who did not: each system is scored with and without
-what it alone found.
+what it alone found. ``favour`` says which systems place texts that a language model wrote above others.
 """
 
 from __future__ import annotations
@@ -20,22 +22,31 @@ from aspectra.lab.construction.protocol import Workbench, step
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.experiments.gap.pooling import Pooling, recorded_systems
 from aspectra.lab.runs.run import Run
+from aspectra.lab.statistics.significance import bootstrap_interval
 
 _FACT = "pool"
 
 
-class PoolOptions(Value, frozen=True):
-    """Options of ``pool``.
+class FavourOptions(Value, frozen=True):
+    """Options of ``favour``.
 
     Attributes:
-        runs: directories of experiments (``aspectra bench run``) on this set as it is without a pool, and run
-            files; none pools nothing.
+        runs: directories of experiments (``aspectra bench run``) on this set as it is without the step, and
+            run files; none leaves the step out.
         benchmark: the set's name in the experiments; "" where each has one alone.
-        depth: first documents of each system.
     """
 
     runs: tuple[str, ...] = ()
     benchmark: str = ""
+
+
+class PoolOptions(FavourOptions, frozen=True):
+    """Options of ``pool``, beside those of :class:`FavourOptions`.
+
+    Attributes:
+        depth: first documents of each system.
+    """
+
     depth: int = 10
 
     def __post_init__(self) -> None:
@@ -139,3 +150,55 @@ def left_out(made: Made, grades: Mapping[str, Mapping[str, int]]) -> dict[str, s
             f"{100 * full:.1f}, {100 * alone:.1f} without {lost:,} that it alone found"
         )
     return told
+
+
+@step(
+    "favour",
+    FavourOptions,
+    "Whether a system, such as a judge, favours texts that a language model wrote.",
+    sheets=lambda folder, options: files_of(options.runs),
+)
+def favour(made: Made, bench: Workbench, options: FavourOptions) -> Made:
+    """Report how often each system places a written text above another of the same grade; change nothing.
+
+    Kinds of text differ by who wrote them, so that a share says little by itself; what differs between two
+    systems over the same pairs is theirs.
+
+    Raises:
+        BadInput, UsageError: rankings cannot be read, or are of another set.
+    """
+    written = {one.id: one.origin for one in made.texts.values() if one.origin not in ("changed", "title")}
+    if not options.runs or not written:
+        bench.found["favour"] = "*not looked at*" if written else "no language model wrote a document"
+        return made
+    judged = made.qrels.get("gold") or made.qrels.get("original", {})
+    pairs = {
+        query: [(a, b) for a in own.keys() & written for b in own.keys() - written if own[a] == own[b]]
+        for query, own in judged.items()
+    }
+    shares: dict[str, dict[str, float]] = {}
+    for name, firsts in first_found(made, options.runs, options.benchmark, len(made.corpus)).items():
+        shares[name] = {}
+        for query, own in pairs.items():
+            place = {doc: at for at, doc in enumerate(firsts[query])}
+            found = [(place.get(a, len(place)), place.get(b, len(place))) for a, b in own]
+            above = [float(a < b) for a, b in found if a != b]
+            if above:
+                shares[name][query] = 100 * sum(above) / len(above)
+    bench.found["written by"] = ", ".join(sorted(set(written.values())))
+    for name, own_shares in sorted(shares.items()):
+        others = [held for other, held in shares.items() if other != name]
+        both = [query for query in own_shares if others and all(query in held for held in others)]
+        differs = {q: own_shares[q] - sum(held[q] for held in others) / len(others) for q in both}
+        told = f"{_mean(own_shares):.1f} % of pairs of equal grade have the written text first"
+        if not own_shares:
+            told = "ranks no pair of equal grade"
+        if interval := bootstrap_interval(differs):
+            span = f"[{interval.low:+.1f}, {interval.high:+.1f}]"
+            told += f", {_mean(differs):+.1f} {span} from the other systems over {len(both):,} queries"
+        bench.found[name] = told
+    return made
+
+
+def _mean(held: Mapping[str, float]) -> float:
+    return sum(held.values()) / max(1, len(held))
