@@ -25,6 +25,7 @@ _WORDS = word_sets("limiters")
 _SMALL = _WORDS["small"]  # words of any phrase that say nothing of how it is meant
 _PAIR = 2
 _MOST = 8  # combinations that one denial names
+_DOCUMENTS = ("kind", "status")  # attributes that say what papers are
 _NAME = 3  # characters of a name that begins with a digit: "3d"
 _COMBINED = "a denial of several things at once"
 _DETAIL = "a detail of what is asked for"
@@ -89,6 +90,8 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     free = free_requests(text, piece, values, sign)
     free = [r for r in free if not any(a < r.end and r.start <= b + 1 for a, b, _ in judged)]
     values, free = _of_whom(text, piece, values, free)
+    if sign.rules[0].low in _WORDS["reads"] and free and all(text[r.start].isupper() for r in free):
+        free = [replace(r, attribute="author") for r in free]  # "I've read Piketty and Saez"
     if _verb_behind(text, piece, sign, values, free):
         return Read(piece, "unread", sign, why=MEANT)
     if free and (_tells_why(piece, sign) or not _earned(text, piece, values)):
@@ -117,7 +120,25 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
             return Read(piece, "unread", sign, why=MEANT)
         return Read(piece, "chatter", sign)
     lost = tuple(judged) if judged else tastes(piece) if values else ()
-    return Read(piece, "request", sign, (*values, *free), lost=lost)
+    return Read(
+        piece,
+        "request",
+        sign,
+        _modified(text, values, free) if sign.negative else (*values, *free),
+        lost=lost,
+    )
+
+
+def _modified(text: str, values: Sequence[Request], free: Sequence[Request]) -> tuple[Request, ...]:
+    """The denied values and words, where *no policy editorials* denies what is both."""
+    out = [*values, *free]
+    for word, kind in product(free, values):
+        gap = text[word.end : kind.start] if word.end <= kind.start else None
+        if kind.attribute in _DOCUMENTS and word.attribute == "topic" and gap in _WORDS["gaps"] | {"", " "}:
+            both = combination([(kind.attribute, kind.value), (word.attribute, word.value)])
+            out = [request for request in out if request not in (word, kind)]
+            out.append(Request("combination", both, kind.relation, word.start, kind.end))
+    return tuple(out)
 
 
 def _cites(text: str, piece: Piece) -> bool:
@@ -286,6 +307,13 @@ def leads_to(piece: Piece, sign: Sign) -> tuple[int, int] | None:
         if mark.cat == "lead":
             return piece.marks[at + 1].start, piece.end
     return None
+
+
+def needs(piece: Piece, sign: Sign) -> bool:
+    """Whether *need* is followed by a subject: *I'm a nurse; need delirium in adults*, not *need trials*."""
+    first, *others = piece.marks
+    opens = sign.rules == (first,) and sign.place == "lead" and first.low.startswith("need")
+    return opens and any(m.free for m in others[:1]) and all(m.cat != "lead" for m in others)
 
 
 def is_event(piece: Piece) -> bool:

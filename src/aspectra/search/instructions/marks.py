@@ -160,6 +160,13 @@ def _named(marks: list[Mark]) -> None:
                 marks[at] = replace(mark, cat="taste", sub="", attribute="", values=())
                 marks[at + 1] = replace(after, cat="doc", attribute="", values=())
                 continue
+        if mark.low in _WORDS["unneeded"] and before is not None and before.attribute in ("kind", "source"):
+            marks[at] = replace(mark, cat="neg", sub="avoid")  # "reviews not needed"
+            continue
+        by = [m.low if m.cat != "doc" else "doc" for m in marks[max(0, at - 2) : at]] == ["doc", "by"]
+        if by and mark.attribute == "population" and mark.low in _WORDS["people"]:
+            marks[at] = replace(mark, cat="taste", sub="", attribute="", values=())  # "papers by women"
+            continue
         if mark.cat == "except" and mark.low in _WORDS["first"] and after is not None and after.low == "to":
             marks[at] = replace(mark, cat="word")
         if mark.cat == "hard" and mark.low in _WORDS["adjectives"] and after is not None and after.free:
@@ -168,7 +175,7 @@ def _named(marks: list[Mark]) -> None:
         if (
             mark.low == "first"
             and before is not None
-            and (before.carries or before.cat == "doc")
+            and (before.carries or before.cat == "doc" or before.low in _WORDS["ones"])
             and (not after or after.cat in DELIMITERS)
         ):
             marks[at] = replace(mark, cat="soft", attribute="", values=())  # "reviews first"

@@ -28,6 +28,7 @@ _STOPS, _ABOUT, _WITH = _WORDS["stops"], _WORDS["about"], _WORDS["with"]
 _SUBJECTS = frozenset("language kind status format source artifacts access citations".split())
 _METHOD, _UTTER = _WORDS["method"], _WORDS["utter"]
 _NEAR = 12  # marks before a word that may say what it is about
+_OWN = 3  # marks between "my" and what is mine
 _FEW = 3  # words on either side of an "and" that joins two denials
 
 
@@ -187,7 +188,8 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
     mark = piece.marks[at]
     if mark.tied and not (at and "prefix" in piece.marks[at - 1].flags):
         return False
-    if at + 1 < len(piece.marks) and piece.marks[at + 1].tied and piece.marks[at + 1].free:
+    after = piece.marks[at + 1] if at + 1 < len(piece.marks) else None
+    if after and after.tied and (after.free or after.attribute == mark.attribute == "language"):
         return False
     if _modifies(piece, at):
         return False
@@ -213,8 +215,9 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
             return False
         if _of_subject(piece.marks, at) or (mark.attribute == "audience" and before.low in _BY | _ABOUT):
             return False
-        if mark.attribute in ("kind", "status") and before.low in _WORDS["mine"]:
-            return False  # "my thesis is about"
+        own = any(m.low in _WORDS["mine"] for m in piece.marks[max(0, at - _OWN) : at])
+        if own and mark.attribute in ("kind", "status", "source"):
+            return False  # "my thesis is about", "for my gap year blog"
         if before.attribute == "language" and mark.attribute in WEB:
             return False  # "Latin script"
         if (
@@ -297,8 +300,9 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
             replace(r, relation="exclude") if (r.attribute, r.value) == ("known", "have") else r for r in out
         ]
     had = [r for r in out if (r.attribute, r.value) == ("known", "have")]
-    if had and len(out) > 1 and not sign.rules:  # "I already have the ones by Smith"
-        return [replace(r, relation="exclude") for r in out if r not in had]
+    if had and len(out) > 1 and not sign.rules:  # "I already have the ones by Smith", "I have no background"
+        others = [r for r in out if r not in had]
+        return [r if r.attribute == "audience" else replace(r, relation="exclude") for r in others]
     return out
 
 

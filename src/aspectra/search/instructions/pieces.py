@@ -79,6 +79,8 @@ def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
         return False
     if before.low in _AND or before.cat in ("but", "polite", "fix"):
         return True
+    if before is marks[0] and before.attribute == "known":
+        return False  # "I have no login"
     if any(m.cat == "neg" for m in marks[:at]) and not any(m.carries or m.free for m in marks[:at]):
         return False  # two denials in one: "nothing without code"
     said = sum(m.free or m.cat == "label" for m in marks[:at])
@@ -131,7 +133,8 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
             return "list"
         if (
             (is_rule(after) and after.low not in _AND)
-            or after.cat in ("demand", "open", "taste")
+            or after.cat in ("demand", "open")
+            or (after.cat == "taste" and (at + 2 == len(marks) or marks[at + 2].cat != "lead"))
             or (after.cat == "aspect" and (not question or any(m.cat == "aspect" for m in marks[:at])))
         ):
             return "and"

@@ -25,6 +25,7 @@ from aspectra.search.instructions.limiters import (
     heads,
     is_event,
     leads_to,
+    needs,
     nested,
     perhaps_denied,
     prefixed,
@@ -275,6 +276,8 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     if sign.rules and question and number and not context.others and (led := leads_to(piece, sign)):
         kept = tuple(r for r in requests_of(piece, sign, company=True) if r.end <= led[0])
         return Read(piece, "subject", sign, kept, subject=led)
+    if question and number and not context.others and needs(piece, sign):
+        piece, sign = replace(piece, marks=piece.marks[1:]), Sign()
     if sign.rules and question and _is_subject(piece, sign, before, context.others, context.listed):
         return Read(piece, "subject", subject=(piece.start, piece.end))
     if sign.rules:
@@ -333,7 +336,7 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
     typed = any(is_typed(p, j) for p, j in zip(pieces, joints, strict=False))
     fields, field = named > question or typed, ""
     heading, heading_at, many = "", -1, sum(holders)
-    led = any(leads_to(p, s) for p, s in zip(pieces[1:], signs[1:], strict=True))
+    led = any(leads_to(p, s) or needs(p, s) for p, s in zip(pieces[1:], signs[1:], strict=True))
     for number, (piece, sign) in enumerate(zip(pieces, signs, strict=True)):
         follows = pieces[number + 1].joint if number + 1 < len(pieces) else ""
         compared = number and follows and any(m.low in _WORDS["rather"] for m in signs[number + 1].rules)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from aspectra.search.instructions.meaning import Request, Sign, requests_of, soften
 from aspectra.search.instructions.pieces import Piece
+from aspectra.search.instructions.recognisers.bounds import number_of
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.recognisers.names import is_venue
 
@@ -135,10 +136,10 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             pending.append(at)
             if _is_head(mark):
                 head = at
-        elif mark.cat == "doc":
+        elif mark.cat == "doc" or (pending and mark.low in _WORDS["ones"]):
             head = at
-        elif mark.cat not in ("func", "polite", "but", "wish", "taste", "hard", "demand") and not (
-            mark.low.isdigit() and asked
+        elif mark.cat not in ("func", "polite", "but", "wish", "taste", "hard", "demand") and (
+            number_of(mark.low) is None
         ):
             break
         at += 1

@@ -78,12 +78,14 @@ _BEFORE = Expression(
     part=_ANY_UNIT,
 )
 _BEHIND = Expression(
-    rf"(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}\s*,?\s*(?P<how>{_AFTER_UPPER}|{_AFTER_LOWER})",
+    rf"(?:say\s+)?+(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}\s*,?\s*(?P<how>{_AFTER_UPPER}|{_AFTER_LOWER})",
     part=_ANY_UNIT,
 )
 _UNIT_FIRST = Expression(rf"{_UNIT}\s*(?P<how>[<>]=?|[≤≥])\s*(?P<number>\d{{1,5}})", part=_ANY_UNIT)
+_COUNTED = ("words", "characters", "minute")  # units that an answer has, if only about so many
 _ABOUT = Expression(
-    rf"(?:in\s+)?(?:about\s+|around\s+|roughly\s+)?(?P<number>\d[\d,]*){_GAP}{_UNIT}{_END}", part=_ANY_UNIT
+    rf"(?:in\s+)?(?:(?:about\s+|around\s+|roughly\s+)?(?P<number>\d[\d,]*)|say\s+(?P<said>{_NUMBER})){_GAP}{_UNIT}{_END}",
+    part=_ANY_UNIT,
 )
 
 _YEAR = r"(?:1[5-9]\d\d|20\d\d)(?!\d)"
@@ -101,7 +103,7 @@ _ONE = Expression(
     rf"(?:{_DONE})?+(?:"
     rf"(?P<after>{_PATTERNS['after']})(?:the\s+year\s+)?+(?P<ya>{_YEAR})年?+(?!\s*%)"
     rf"|(?P<before>{_PATTERNS['before']})(?:the\s+year\s+)?+(?P<yb>{_YEAR})年?+"
-    rf"|(?:{_PATTERNS['since']})(?:the\s+year\s+)?+(?P<ys>{_YEAR})年?+(?:\s+(?:on\b(?!\s+\w)|onwards?))?+(?:以后|以来|起|之后)?+"
+    rf"|(?:{_PATTERNS['since']})(?:the\s+year\s+)?+(?P<ys>{_YEAR})年?+(?:\s+(?:on\b(?!\s+(?!(?:and|or|but|please)\b)\w)|onwards?))?+(?:以后|以来|起|之后)?+"
     rf"|(?:{_PATTERNS['until']})(?:the\s+year\s+)?+(?P<yu>{_YEAR})年?+"
     rf"|(?:{_PATTERNS['in_lead']})?+(?P<yo>{_YEAR})(?:{_PATTERNS['or_later']})"
     rf"|(?:{_PATTERNS['in_lead']})?+(?P<ye>{_YEAR})(?:{_PATTERNS['or_earlier']})"
@@ -114,7 +116,7 @@ _ONE = Expression(
 _AGO = Expression(
     rf"(?:{_DONE})?+(?:(?P<older>{_PATTERNS['older']})(?P<on>{_NUMBER})(?:\s+|-)?+{_PATTERNS['years']}(?:\s+(?:old|ago))?+"
     rf"|(?P<younger>{_PATTERNS['younger']})(?P<yn>{_NUMBER})\s*+{_PATTERNS['years']}(?:\s+old)?+"
-    rf"|(?P<most>{_NUMBER})\s*+{_PATTERNS['years']}\s+(?:max(?:imum)?|at\s+most|tops)\b"
+    rf"|(?P<most>{_NUMBER})\s*+{_PATTERNS['years']}(?:\s+(?:max(?:imum)?|at\s+most|tops)\b|[以之]?内(?:的|(?=[，。；,;]|$)))"
     rf"|(?:{_PATTERNS['within']})?+(?:{_PATTERNS['last']})(?:(?P<n>{_NUMBER})\s*+{_PATTERNS['years']}|(?P<months>{_NUMBER})\s*+{_PATTERNS['months']}"
     rf"|(?P<few>{_PATTERNS['few_years']})|(?P<one>{_PATTERNS['a_year']})|(?P<ten>{_PATTERNS['decade']}))"
     rf"|(?:{_PATTERNS['within']})?+(?:des|les|ces|the)\s+(?P<nn>{_NUMBER})\s+(?:derni[eè]res\s+années|(?:last|past)\s+years)"
@@ -235,8 +237,8 @@ def _length(low: str, at: int) -> tuple[int, Bound] | None:
     elif match := _BEHIND.match(low, at):
         upper = bool(re.fullmatch(_AFTER_UPPER, match["how"]))
         bound = _length_bound(upper, False, _number(match["number"]), _unit(match["unit"]))
-    elif (match := _ABOUT.match(low, at)) and _unit(match["unit"]) in ("words", "characters", "minute"):
-        bound = _length_bound(True, False, _number(match["number"]), _unit(match["unit"]))
+    elif (match := _ABOUT.match(low, at)) and (match["said"] or _unit(match["unit"]) in _COUNTED):
+        bound = _length_bound(True, False, _number(match["said"] or match["number"]), _unit(match["unit"]))
         bound = Bound("length", bound.values, bound.opposite, vague=True) if bound else None
     else:
         return None

@@ -105,7 +105,7 @@ _KNOWN_VENUE = Expression(
     part=_ANY["venue"],
 )
 _LOWER = rf"(?:{_NAMES['lower']}|{_PATTERNS['lower_venue']})(?![\w-])"
-_LOWER_VENUE = Expression(rf"(?:(?:in|at|from)\s+)?(?P<names>{_LOWER}(?:{_JOIN}{_LOWER})*)")
+_LOWER_VENUE = Expression(rf"(?:(?:in|at|from)\s+)?(?P<names>{_LOWER}(?:{_JOIN}{_LOWER})*)", re.IGNORECASE)
 _COMMON = rf"(?:{_NAMES['common']}|{_NAMES['venue']})(?![\w-])"
 _COMMON_VENUE = Expression(
     rf"(?:{_SHOWN}\s+)?(?:in|from|by|at)\s+(?P<names>(?:{_NAMES['common']})(?![\w-])(?:{_JOIN}{_COMMON})*)(?![\w-])(?!\s+[A-Z])",
@@ -168,8 +168,8 @@ _FROM_PLACE = Expression(
     part=_ANY["place"],
 )
 _CITES = Expression(
-    rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing))\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>(?<=[“\"])[^”\"\n]{{1,150}}|{_PERSON}(?:\s+\(?\d{{4}}\)?)?)[”\"]?",
-    part=AnyOf(["cit"]),
+    rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing)|whose\s+(?:reference(?:s|\s+list)|bibliography)\s+(?:ha(?:s|ve)|includes?|contains?|lists?))\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>(?<=[“\"])[^”\"\n]{{1,150}}|{_PERSON}(?:\s+\(?\d{{4}}\)?)?)[”\"]?",
+    part=AnyOf(["cit", "whose"]),
 )
 # What a name may end in; the plain ones are no part of it.
 _PLAIN_HEAD = _PATTERNS["plain_head"]
@@ -189,7 +189,9 @@ _AUTHOR_LOW = Expression(
     rf"(?:papers?|works?|articles?|publications?|anything|something|stuff|everything)\s+by\s+"
     rf"(?P<people>{_FEW}(?:\s+{_FEW}){{0,1}}?)(?=\s+(?:on|about|from|since|in|and|or|with)\b|\s*(?:$|[,.;:!?()]))"
 )
-_FROM = Expression(rf"(?:from|aus)\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|\s))", part=_ANY_CAPITAL)
+_FROM = Expression(
+    rf"(?:from|aus)\s+(?P<name>{_RUN}(?:\s+or\s+{_RUN})?+)(?=\s*(?:$|[,.;:!?()—–]|\s))", part=_ANY_CAPITAL
+)
 _QUOTED = Expression(r"[‘'“\"`「]([^’'”\"`」]+)[’'”\"`」]")
 _PROPER = Expression(r"(?:^|\s)(?:[A-Z][\w’'-]*|[a-z]+-[a-z]+|[^\W\d]*+\d\w*+)(?=\s|$)")
 _NO_NAME = Expression(_PATTERNS["no_name"])
@@ -370,5 +372,5 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
     if (match := _IN_RUN.match(text, at)) and not _NO_NAME.match(match["name"]):
         return match.end(), Name("venue", (match["name"].strip(),), sure=False)
     if (match := _FROM.match(text, at)) and not _NO_NAME.match(match["name"]):
-        return match.end(), Name("affiliation", (match["name"].strip(),), sure=False)
+        return match.end(), Name("affiliation", _several(match["name"]), sure=False)
     return None
