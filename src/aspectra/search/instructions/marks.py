@@ -163,6 +163,11 @@ def _named(marks: list[Mark]) -> None:
         if mark.low in _WORDS["unneeded"] and before is not None and before.attribute in ("kind", "source"):
             marks[at] = replace(mark, cat="neg", sub="avoid")  # "reviews not needed"
             continue
+        if mark.low in _WORDS["dont_need"]:
+            beside = [m for m in (before, after) if m is not None and m.carries]
+            if beside and all(m.attribute != "artifacts" for m in beside):
+                marks[at] = replace(mark, cat="neg", sub="avoid")  # "I don't need reviews"
+                continue
         by = [m.low if m.cat != "doc" else "doc" for m in marks[max(0, at - 2) : at]] == ["doc", "by"]
         if by and mark.attribute == "population" and mark.low in _WORDS["people"]:
             marks[at] = replace(mark, cat="taste", sub="", attribute="", values=())  # "papers by women"

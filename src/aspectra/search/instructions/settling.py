@@ -147,18 +147,20 @@ def exempt(text: str, reads: list[Read], at: int, *, across: bool = False) -> No
         if r.relation in ("exclude", "avoid")
     )
     if pairs and not words and not narrower:
-        (first, value, _), *others = pairs
-        kept = tuple(
-            replace(r, unless=(*r.unless, (first, value, bool(r.unless)), *others))
-            for r in reads[host].requests
-        )
-        reads[host] = replace(reads[host], requests=kept)
+        reads[host] = _unless(reads[host], pairs)
         reads[at] = _chatter(read)
         return
     reads[host] = replace(reads[host], requests=tuple(soften(r) for r in reads[host].requests))
     reads[at] = replace(
         read, role="unread", requests=(), subject=None, why="an exception that was not read in full"
     )
+
+
+def _unless(read: Read, pairs: Sequence[tuple[str, str, bool]]) -> Read:
+    """A read whose requests papers need not meet that meet these; see :func:`_exemptions`."""
+    (first, value, _), *others = pairs
+    kept = (replace(r, unless=(*r.unless, (first, value, bool(r.unless)), *others)) for r in read.requests)
+    return replace(read, requests=tuple(kept))
 
 
 def _bare(words: str) -> str:
@@ -177,6 +179,11 @@ def permit(text: str, reads: list[Read], at: int) -> None:
         or read.sign.place == "post"
     )
     host = _host(reads, at, across=True) if near else -1
+    after = reads[at + 1] if at + 1 < len(reads) else read
+    otherwise = after.piece.marks[0].low in _WORDS["otherwise"]
+    pairs = _exemptions(text, [v for v in values if v.attribute != "aspect"])
+    if otherwise and pairs and any(r.relation == "require" for r in after.requests):
+        reads[at + 1] = _unless(after, pairs)  # "theses are fine, otherwise English only"
     fixed = at > 0 and (reads[at - 1].role == "fix" or any(m.cat == "fix" for m in read.piece.marks))
     if host < 0:
         reads[at] = _chatter(read)

@@ -52,6 +52,8 @@ def read_aspect(
     if trigger := _find(context, tokens, at, "same", "diff"):
         paired = trigger[2] == "pair"
         start = at + trigger[0]
+        if trigger[2] == "verb":
+            return _object(tokens, start, context, same=trigger[1] == "same")
         skipped = _SEED if tokens[at].low == "unlike" else frozenset()
         while start < len(tokens) and (tokens[start].low in _ADVERBS or tokens[start].low in skipped):
             start += 1
@@ -62,7 +64,7 @@ def read_aspect(
             end = start + noun[0]
             aspect = text[tokens[start].start : tokens[end - 1].end] if noun[2] == "free" else noun[2]
             if paired and (verb := _verb(tokens, end, context)):  # "their results contradict this one"
-                return None if verb == "free" else AspectWish(aspect, verb == "samepost", True, end)
+                return None if verb == "free" else AspectWish(aspect, verb == "same", True, end)
             return AspectWish(aspect, same, not paired, end)
         for ahead in (1, 2):  # "the same clinical question"
             inner = tokens[start : start + ahead]
@@ -91,17 +93,37 @@ def read_aspect(
         verb = _verb(tokens, end, context)
         if verb and verb != "free":
             aspect = text[tokens[at].start : tokens[end - 1].end] if noun[2] == "free" else noun[2]
-            return AspectWish(aspect, verb == "samepost", True, end)
+            return AspectWish(aspect, verb == "same", True, end)
     return None
 
 
+def _object(tokens: Sequence[Token], at: int, context: Lexicon, *, same: bool) -> AspectWish | None:
+    """What a verb agrees with or opposes: *contradicts its method*, or *this paper*, which is its result."""
+
+    def end_of(start: int) -> int:
+        while start < len(tokens) and tokens[start].low in _WORDS["seeds"]:
+            start += 1
+        return start
+
+    start = end_of(at)
+    noun = _find(context, tokens, start, "aspect") if start > at else None
+    known = noun and noun[2] != "free"
+    end = start + noun[0] if noun and known else start
+    if end < len(tokens) and tokens[end].low == "of":
+        end = end_of(end + 1)
+    if start == at or (end < len(tokens) and tokens[end].kind not in DELIMITERS):
+        return None
+    return AspectWish(noun[2] if noun and known else "result", same, False, end)
+
+
 def _verb(tokens: Sequence[Token], at: int, context: Lexicon) -> str:
-    """What is said behind an aspect: ``samepost``, ``diffpost``, ``free`` for *may differ*, or ""."""
+    """What is said behind an aspect: ``same``, ``diff``, ``free`` for *may differ*, or ""."""
     for behind in range(at, min(len(tokens), at + _REACH)):
-        if post := _find(context, tokens, behind, "samepost", "diffpost"):
+        post = _find(context, tokens, behind, "samepost", "diffpost", "same", "diff")
+        if post and (post[1] in ("samepost", "diffpost") or post[2] == "verb"):
             passed = {token.low for token in tokens[at:behind]}
             # "may differ", "need not be the same": it does not matter
-            return "free" if passed & _FREE or (passed & _NOT and passed & _NEEDED) else post[1]
+            return "free" if passed & _FREE or (passed & _NOT and passed & _NEEDED) else post[1][:4]
         if tokens[behind].low not in _BETWEEN:
             break
     return ""
