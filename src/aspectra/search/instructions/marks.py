@@ -160,6 +160,22 @@ def _named(marks: list[Mark]) -> None:
                 marks[at] = replace(mark, cat="taste", sub="", attribute="", values=())
                 marks[at + 1] = replace(after, cat="doc", attribute="", values=())
                 continue
+        only = (
+            before is not None and before.low == "only" and at > 1 and marks[at - 2].attribute == "population"
+        )
+        if only and mark.low in _WORDS["samples"]:
+            marks[at] = replace(mark, cat="func")  # "women only samples"
+            continue
+        if (
+            mark.low in _WORDS["paid"]
+            and at > 1
+            and before is not None
+            and before.free
+            and marks[at - 2].cat in SIGNS
+        ):
+            marks[at - 1] = replace(before, cat="taste", sub="")  # "no Airbnb-funded work"
+            marks[at] = replace(mark, cat="func")
+            continue
         if mark.low in _WORDS["unneeded"] and before is not None and before.attribute in ("kind", "source"):
             marks[at] = replace(mark, cat="neg", sub="avoid")  # "reviews not needed"
             continue

@@ -215,7 +215,7 @@ def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool, 
         return True
     if piece.joint == "bracket" and not piece.bracketed and sign.cats == {"soft"} and piece.free:
         return True  # the sentence goes on behind brackets
-    started = any(read.role == "subject" for read in before[-_NEAR:])
+    started = any(read.role == "subject" or read.subject for read in before[-_NEAR:])
     return _loose(piece, sign, listed) or (not started and _first_is_subject(piece, sign, others))
 
 

@@ -261,7 +261,11 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
     while end > first + 1:
         at = end - 1
         mark, before = marks[at], marks[at - 1]
-        links = mark.cat == "func" and mark.low in _WORDS["between"] and (picked or mark.low in _WORDS["and"])
+        links = (
+            mark.cat in ("func", "cue")
+            and mark.low in _WORDS["between"]
+            and (picked or mark.low in _WORDS["and"])
+        )
         if mark.cat == "polite" or links or (han and mark.cat == "open"):
             end = at
         elif mark.tied:
