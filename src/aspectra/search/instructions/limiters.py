@@ -258,8 +258,8 @@ def allows(sign: Sign) -> bool:
 
 
 def nested(piece: Piece, before: Read) -> bool:
-    """Whether a relative clause goes on after a denial without content: *nothing, please, that isn't ...*."""
-    empty = before.role == "chatter" and before.sign.negative
+    """Whether a relative clause goes on after a sign without content: *only papers that aren't ...*."""
+    empty = before.role == "chatter" and (before.sign.negative or before.sign.cats == {"hard"})
     return empty and piece.marks[0].low in _WORDS["relative"]
 
 

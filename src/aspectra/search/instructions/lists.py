@@ -12,7 +12,7 @@ from aspectra.search.instructions.limiters import signed
 from aspectra.search.instructions.meaning import FACTS, Request, Sign, requests_of
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.recognisers.tokens import fold
-from aspectra.search.instructions.settling import UNKNOWN, Read, correct, exempt, permit
+from aspectra.search.instructions.settling import MEANT, UNKNOWN, Read, correct, exempt, permit
 
 LIST = 8  # marks of an item of a list
 _AND = word_sets("lists")["and"]
@@ -21,6 +21,7 @@ _WITHOUT = word_sets("pieces")["modifies"]
 _EITHER = "alternatives of different kinds"
 _ITEMS = frozenset("kind status source".split())  # values that name documents
 _IS = word_sets("lists")["is"]
+_UNLESS = word_sets("lists")["unless"]
 _NOTHING = word_sets("lists")["nothing"]
 _PERSON = re.compile(r"(?:[A-Z][a-z]+ )?[A-Z][a-zA-Zà-ÿ'-]*[a-z]")
 _PAIR = 2
@@ -178,6 +179,9 @@ def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
             permit(text, reads, at)
     for at, read in enumerate(reads):
         if read.role == "exception":  # nothing to be exempt from: a denial
+            if read.piece.marks[0].low in _UNLESS:
+                reads[at] = replace(read, role="unread", why=MEANT)
+                continue
             sign = replace(read.sign, rules=tuple(denial(m) for m in read.sign.rules))
             reads[at] = signed(text, read.piece, sign, others=True, question=question)
     for at, read in enumerate(reads):

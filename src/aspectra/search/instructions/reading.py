@@ -262,7 +262,8 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     if number:
         last = before[-1]
         opened = last.role == "exception" and not (last.piece.carries or last.piece.free)
-        if "except" in sign.cats or opened or _besides(last, sign):
+        other = first in _WORDS["otherwise"] and any(r.relation == "require" for r in last.requests)
+        if "except" in sign.cats or opened or other or _besides(last, sign):
             return Read(piece, "exception", sign)
     if sign.place == "inner" and not (number and before[-1].requests and piece.carries):
         sign = Sign()

@@ -254,6 +254,12 @@ def correct(text: str, reads: list[Read], at: int) -> None:
             return
     if after < 0:
         return
+    said = {m.low for m in reads[after].piece.marks}
+    if said & _TOO and after > before and all(r.relation == "require" for r in reads[before].requests):
+        pairs = _exemptions(text, [r for r in reads[after].requests if r.attribute != "aspect"])
+        if pairs:  # "only trials, actually cohort studies too"
+            reads[before], reads[after] = _unless(reads[before], pairs), _chatter(reads[after])
+            return
     new = reads[after].requests
     taken = {r.attribute for r in new}
     old = reads[before].requests
