@@ -56,7 +56,7 @@ class Query(Value, frozen=True):
         direction: what the papers are to the seeds: ``builds-on`` (the seeds build on them), ``built-on-by``
             (they build on the seeds), ``both``, or "" for plain likeness.
         any_year: a direction ranks papers of every year; otherwise those that cannot be in it are left out,
-            see :mod:`aspectra.search.planning.publication_order`.
+            see :mod:`aspectra.search.planning.permitted`.
         lenses: lenses to search through, for planners that use them; () leaves the choice to the planner.
         limit: papers wanted, 0 or more.
         evidence: sentences quoted per paper, 0 for none.

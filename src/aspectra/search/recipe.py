@@ -14,8 +14,8 @@ from aspectra.base.values import Value, force_setattr, replace
 from aspectra.search.instructions.understanding import Understood, understand
 from aspectra.search.plan import MOST_STEPS, Fusion, Plan, Search
 from aspectra.search.planning.aspects import Aspect, named_sentences
-from aspectra.search.planning.encoding import for_encoders
-from aspectra.search.planning.planners._likeness import Likeness
+from aspectra.search.planning.permitted import for_encoders
+from aspectra.search.planning.planners.guided import Likeness
 from aspectra.search.planning.planners.protocol import (
     DEFAULT_PLANNER,
     PLANNERS,

@@ -30,10 +30,14 @@ from aspectra.search.evidence.why_not import WhyNot, unfiltered, why_not
 from aspectra.search.instructions.understanding import SecondReader
 from aspectra.search.plan import Plan
 from aspectra.search.planning.index_views import aspect_vectors, index_views, term_warnings
-from aspectra.search.planning.lens_views import lens_warnings
-from aspectra.search.planning.permitted import permission_warnings, with_permitted
+from aspectra.search.planning.permitted import (
+    in_publication_order,
+    permission_warnings,
+    with_permitted,
+    year_warnings,
+)
+from aspectra.search.planning.planners.plain import lens_warnings
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
-from aspectra.search.planning.publication_order import in_publication_order, year_warnings
 from aspectra.search.planning.requests import NOT_APPLIED
 from aspectra.search.query import Query, Unread
 from aspectra.search.ranking import Hit, Ranking

@@ -14,8 +14,8 @@ from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.study import Source, Study
 from aspectra.papers.paper import Paper
 from aspectra.search.plan import Search
+from aspectra.search.planning.planners.plain import UNITS
 from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames
-from aspectra.search.planning.planners.unit import UNITS
 from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from benchmark_fixtures import scifullbench

@@ -14,7 +14,7 @@ from aspectra.search.defaults import NAMED, Shares
 from aspectra.search.plan import Plan, Search
 from aspectra.search.planning.aspects import REST, Aspect, corrected_roles
 from aspectra.search.planning.index_views import IndexSeeds, term_warnings
-from aspectra.search.planning.planners import _likeness
+from aspectra.search.planning.planners import guided
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
@@ -130,7 +130,7 @@ def test_the_sentence_that_names_the_terms_is_quoted(tmp_path, encoder):
 
 
 def test_an_aspect_compared_by_terms_alone_is_quoted_by_its_sentences(searcher, monkeypatch):
-    monkeypatch.setattr(_likeness, "aspect_shares", lambda sure: Shares(words=0.3, vectors=0.5))
+    monkeypatch.setattr(guided, "aspect_shares", lambda sure: Shares(words=0.3, vectors=0.5))
     ranking = searcher.similar("seed", same=["method"])
     assert "sentences@token" not in views(ranking.plan)
     assert ranking[0].evidence[0].aspect == "method"

@@ -13,7 +13,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.plan import Plan
-from aspectra.search.planning.lens_views import fitting
+from aspectra.search.planning.planners.plain import fitting
 from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher

@@ -1,14 +1,20 @@
-"""Plans that encode texts only with encoders that the user permits; other libraries are searched by words."""
+"""What is settled of a plan before it runs: permitted encoders, what they are told, years that may decide."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from aspectra.base.errors import AspectraError, ViewMismatch
-from aspectra.search.plan import Plan
+from aspectra.base.values import replace as changed
+from aspectra.search.conditions.condition import Condition
+from aspectra.search.plan import Plan, Search
 from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames
+from aspectra.search.query import Unread
+from aspectra.views.encoders.prompts import Prompts
 from aspectra.views.index.opened import Index
+from aspectra.views.protocol import ViewFacts
+from aspectra.views.view import Probe, SeedsAs
 
 
 def with_permitted(make: Callable[[ViewNames], Plan], views: ViewNames, index: Index) -> Plan:
@@ -71,3 +77,102 @@ def _encoder(index: Index, view: str) -> str:
 
 def _sentence(error: AspectraError) -> str:
     return "; ".join(part for part in (error.what, error.hint) if part)
+
+
+_GRACE = 1  # years: a preprint and its journal version are often dated apart
+_TIMED = ("builds-on", "built-on-by")
+
+
+def in_publication_order(plan: Plan, index: Index) -> Plan:
+    """The plan with the years that the directions of its searches leave.
+
+    ``builds-on`` leaves out what is more than a year younger than the youngest seed, and ranks what is a year
+    younger after the rest; ``built-on-by`` does the same with what is older than the oldest seed. Papers of
+    unknown year come last. Nothing changes for other directions, where a seed's year is unknown, and for
+    searches with ``any-year``.
+    """
+    steps: list[Search | str] = []
+    conditions: list[Condition] = []
+    for step in plan.steps:
+        years = _seed_years(step, index) if isinstance(step, Search) else []
+        if not isinstance(step, Search) or not years or not all(years):
+            steps.append(step)
+            continue
+        if step.direction == "builds-on":
+            kept, left_out = f"<={max(years):04d}", f">={max(years) + _GRACE + 1:04d}"
+        else:
+            kept, left_out = f">={min(years):04d}", f"<={max(min(years) - _GRACE - 1, 0):04d}"
+        steps.append(changed(step, years=kept))
+        conditions.append(Condition("year", left_out, "exclude", f"direction {step.direction}"))
+    if not conditions:
+        return plan
+    return changed(plan, steps=tuple(steps), conditions=(*plan.conditions, *conditions))
+
+
+def year_warnings(plan: Plan, index: Index, ids: Sequence[str]) -> list[str]:
+    """What a direction could not know about years: of its seeds, and of papers that are shown.
+
+    Args:
+        plan: that was run.
+        index: the generation searched.
+        ids: of the papers that are shown.
+    """
+    out = []
+    for search in plan.searches:
+        unknown = [i for i, year in zip(search.seeds, _seed_years(search, index), strict=False) if not year]
+        if unknown:
+            out.append(f"the year of {', '.join(unknown)} is unknown: papers of every year are ranked")
+    if any(search.years not in ("", "any") for search in plan.searches):
+        years = [index.years[index.positions[i]] for i in ids if i in index.positions]
+        if undated := sum(not year for year in years):
+            out.append(f"{undated} of the papers shown come last: their year is unknown")
+    return out
+
+
+def _seed_years(search: Search, index: Index) -> list[int]:
+    """The year of each seed, 0 where it is unknown; [] for a search whose direction leaves every year."""
+    if search.direction not in _TIMED or search.years == "any":
+        return []
+    return [int(index.years[index.position(seed)]) for seed in search.seeds]
+
+
+def for_encoders(
+    search: Search, views: ViewNames, instruction: str, *, joined: bool
+) -> tuple[Search, tuple[Unread, ...]]:
+    """The search as its encoders get it; and the instruction with the reason, where none of them uses it.
+
+    A seed keeps its stored vector where its encoder reads a query as it reads a document.
+
+    Args:
+        search: that a planner made.
+        views: with the prompts of their encoders.
+        instruction: for encoders; "" for none.
+        joined: whether a probe's text is put behind that of each of its seeds, before both are encoded.
+    """
+    probes, used, stored, encoders = [], False, False, dict[str, None]()
+    for probe in search.probes:
+        name = probe.asking or probe.view
+        facts = ViewFacts.of(name)
+        if facts.beside("abstract") not in views.prompts or probe.reverse:
+            probes.append(probe)
+            continue
+        encoders[facts.scorer] = None
+        as_query = _seeds_as(probe, views.prompts.get(name), instruction, joined)
+        prompts = views.prompts[facts.beside("abstract")]
+        takes = prompts.of("query", instruction) != prompts.of("query", "")
+        told = instruction if (probe.text.strip() or as_query) and (takes or not any(prompts.key)) else ""
+        used, stored = used or (takes and bool(told)), stored or (bool(probe.seeds) and not as_query)
+        probes.append(changed(probe, seeds_as=as_query, instruction=told))
+    if not instruction or used:
+        return changed(search, probes=tuple(probes)), ()
+    why = f"{' and '.join(encoders)} does not read it{'; stored vectors are used' if stored else ''}"
+    unread = Unread(instruction, why if encoders else "no encoder reads the query")
+    return changed(search, probes=tuple(probes)), (unread,)
+
+
+def _seeds_as(probe: Probe, prompts: Prompts | None, instruction: str, joined: bool) -> SeedsAs:
+    if not probe.seeds or probe.matching or prompts is None:
+        return ""
+    if joined and probe.text.strip():
+        return "query+text"
+    return "query" if prompts.tells_queries(instruction) else ""

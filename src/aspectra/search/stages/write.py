@@ -17,7 +17,7 @@ from aspectra.llm.chat import Reply, Request, object_schema
 from aspectra.llm.prompts.conversation import read_prompt
 from aspectra.papers.paper import Paper
 from aspectra.search.plan import Search
-from aspectra.search.planning.planners.prism import WRITERS
+from aspectra.search.planning.planners.guided import WRITERS
 from aspectra.search.rerank.asker import Asker, in_parallel
 from aspectra.search.rerank.fitting import fit_for
 from aspectra.search.rerank.shown_texts import ShownTexts

@@ -16,7 +16,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.index.generation import Generation
-from aspectra.views.index.kinds.protocol import VIEW_KINDS
+from aspectra.views.index.kinds import VIEW_KINDS
 from aspectra.views.protocol import NOTES, Asked, VectorView, View, ViewFacts, WordView
 from aspectra.views.view import Matching, Positions, Probe, Scored
 
