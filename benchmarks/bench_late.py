@@ -28,7 +28,7 @@ from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher, open_library
 from aspectra.views.build.run import build_index
 from aspectra.views.build.work import settings_of
-from aspectra.views.dense.late.values import narrow, token_values, word_units
+from aspectra.views.dense.late.view import narrow, token_values, word_units
 from aspectra.views.encoders.protocol import load_encoder
 from aspectra.views.encoders.transformer.runtime import available_cores
 from aspectra.views.storage.units import EncodedText

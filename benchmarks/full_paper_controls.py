@@ -29,9 +29,9 @@ from aspectra.lab.statistics.significance import paired_t
 from aspectra.lab.studies.page import half_of
 from aspectra.papers.library.store import Store
 from aspectra.search.query import Query
-from aspectra.search.scoring.fusion import highest, reciprocal_ranks, scale
+from aspectra.search.scoring.chain import highest, reciprocal_ranks, scale
 from aspectra.search.searcher import Searcher
-from aspectra.views.readers._sections import ASPECTS, sections_of
+from aspectra.views.readers.aspects import ASPECTS, sections_of
 from aspectra.views.readers.protocol import READERS
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe, top_positions

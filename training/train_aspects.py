@@ -34,7 +34,7 @@ from scipy.optimize import minimize
 from aspectra.base.decompression import zstd
 from aspectra.views.encoders.pooling import mean_of_spans
 from aspectra.views.encoders.protocol import TokenEncoder, load_encoder
-from aspectra.views.terms.head import ASPECTS
+from aspectra.views.terms.values import ASPECTS
 from aspectra.views.text.tokens import Tokeniser, word_spans
 
 COMPUTING, MEDICINE, SAID = 0, 3, 6  # first columns: names of two fields, and sentences with a role

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aspectra.views.dense.late.values import TokenVectors
+from aspectra.views.dense.late.view import TokenVectors
 from aspectra.views.dense.matching import max_sim
 from aspectra.views.encoders.colbert import load_colbert
 from golden.make_late import PLACE, reference

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from aspectra.views.terms import head as heads
+from aspectra.views.terms import values as heads
 
 pytestmark = pytest.mark.usefixtures("home")
 

@@ -19,8 +19,7 @@ from aspectra.lab.studies.paper_tables import _mean, _Notes, _ran
 from aspectra.llm.failures import Transient
 from aspectra.llm.scripted import Scripted
 from aspectra.search.step import Tally
-from aspectra.views.encoders.arguments import split_argument
-from aspectra.views.encoders.protocol import ENCODERS
+from aspectra.views.encoders.protocol import ENCODERS, split_argument
 
 OTHERS = ("Human", "SPECTER2", "oTASPIRE", "gpt-3.5-turbo [pw]", "Mistral-7B [prp]", "Llama-3-8B [prp]")
 OTHERS = (*OTHERS, "Llama-3-70B [prp]", "gpt-3.5-turbo [prp]", "gpt-4o [prp]")

@@ -18,7 +18,7 @@ from aspectra.papers.paper import Paper, Section, Sentence
 from aspectra.papers.text.sentences import _END, split_sentences
 from aspectra.search.conditions.condition import limits
 from aspectra.search.plan import Fusion, Plan, Search
-from aspectra.search.scoring.fusion import highest, reciprocal_ranks, scale
+from aspectra.search.scoring.chain import highest, reciprocal_ranks, scale
 from aspectra.views.storage.units import Units, paper_spans
 from aspectra.views.text.chunks import ChunkSize, chunk_spans, windows
 from aspectra.views.text.tokens import Tokeniser

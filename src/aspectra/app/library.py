@@ -210,7 +210,7 @@ class Library(Displayed):
 
     def know_lenses(self) -> None:
         """Let conditions, in queries and in plans from files, name the library's prompted lenses."""
-        from aspectra.search.conditions.attributes.labels.prompted import know_lenses
+        from aspectra.search.conditions.attributes.labels.lensed import know_lenses
 
         know_lenses(self.store)
 

@@ -24,14 +24,13 @@ from typing import Any
 
 from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission, require
-from aspectra.llm.budget import Account, Budget, Cost, Limits, estimate
+from aspectra.llm.budget import Account, Budget, Cost, Limits, Price, Prices, default_prices, estimate
 from aspectra.llm.chat import ChatModel, Reply, Request
 from aspectra.llm.client.endpoint import offline
 from aspectra.llm.client.openai_compatible import OpenAICompatible, journal_name
 from aspectra.llm.failures import ModelError, Offline
 from aspectra.llm.journal import Journal
 from aspectra.llm.journal_file import JournalFile
-from aspectra.llm.prices import Price, Prices, default_prices
 from aspectra.llm.rate import Lanes, RateLimit
 from aspectra.llm.retry import Retry
 

@@ -2,7 +2,7 @@
 
 They were chosen on development data only (docs/results/aspects.md says which, and what they cost and gain)
 and depend on nothing but the views there are and the fields that a query gives. Weights multiply scores in
-deviations from the mean of a fixed sample of papers, see :mod:`aspectra.search.scoring.fusion`.
+deviations from the mean of a fixed sample of papers, see :mod:`aspectra.search.scoring.chain`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def aspect_shares(sure: float) -> Shares:
     how much either singles out, did not tell which of the two serves it better.
 
     Args:
-        sure: 0 to 1, see :class:`~aspectra.views.terms.phrases.Offer`.
+        sure: 0 to 1, see :class:`~aspectra.views.terms.values.Offer`.
     """
     return Shares(sentences=0.8, words=0.8 * sure, vectors=2.0 * sure)
 

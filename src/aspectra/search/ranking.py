@@ -152,7 +152,7 @@ class ConditionResult:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How well the best hits fit the words of a query, see :mod:`aspectra.search.evidence.weak_match`.
+    """How well the best hits fit the words of a query, see :mod:`aspectra.search.evidence.why_not`.
 
     Attributes:
         likeness: mean cosine of the query with the abstracts of the three hits most like it; None without

@@ -15,7 +15,7 @@ from aspectra.base.errors import AspectraError, LibraryCorrupt, ViewMismatch
 from aspectra.base.values import replace
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
-from aspectra.search.conditions.attributes.labels.prompted import know_lenses
+from aspectra.search.conditions.attributes.labels.lensed import know_lenses
 from aspectra.search.conditions.binding import (
     bound_conditions,
     left_out_warnings,
@@ -25,8 +25,7 @@ from aspectra.search.conditions.binding import (
 from aspectra.search.conditions.grading import exemptions_without_data, left_by_filters, without_data
 from aspectra.search.conditions.lists import UserLists
 from aspectra.search.evidence.hits import Explainer, quotes_of
-from aspectra.search.evidence.weak_match import fit_of, weak_match_warning
-from aspectra.search.evidence.why_not import WhyNot, unfiltered, why_not
+from aspectra.search.evidence.why_not import WhyNot, fit_of, unfiltered, weak_match_warning, why_not
 from aspectra.search.instructions.understanding import SecondReader
 from aspectra.search.plan import Plan
 from aspectra.search.planning.index_views import aspect_vectors, index_views, term_warnings

@@ -11,7 +11,7 @@ import msgspec
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.base.values import converted
-from aspectra.views.dense.late.values import TokenType
+from aspectra.views.dense.late.view import TokenType
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lenses.protocol import LENSES, default_lenses
 from aspectra.views.readers.protocol import ASPECT_READERS, READERS

@@ -44,7 +44,7 @@ def test_the_longest_room_counts(file, chosen):
     [
         ("instructions/words/bounds.toml", ["instructions/recognisers/bounds.py"]),
         ("planning/data/hints-minilm.npz", ["planning/hints.py"]),
-        ("conditions/attributes/words/kind.txt", ["conditions/attributes/labels/kind.py"]),
+        ("conditions/attributes/words/source.txt", ["conditions/attributes/labels/source.py"]),
     ],
 )
 def test_the_module_of_its_name_reads_a_file(file, modules):

@@ -141,7 +141,7 @@ def made() -> list[tuple[re.Pattern[Any], str]]:
     from aspectra.views.lenses import _layout, artifacts, language
     from aspectra.views.lenses._cues import CueLens
     from aspectra.views.lenses.protocol import LENSES
-    from aspectra.views.readers import _sections
+    from aspectra.views.readers import aspects as _sections
 
     terms = [Term.of(text) for text in ("state-of-the-art models", "GPT-4", "graphs", "naïve C++ code")]
     found = [

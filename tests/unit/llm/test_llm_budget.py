@@ -15,6 +15,8 @@ from aspectra.llm.budget import (
     Budget,
     Cost,
     Limits,
+    Price,
+    Prices,
     estimate,
     estimate_tokens,
     prompt_tokens,
@@ -22,7 +24,6 @@ from aspectra.llm.budget import (
 )
 from aspectra.llm.chat import Message, Reply, Request, Usage
 from aspectra.llm.failures import BudgetReached, Malformed, Transient
-from aspectra.llm.prices import Price, Prices
 from aspectra.llm.scripted import Scripted
 
 PRICE = Price(input=10.0, output=50.0)

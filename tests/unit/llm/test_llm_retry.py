@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import virtual_clock
 from aspectra.base.errors import UsageError
-from aspectra.llm.budget import Cost, call_cost, prompt_tokens
+from aspectra.llm.budget import Cost, Price, call_cost, prompt_tokens
 from aspectra.llm.chat import Message, Reply, Request, Usage
 from aspectra.llm.failures import (
     BadRequest,
@@ -27,7 +27,6 @@ from aspectra.llm.failures import (
     Transient,
 )
 from aspectra.llm.loops import run
-from aspectra.llm.prices import Price
 from aspectra.llm.rate import RateLimit
 from aspectra.llm.retry import Retry
 from aspectra.llm.scripted import Scripted

@@ -15,8 +15,7 @@ from aspectra.base.errors import UsageError
 from aspectra.llm.prompts.conversation import LARGEST_PROMPT, check_places, fill, parse_prompt, read_prompt
 from aspectra.llm.prompts.data import as_data, holds_mark, without_marks
 from aspectra.papers.paper import Paper
-from aspectra.search.rerank.question import Candidate, Question
-from aspectra.search.rerank.shown_texts import ShownTexts
+from aspectra.search.rerank.shown_texts import Candidate, Question, ShownTexts
 from aspectra.search.rerank.templates import Prompt, criterion
 from aspectra.views.prompted.asking import show
 from aspectra.views.prompted.prompt import LensPrompt

@@ -20,7 +20,7 @@ from aspectra.search.planning.aspects import (
 from aspectra.search.query import Query
 from aspectra.search.recipe import ProbeRecipe, Recipe
 from aspectra.search.searcher import Searcher
-from aspectra.views.dense.centroid import centroids, mean_query, score_means
+from aspectra.views.dense.reverse import centroids, mean_query, score_means
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
 from small_library import searcher_over

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aspectra.search.scoring.fusion import Scale, highest, reciprocal_ranks, scale
+from aspectra.search.scoring.chain import Scale, highest, reciprocal_ranks, scale
 
 
 def test_a_score_is_its_distance_to_the_mean_and_the_unknown_is_the_middle():

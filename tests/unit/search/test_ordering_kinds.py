@@ -9,7 +9,7 @@ import pytest
 
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes.labels.kind import ORDERING
+from aspectra.search.conditions.attributes.labels.lensed import ORDERING
 from aspectra.search.conditions.condition import Condition, limits
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher

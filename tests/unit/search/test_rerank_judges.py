@@ -16,12 +16,11 @@ from aspectra.llm.failures import ContextExceeded, Refused, Transient
 from aspectra.llm.scripted import Scripted
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.fitting import Fit
-from aspectra.search.rerank.judges.local import Local
+from aspectra.search.rerank.judges.cross_encoder import Local
 from aspectra.search.rerank.judges.prompted import Grade, Listwise, Pairwise, Points, ThinkFirst, YesNo
 from aspectra.search.rerank.judges.protocol import JUDGES, ListJudge, PairJudge, ScoreJudge
-from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import Method, rerank
-from aspectra.search.rerank.shown_texts import ShownTexts
+from aspectra.search.rerank.shown_texts import Candidate, Question, ShownTexts
 from aspectra.search.rerank.sorters.sorts import Single
 from aspectra.search.step import Step
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
-from aspectra.search.rerank.judges.local import Local
+from aspectra.search.rerank.judges.cross_encoder import Local
 from aspectra.search.rerank.judges.prompted import Listwise, Pairwise, ThinkFirst, YesNo
 from aspectra.search.rerank.judges.protocol import JUDGES
 from aspectra.search.rerank.rerank import Method, fits

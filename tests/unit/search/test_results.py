@@ -10,9 +10,8 @@ import pytest
 
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
-from aspectra.llm.budget import Cost
+from aspectra.llm.budget import Cost, Price
 from aspectra.llm.chat import Reply, Usage
-from aspectra.llm.prices import Price
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.paper import Paper, Reference
 from aspectra.search.plan import Fusion, Plan, Search

@@ -13,7 +13,7 @@ from aspectra.search.recipe import ProbeRecipe, Recipe, SearchRecipe
 from aspectra.search.searcher import Searcher
 from aspectra.testing.views import ViewConformance
 from aspectra.views.build.run import build_index
-from aspectra.views.dense.late.values import TokenVectors, narrow, row_bytes, wide
+from aspectra.views.dense.late.view import TokenVectors, narrow, row_bytes, wide
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder

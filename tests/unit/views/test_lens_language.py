@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from aspectra.papers.paper import Paper, Section
 from aspectra.views.lenses import language
-from aspectra.views.lenses._data import load_data
+from aspectra.views.lenses._features import load_data
 from aspectra.views.lenses.language import LANGUAGES, label_of
 from aspectra.views.lenses.protocol import LENSES, LensValues
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aspectra.papers.paper import Paper, Section, field_text
-from aspectra.views.readers._sections import aspect_of, central, lead, sections_of, sentences_of
+from aspectra.views.readers.aspects import aspect_of, central, lead, sections_of, sentences_of
 from aspectra.views.readers.protocol import READERS, reading_text
 
 INTRODUCTION = "Owls are hard to see at night. We ask whether owls can be counted by their voices alone."

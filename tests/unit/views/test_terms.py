@@ -15,10 +15,16 @@ from aspectra.views.dense.matching import narrowed, widen
 from aspectra.views.index.opened import Index
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.units import paper_spans
-from aspectra.views.terms import head as heads
-from aspectra.views.terms.head import ASPECTS, TokenHead, head_of
-from aspectra.views.terms.phrases import offers_of
-from aspectra.views.terms.values import PaperTerms, encode_with_terms, term_values
+from aspectra.views.terms import values as heads
+from aspectra.views.terms.values import (
+    ASPECTS,
+    PaperTerms,
+    TokenHead,
+    encode_with_terms,
+    head_of,
+    offers_of,
+    term_values,
+)
 from aspectra.views.terms.view import stem_counts, word_stems
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser, plain_words
 from aspectra.views.view import Probe

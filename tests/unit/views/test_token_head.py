@@ -8,7 +8,7 @@ import pytest
 from aspectra.base.errors import MissingExtra
 from aspectra.views.encoders.pooling import mean_of_spans
 from aspectra.views.encoders.protocol import load_encoder
-from aspectra.views.terms.head import ASPECTS, head_of
+from aspectra.views.terms.values import ASPECTS, head_of
 from aspectra.views.text.tokens import word_spans
 
 TEXTS = {

@@ -215,7 +215,7 @@ def language_models(session: Session) -> Iterator[Callable[[str], Model]]:
 
 def currency_of(prices: Path | None = None) -> str:
     """The price file's currency, or "" where it names none; None for the user's own file."""
-    from aspectra.llm.prices import Prices, default_prices
+    from aspectra.llm.budget import Prices, default_prices
 
     return Prices.read(prices or default_prices()).currency
 

@@ -13,11 +13,10 @@ from aspectra.search.planning.aspects import Aspect, own_aspects
 from aspectra.search.planning.hints import hints_of
 from aspectra.search.planning.planners.protocol import ViewNames
 from aspectra.search.planning.wordings import wordings_of
-from aspectra.views.dense.centroid import mean_query
+from aspectra.views.dense.reverse import mean_query
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import TERMS, ViewFacts, lens_base
-from aspectra.views.terms.head import ASPECTS
-from aspectra.views.terms.phrases import Offer, offers_of
+from aspectra.views.terms.values import ASPECTS, Offer, offers_of
 from aspectra.views.terms.view import TermView
 from aspectra.views.view import ROLE_GROUPS, Floats, Probe
 

@@ -28,9 +28,8 @@ from aspectra.search.instructions.reading import OUTER, Reading, read_instructio
 from aspectra.search.query import Unread
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.fitting import Fit
-from aspectra.search.rerank.question import Question
 from aspectra.search.rerank.repair import without_thoughts
-from aspectra.search.rerank.shown_texts import ShownTexts
+from aspectra.search.rerank.shown_texts import Question, ShownTexts
 from aspectra.search.rerank.templates import Prompt
 
 _ITEM = object_schema(words={"type": "string"}, condition={"type": "string"})

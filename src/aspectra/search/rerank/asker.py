@@ -16,10 +16,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from aspectra.base.errors import UsageError
-from aspectra.llm.budget import Cost, call_cost
+from aspectra.llm.budget import Cost, Price, call_cost
 from aspectra.llm.chat import ChatModel, Reply, Request
 from aspectra.llm.failures import ContextExceeded, ModelError, Offline, Refused
-from aspectra.llm.prices import Price
 from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.search.step import Tally
 

@@ -13,8 +13,7 @@ from aspectra.llm.failures import ModelError
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.fitting import Fit
 from aspectra.search.rerank.judges.protocol import JUDGES, Judge
-from aspectra.search.rerank.question import Candidate, Question
-from aspectra.search.rerank.shown_texts import ShownTexts
+from aspectra.search.rerank.shown_texts import Candidate, Question, ShownTexts
 from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, JudgedPapers, Sorted, Sorter
 from aspectra.search.step import Tally
 

@@ -1,13 +1,9 @@
-r"""How papers are put before a model: as data behind a fence that no paper can know.
-
-Each text loses its hidden characters (counted), is fitted to the budget (cuts are counted), and stands in one
-line of JSON between two fence lines. A line end in a text is ``\n`` in JSON, so no text reaches a line of its
-own; marks of chat templates are spelt as JSON escapes, see :mod:`aspectra.llm.prompts.data`.
-"""
+"""What judges are asked about, and the texts that they are shown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from aspectra.base.hashing import digest_texts
@@ -15,7 +11,6 @@ from aspectra.llm.budget import estimate_tokens
 from aspectra.llm.prompts.data import as_data, without_marks
 from aspectra.llm.prompts.plain_text import without_hidden
 from aspectra.search.rerank.fitting import WHOLE, Fit, fit_text, share_out
-from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.templates import criterion, rules
 
 
@@ -144,3 +139,47 @@ class ShownTexts:
 def _line(text: str) -> str:
     """A text as a part of a line: no text reaches a line of its own, and none holds a template's mark."""
     return " ".join(without_marks(text).split())
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A paper to be judged.
+
+    Attributes:
+        id: its id; unique among the candidates.
+        text: what may also be searched: title and abstract.
+        judge_text: what only a judge sees (a solution, a full text); "" where there is none.
+        title: that the text begins with; "" where it has none.
+    """
+
+    id: str
+    text: str
+    judge_text: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is looked for; every judge is told all of it.
+
+    Attributes:
+        text: the query, or the text of the seed papers.
+        instruction: what the person said about how to search, or "".
+        conditions: as in ``avoid language=zh``.
+        criterion: what makes a paper fit: a name in the file of criteria (``relevance``, ``technique`` ...),
+            or a sentence of one's own.
+        judge_text: of the query, for judges only (the solution of a problem, say); "" where there is none.
+        aspects: in which papers should be alike or different; the instruction names them too.
+    """
+
+    text: str
+    instruction: str = ""
+    conditions: tuple[str, ...] = ()
+    criterion: str = "relevance"
+    judge_text: str = ""
+    aspects: tuple[str, ...] = ()
+
+    @property
+    def spoken(self) -> str:
+        """Query, instruction and conditions as one text, for judges that read no form."""
+        return "\n".join(part for part in (self.text, self.instruction, "; ".join(self.conditions)) if part)

@@ -24,8 +24,7 @@ from aspectra.search.conditions.grading import (
     unknown_papers,
 )
 from aspectra.search.plan import Plan, Search
-from aspectra.search.scoring.chain import Chain
-from aspectra.search.scoring.fusion import Scale
+from aspectra.search.scoring.chain import Chain, Scale
 from aspectra.search.scoring.scores import Fused, Scoring, join, score_papers
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked

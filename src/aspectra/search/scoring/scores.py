@@ -14,8 +14,7 @@ from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import apply_conditions, field_mean, lead
 from aspectra.search.plan import Search
 from aspectra.search.planning.aspects import REST
-from aspectra.search.scoring.chain import Chain, run_chain
-from aspectra.search.scoring.fusion import Scale, highest, reciprocal_ranks, scale
+from aspectra.search.scoring.chain import Chain, Scale, highest, reciprocal_ranks, run_chain, scale
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
 from aspectra.views.view import Floats, Positions, Scored, top_positions

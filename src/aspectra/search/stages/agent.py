@@ -13,9 +13,8 @@ from aspectra.llm.chat import Reply, Request, object_schema
 from aspectra.llm.prompts.data import as_data, without_marks
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.fitting import check_tokens, fit_for
-from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_labels
-from aspectra.search.rerank.shown_texts import ShownTexts
+from aspectra.search.rerank.shown_texts import Candidate, ShownTexts
 from aspectra.search.stages._rewording import (
     ask_wording,
     check_words,

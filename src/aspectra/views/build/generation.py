@@ -19,8 +19,7 @@ from aspectra.papers.record_facts import FACTS_VERSION
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.full_text import write_full_texts, write_readings
 from aspectra.views.build.lenses import collect_lenses
-from aspectra.views.build.part import chosen
-from aspectra.views.build.records import RecordColumns, write_citations
+from aspectra.views.build.records import RecordColumns, chosen, write_citations
 from aspectra.views.build.terms import write_terms, write_tokens
 from aspectra.views.build.vectors import abstract_vectors, sentence_vectors
 from aspectra.views.encoders.protocol import Encoder

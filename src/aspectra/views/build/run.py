@@ -15,7 +15,7 @@ from aspectra.papers.library.store import Store
 from aspectra.views.build.ahead import make_ahead
 from aspectra.views.build.draft import Background, Draft, IndexReport
 from aspectra.views.build.generation import words_of
-from aspectra.views.build.part import PartOfStore
+from aspectra.views.build.records import PartOfStore
 from aspectra.views.build.segments import Changes, Segments, add_segment, is_one, paper_rows
 from aspectra.views.build.switching import alone_with, collect_orphans, publish, written
 from aspectra.views.build.terms import FEW, lacking_terms

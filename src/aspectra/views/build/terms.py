@@ -19,15 +19,14 @@ from aspectra.papers.library.derived import Missing, Producer, TakesValues
 from aspectra.papers.library.store import Store
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.vectors import abstract_batches, abstract_vectors
-from aspectra.views.dense.late.values import TokenTaker, TokenType, row_bytes, token_values
+from aspectra.views.dense.late.view import TokenTaker, TokenType, row_bytes, token_values
 from aspectra.views.dense.matching import narrowed, widen
 from aspectra.views.encoders.protocol import Encoder, LateEncoder, TokenEncoder
 from aspectra.views.protocol import TERMS, TOKENS, ViewFacts
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import new_array, save_array
 from aspectra.views.storage.units import Units
-from aspectra.views.terms.head import ASPECTS, head_of
-from aspectra.views.terms.values import PaperTerms, encode_with_terms, term_values
+from aspectra.views.terms.values import ASPECTS, PaperTerms, encode_with_terms, head_of, term_values
 from aspectra.views.terms.view import build_terms
 from aspectra.views.view import Floats
 

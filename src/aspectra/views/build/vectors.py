@@ -14,7 +14,7 @@ from aspectra.papers.library.derived import Missing, Producer, TakesValues
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION, strip_citations
-from aspectra.views.dense.late.values import TokenTaker, token_values
+from aspectra.views.dense.late.view import TokenTaker, token_values
 from aspectra.views.encoders.protocol import Encoder, Vectors
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.units import paper_spans

@@ -26,7 +26,7 @@ from aspectra.views.build.lenses import apply_lenses, lens_state, lens_values
 from aspectra.views.build.readings import make_readings, reader_state
 from aspectra.views.build.terms import FEW, encode_lacking_tokens, encode_terms, term_state
 from aspectra.views.build.vectors import chunk_vectors, encode_abstracts, encode_chunks, encode_sentences
-from aspectra.views.dense.late.values import TOKENS_VERSION
+from aspectra.views.dense.late.view import TOKENS_VERSION
 from aspectra.views.encoders.prompts import prompt_facts
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.reverse import REVERSE_VERSION

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
-from aspectra.views.dense.centroid import centroids, mean_query, score_means
 from aspectra.views.dense.matching import (
     Matches,
     check_groups,
@@ -21,7 +20,7 @@ from aspectra.views.dense.matching import (
     single_match,
     widen,
 )
-from aspectra.views.dense.reverse import nearest_in_seed
+from aspectra.views.dense.reverse import centroids, mean_query, nearest_in_seed, score_means
 from aspectra.views.dense.transport import transport
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.lexical.reverse import Moments

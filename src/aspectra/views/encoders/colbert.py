@@ -22,16 +22,15 @@ from typing import Any
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
-from aspectra.views.encoders.arguments import folder_permission, positive_int
 from aspectra.views.encoders.prompts import name_of
-from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory
-from aspectra.views.encoders.remembering import content_hash
+from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, folder_permission, positive_int
+from aspectra.views.encoders.query_encoder import content_hash
+from aspectra.views.encoders.transformer.encoder import Tokens
 from aspectra.views.encoders.transformer.head import Dense, Head, Step
 from aspectra.views.encoders.transformer.late import LateTransformer, Marking
 from aspectra.views.encoders.transformer.modules import read_module
 from aspectra.views.encoders.transformer.network import SafetensorsNetwork
 from aspectra.views.encoders.transformer.runtime import Runtime, available_cores
-from aspectra.views.encoders.transformer.tokens import Tokens
 from aspectra.views.encoders.transformer.weights import read_config, read_list, weight_files
 
 _LEAST_TOKENS = 4  # the marker, two special ones and one of the text

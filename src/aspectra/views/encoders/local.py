@@ -13,19 +13,23 @@ from pathlib import Path
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
-from aspectra.views.encoders.arguments import folder_permission, positive_int, yes_or_no
 from aspectra.views.encoders.pooling import POOLINGS
 from aspectra.views.encoders.prompts import PROMPT_OPTIONS, name_of, resolve_prompts
-from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory
-from aspectra.views.encoders.remembering import content_hash
-from aspectra.views.encoders.transformer.encoder import TokenStateEncoder, TransformerEncoder
+from aspectra.views.encoders.protocol import (
+    ENCODERS,
+    EncoderFactory,
+    folder_permission,
+    positive_int,
+    yes_or_no,
+)
+from aspectra.views.encoders.query_encoder import content_hash
+from aspectra.views.encoders.transformer.encoder import Tokens, TokenStateEncoder, TransformerEncoder
 from aspectra.views.encoders.transformer.head import Head, Pooling
 from aspectra.views.encoders.transformer.modules import ModelFolder
 from aspectra.views.encoders.transformer.network import Network, SafetensorsNetwork
 from aspectra.views.encoders.transformer.onnx import OnnxNetwork, onnx_files
 from aspectra.views.encoders.transformer.runtime import Runtime, available_cores
 from aspectra.views.encoders.transformer.shape import positions_of
-from aspectra.views.encoders.transformer.tokens import Tokens
 from aspectra.views.encoders.transformer.weights import NeedsTorch, needs_torch, read_config, weight_files
 
 _LOG = logging.getLogger(__name__)

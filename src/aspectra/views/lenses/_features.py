@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
 
-from aspectra.views.lenses._data import load_data
+
+def load_data(name: str) -> dict[str, Any]:
+    """What ``data/NAME.toml`` holds."""
+    return tomllib.loads((files(__package__) / "data" / f"{name}.toml").read_text("utf-8"))
 
 
 class Features:

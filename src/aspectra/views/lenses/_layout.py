@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Literal, NamedTuple
 
-from aspectra.views.lenses._data import load_data
+from aspectra.views.lenses._features import load_data
 
 LineKind = Literal[
     "answer", "clause", "code", "comment", "heading", "item", "option", "prose", "question", "quote", "turn"

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.views.lenses._data import load_data
+from aspectra.views.lenses._features import load_data
 from aspectra.views.lenses._remembered import Remembered
 
 # What the role model reads of sentences; the same code trains it and runs it.

@@ -15,8 +15,7 @@ import numpy as np
 
 from aspectra.papers.paper import Paper
 from aspectra.views.lenses._cues import Cue, CueLens, CueTable, cue, strongest
-from aspectra.views.lenses._data import load_data
-from aspectra.views.lenses._features import logistic
+from aspectra.views.lenses._features import load_data, logistic
 from aspectra.views.lenses._lead import LeadText
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.view import Floats

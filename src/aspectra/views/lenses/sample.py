@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aspectra.papers.paper import Paper
-from aspectra.views.lenses._data import load_data
+from aspectra.views.lenses._features import load_data
 from aspectra.views.lenses._lead import LeadText, lead_text
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats

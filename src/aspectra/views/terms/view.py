@@ -21,8 +21,7 @@ from aspectra.views.lexical.postings import Postings, alphabetical, postings_of,
 from aspectra.views.protocol import Asked, ViewFacts
 from aspectra.views.storage.arrays import save_array
 from aspectra.views.storage.folder import StoredFolder
-from aspectra.views.terms.head import ASPECTS
-from aspectra.views.terms.values import PaperTerms
+from aspectra.views.terms.values import ASPECTS, PaperTerms
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
 from aspectra.views.view import Floats, Probe
 
@@ -33,7 +32,7 @@ _ROLES = {"background": 0, "objective": 0, "method": 1, "result": 2}  # role of 
 
 
 def aspect_columns(roles: Sequence[str]) -> list[int]:
-    """Places in :data:`~aspectra.views.terms.head.ASPECTS` of roles of sentences; all without roles.
+    """Places in :data:`~aspectra.views.terms.values.ASPECTS` of roles of sentences; all without roles.
 
     >>> aspect_columns(("background", "objective")), aspect_columns(("method", "result"))
     ([0], [1, 2])

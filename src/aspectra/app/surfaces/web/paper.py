@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.app.surfaces.web.rendering import Pages
     from aspectra.papers.paper import Paper
-    from aspectra.views.terms.phrases import Offer
+    from aspectra.views.terms.values import Offer
 
 _LINKED = 25  # papers that are listed of each kind of link
 _TERMS = 12  # that are offered of an aspect

@@ -22,8 +22,7 @@ from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request
 from aspectra.papers.paper import normalise_title
 from aspectra.search.rerank.asker import Asker, in_parallel
-from aspectra.search.rerank.question import Candidate, Question
-from aspectra.search.rerank.shown_texts import ShownTexts
+from aspectra.search.rerank.shown_texts import Candidate, Question, ShownTexts
 from aspectra.search.rerank.templates import Prompt
 from aspectra.search.stages._rewording import wording
 

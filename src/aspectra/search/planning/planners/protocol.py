@@ -21,7 +21,7 @@ from aspectra.search.query import Query
 from aspectra.views.encoders.prompts import Prompts
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.readers.protocol import READERS
-from aspectra.views.terms.phrases import Offer
+from aspectra.views.terms.values import Offer
 from aspectra.views.text.chunks import ChunkSize
 from aspectra.views.view import Metric, Probe
 

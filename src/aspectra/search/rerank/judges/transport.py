@@ -12,9 +12,9 @@ from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission
 from aspectra.papers.text.sentences import split_sentences
 from aspectra.search.rerank.asker import Asker
-from aspectra.search.rerank.judges.local import Local
+from aspectra.search.rerank.judges.cross_encoder import Local
 from aspectra.search.rerank.judges.protocol import JUDGES, Answers
-from aspectra.search.rerank.question import Candidate
+from aspectra.search.rerank.shown_texts import Candidate
 from aspectra.views.dense.transport import transport
 from aspectra.views.encoders.protocol import Encoder, load_encoder, needs_of
 

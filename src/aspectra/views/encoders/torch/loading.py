@@ -9,8 +9,8 @@ from typing import Any
 
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.llm.client.endpoint import offline
-from aspectra.views.encoders.arguments import yes_or_no
 from aspectra.views.encoders.pooling import POOLINGS
+from aspectra.views.encoders.protocol import yes_or_no
 from aspectra.views.encoders.torch.model_files import refuse_surprises
 
 _SETTINGS = ("pooling", "attention", "include_prompt")

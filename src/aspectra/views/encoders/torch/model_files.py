@@ -11,7 +11,7 @@ from typing import Any
 from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission
 from aspectra.llm.client.endpoint import offline
-from aspectra.views.encoders.remembering import content_hash
+from aspectra.views.encoders.query_encoder import content_hash
 
 # A hub's repository may hold much else: other formats of the weights, other adapters.
 _ADAPTER_FILES = ("adapter_config.json", "adapter_model.*", "adapter.safetensors", "pytorch_adapter.bin")

@@ -12,7 +12,7 @@ import numpy as np
 
 from aspectra.views.encoders.pooling import mean_of_tokens
 from aspectra.views.encoders.protocol import Vectors
-from aspectra.views.encoders.remembering import content_hash
+from aspectra.views.encoders.query_encoder import content_hash
 
 _ERF = np.vectorize(math.erf, otypes=[np.float32])
 _FUNCTIONS: dict[str, Callable[[Vectors], Any]] = {

@@ -14,8 +14,8 @@ from typing import Any
 
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.pooling import POOLINGS
+from aspectra.views.encoders.transformer.encoder import Spelling
 from aspectra.views.encoders.transformer.head import Dense, Head, Norm, Pooling, Step, Unit
-from aspectra.views.encoders.transformer.tokens import Spelling
 from aspectra.views.encoders.transformer.weights import (
     as_float32,
     needs_torch,

@@ -17,7 +17,7 @@ from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.views.encoders.openvino_import import import_openvino
 from aspectra.views.encoders.pooling import unit_rows
 from aspectra.views.encoders.protocol import Vectors
-from aspectra.views.encoders.remembering import recall, remember
+from aspectra.views.encoders.query_encoder import recall, remember
 from aspectra.views.encoders.transformer.network import Network
 
 _LOG = logging.getLogger(__name__)

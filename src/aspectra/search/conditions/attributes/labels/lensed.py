@@ -1,23 +1,25 @@
-"""Attributes whose values are the labels of a lens, graded as the lens graded them.
-
-``audience``, ``format`` and ``artifacts`` are such, and the base of others. Of ``artifacts`` (``code``,
-``data``, ``weights``) several wanted ones must all be there.
-"""
+"""Attributes that a lens decides: kind, language, what people are told, and those of prompted lenses."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 
 from aspectra.base.checking import unknown_name
+from aspectra.base.errors import UsageError
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.artifacts import ArtifactsLens
 from aspectra.views.lenses.audience import AudienceLens
 from aspectra.views.lenses.format import FormatLens
+from aspectra.views.lenses.kind import RECORDED, KindLens, stated_as
+from aspectra.views.lenses.language import LANGUAGES, label_of
 from aspectra.views.lenses.protocol import LENSES, TextSpan
+from aspectra.views.prompted.schema import LENSES_KEY, ValueSchema
 from aspectra.views.view import Floats, Positions
 
 _PHRASES = re.compile(r"^([\w -]++)(?::[^=\n]*+)?+=((?:.|\n\s)*)", re.MULTILINE)
@@ -93,3 +95,243 @@ class ArtifactsAttribute(LensAttribute):
 
 
 ATTRIBUTES.register("artifacts")(ArtifactsAttribute("artifacts", ArtifactsLens.labels))
+
+
+# Conditions on language: a BCP 47 tag, as in ``de``, ``zh-Hant`` or ``pt-BR``.
+#
+# A grade is the share of the title and abstract in that language. Regions say which way of writing Chinese
+# is meant (``zh-TW`` is ``zh-Hant``) and are left aside elsewhere. A language that the lens cannot see is
+# met by papers whose record states it, and not by those that state or are clearly in another.
+
+_TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
+
+
+class LanguageAttribute(Attribute):
+    """See the module."""
+
+    name = "language"
+
+    def check(self, value: str) -> None:
+        """Refuse what is no language tag.
+
+        Raises:
+            UsageError: with the tags that the lens sees.
+        """
+        if not _TAG.fullmatch(value.strip()):
+            raise UsageError(
+                f"{value!r} is no language",
+                why="write a BCP 47 tag; seen in texts are " + ", ".join(sorted(LANGUAGES)),
+                hint="language=en, language=zh-Hant",
+            )
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) share of the text in the language, NaN where the text does not tell.
+
+        Before the lens is applied the records alone tell.
+        """
+        out: Floats = np.full(len(papers), np.nan, np.float32)
+        if "language" in index.lens_names:
+            lens = index.lens("language")
+            if label := label_of(value.strip()):
+                return np.asarray(lens.column(label)[papers], np.float32)
+            clear = np.max([lens.column(code)[papers] for code in LANGUAGES], axis=0) >= 0.5
+            out = np.where(clear, np.float32(0), out)
+        codes, names = index.coded("languages")
+        if names:
+            primary = re.split("[-_]", value.strip().casefold())[0]
+            stated = np.array([bool(name) for name in names])[codes[papers]]
+            same = np.array([name == primary for name in names])[codes[papers]]
+            out = np.where(stated, same.astype(np.float32), out)
+        return np.asarray(out, np.float32)
+
+    def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
+        """The sentence with most words in the language."""
+        label = label_of(value.strip())
+        return LENSES.get("language").span(paper, label) if label else None
+
+
+ATTRIBUTES.register("language")(LanguageAttribute())
+
+
+# Conditions on kind: what sort of work a paper is, as the lens :mod:`aspectra.views.lenses.kind` graded it.
+#
+# ``news`` and ``blog`` are met by what the lens ``source`` takes for one, too. Of some kinds too few of the
+# papers that a text marks were right, or too few were read. Where no record of a library states such a
+# kind, conditions on it order and do not filter; where one does, the record alone filters.
+
+_SOURCES = frozenset({"news", "blog"})
+
+# Kind -> (right, read) of papers that its cues mark, read by hand (docs/results/graders.md): less than 90 %
+# were right, or fewer were read than it takes to say so.
+ORDERING = {
+    "theory": (21, 30),
+    "evaluation": (18, 30),
+    "position": (6, 9),
+    "thesis": (3, 3),
+    "tutorial": (2, 2),
+    "software": (21, 30),
+    "replication": (1, 2),
+    "case study": (19, 30),
+    "case series": (0, 0),
+    "case-control": (3, 4),
+    "cross-sectional": (7, 8),
+    "qualitative": (14, 19),
+    "mixed methods": (3, 4),
+    "in vivo": (17, 19),
+    "in vitro": (9, 10),
+    "guideline": (1, 3),
+    "editorial": (2, 2),
+    "letter": (0, 0),
+}
+_BY_TEXT = (
+    0.45  # the most that a text makes of such a kind where records state it: less than it takes to meet
+)
+
+
+class KindAttribute(LensAttribute):
+    """See the module."""
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) 0 to 1, NaN for a paper of which neither text nor record is known."""
+        grades = super().grades(value, index, papers)
+        if value in _SOURCES:
+            grades = np.fmax(grades, lens_column(index, "source", value, papers))
+        if value in ORDERING and self._recorded(value, index):
+            grades = np.where(grades >= RECORDED, grades, np.minimum(grades, np.float32(_BY_TEXT)))
+        return grades
+
+    def _recorded(self, value: str, index: Index) -> bool:
+        """Whether the record of any paper states the kind."""
+        return bool((lens_column(index, self.name, value, np.arange(len(index))) >= RECORDED).any())
+
+    def orders_only(self, value: str, index: Index) -> str:
+        """How many of the papers that the kind marks were right, where these are too few for a filter."""
+        if value not in ORDERING or self._recorded(value, index):
+            return ""
+        right, read = ORDERING[value]
+        found = f"right for {right} of {read} papers it marks" if read else "no paper it marks was read"
+        return f"not as a filter, it orders: kind={value}, {found}"
+
+    def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
+        """The sentence that decided; None where the record did."""
+        if stated_as(value, paper):
+            return None
+        return (
+            LENSES.get("source").span(paper, value)
+            if value in _SOURCES
+            else super().span(value, paper, index)
+        )
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """What the record states, as in ``Case Reports (record)``; "" where the text decided."""
+        stated = stated_as(value, paper)
+        return f"{stated} (record)" if stated else ""
+
+
+ATTRIBUTES.register("kind")(KindAttribute("kind", KindLens.labels))
+
+
+# Attributes from prompted lenses: ``-c NAME=label``, ``-c NAME=>=0.5`` for numbers.
+#
+# Which there are depends on the library. Opening one makes its lenses known. Libraries in one process may
+# have lenses of one name with other values: a condition can be made where any of them has the value, and is
+# refused when a library without it grades it.
+
+_NUMBER = r"[-+]?\d+(?:\.\d+)?"
+_RANGE = re.compile(rf"\s*+(?:(<=|>=)\s*+({_NUMBER})|({_NUMBER})\s*+(?:\.\.\s*+({_NUMBER}))?)\s*+")
+
+
+class PromptedAttribute(Attribute):
+    """What a lens's labels or numbers say of papers; see the module.
+
+    Args:
+        name: of the lens.
+
+    Attributes:
+        schemas: folder of each library that was opened -> schema of its values there.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.schemas: dict[Path, ValueSchema] = {}
+
+    def check(self, value: str) -> None:
+        """Refuse what is no value of the lens in any library that was opened.
+
+        Raises:
+            UsageError: with the values that it has in the one opened last.
+        """
+        refused = None
+        for schema in reversed(self.schemas.values()):
+            try:
+                _check(self.name, schema, value)
+            except UsageError as error:
+                refused = refused or error
+            else:
+                return
+        if refused is not None:
+            raise refused
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) 1 where the lens says so, 0 where it says otherwise, NaN where it has no value.
+
+        Raises:
+            UsageError: it is no value of the lens in this library.
+        """
+        from aspectra.views.prompted.building import NUMBER  # few libraries have such lenses
+
+        lens = index.lens(self.name)
+        schema = self.schemas.get(index.library.folder)
+        if lens.labels != (NUMBER,) or (schema is not None and schema.kind == "label"):
+            return np.asarray(lens.column(value)[papers], np.float32)
+        found = np.asarray(lens.column(NUMBER)[papers], np.float32)
+        low, high = _bounds(self.name, value)
+        # Numbers are kept as float32; a bound means the number as it was written.
+        inside = (found >= np.float32(low)) & (found <= np.float32(high))
+        return np.where(np.isnan(found), found, inside.astype(np.float32))
+
+
+def _check(name: str, schema: ValueSchema, value: str) -> None:
+    if schema.kind == "text":
+        raise UsageError(
+            f"the lens {name} gives texts, which conditions cannot use",
+            hint=f'aspectra search "..." --lens {name}',
+        )
+    if schema.kind == "label" and value not in schema.labels:
+        raise UsageError(
+            f"{value!r} is no label of the lens {name}", why="known: " + ", ".join(schema.labels)
+        )
+    if schema.kind == "number":
+        _bounds(name, value)
+
+
+def _bounds(name: str, value: str) -> tuple[float, float]:
+    """Lowest and highest number that meets a value."""
+    found = _RANGE.fullmatch(value)
+    if found is None:
+        raise UsageError(
+            f"{value!r} is no number of the lens {name}", why="write >=0.5, <=0.5, 0.5 or 0.2..0.5"
+        )
+    if found[1]:
+        bound = float(found[2])
+        return (bound, np.inf) if found[1] == ">=" else (-np.inf, bound)
+    low = float(found[3])
+    return low, float(found[4]) if found[4] else low
+
+
+def know_lenses(library: Store) -> None:
+    """Make the prompted lenses of a library known as attributes.
+
+    A lens whose prompt cannot be used is left out here; ``aspectra lens status`` says why.
+    """
+    if not library.meta(LENSES_KEY):
+        return
+    from aspectra.views.prompted.definition import usable
+
+    for name, lens in usable(library).items():
+        if name not in ATTRIBUTES:
+            ATTRIBUTES.register(name)(PromptedAttribute(name))
+        known = ATTRIBUTES.get(name)
+        if isinstance(known, PromptedAttribute):
+            known.schemas.pop(library.folder, None)  # the library opened last is named last
+            known.schemas[library.folder] = lens.prompt.schema
