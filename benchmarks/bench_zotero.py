@@ -23,8 +23,8 @@ from aspectra.app.ingest.zotero.connection import Connection, local_address
 from aspectra.app.ingest.zotero.sync import SyncReport, follow
 from aspectra.app.library import open_library
 from aspectra.papers.library.store import Store
-from aspectra.papers.sources.zotero.changes import ZoteroSource
 from aspectra.papers.sources.zotero.database import ZoteroDatabase
+from aspectra.papers.sources.zotero.mapping import ZoteroSource
 from zotero_library import COLLECTIONS, made_items, write_database
 from zotero_server import ZoteroServer
 

@@ -30,8 +30,7 @@ from aspectra.lab.figures.drawing import write_drawing
 from aspectra.lab.figures.lines import Axis, Panel, line_figure
 from aspectra.lab.measures.gap import Pools
 from aspectra.lab.reports.tables import Number, Table, render
-from aspectra.lab.simulation.lens_oracle import LensOracle
-from aspectra.lab.simulation.oracle import Oracle
+from aspectra.lab.simulation.oracle import LensOracle, Oracle
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.chat import Reply, Request
 from aspectra.llm.journal_file import JournalFile

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "proofs"))
 
 import flips
 
-from aspectra.papers.library.generations.checksums import FileSums
+from aspectra.papers.library.generations.folders import FileSums
 from long import LONG
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from aspectra.papers.library.generations.checksums import checksum
+from aspectra.papers.library.generations.folders import checksum
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import field_text
 from made_once import copy_of

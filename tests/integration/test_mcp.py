@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import aspectra
-from aspectra.app.surfaces.mcp.libraries import Libraries
+from aspectra.app.surfaces.mcp.choices import Libraries
 from aspectra.app.surfaces.service.answering import Service
 from aspectra.app.surfaces.service.gate import Gate
 from aspectra.app.surfaces.service.question import Question

@@ -30,7 +30,7 @@ from summary import Summary, arguments
 
 from aspectra.app.ingest.library_facts import summary
 from aspectra.base.errors import AspectraError, LibraryCorrupt
-from aspectra.papers.library.generations import checksums
+from aspectra.papers.library.generations import folders as checksums
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.conditions.condition import Condition

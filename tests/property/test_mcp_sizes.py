@@ -13,8 +13,18 @@ from hypothesis import strategies as st
 pytest.importorskip("mcp", reason="needs: pip install 'aspectra[mcp]'")
 
 import aspectra
-from aspectra.app.surfaces.mcp.fitting import ANSWER, clip, fitting, handle, line, plain, room, size, strings
-from aspectra.app.surfaces.mcp.libraries import Libraries
+from aspectra.app.surfaces.mcp.choices import (
+    ANSWER,
+    Libraries,
+    clip,
+    fitting,
+    handle,
+    line,
+    plain,
+    room,
+    size,
+    strings,
+)
 from aspectra.app.surfaces.mcp.server import mcp_server
 from aspectra.app.surfaces.mcp.tools import TOOLS
 from aspectra.app.surfaces.service.gate import Gate

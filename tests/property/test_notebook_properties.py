@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aspectra.app.output.schemas import DOCUMENTS
-from aspectra.app.surfaces.notebook.elements import MOST_BYTES, element, plain
-from aspectra.app.surfaces.notebook.forms import NO_MATH
+from aspectra.app.surfaces.notebook.elements import MOST_BYTES, NO_MATH, element, plain
 from aspectra.app.surfaces.notebook.papers import OpenedPaper
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.search.conditions.condition import Condition

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
 from aspectra.base.hashing import digest_texts
-from aspectra.papers.paper import Paper, normalise_title
-from aspectra.papers.remark import Remark
+from aspectra.papers.paper import Paper, Remark, normalise_title
 from aspectra.papers.text.cleaning import one_line
 
 

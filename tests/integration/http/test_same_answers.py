@@ -9,7 +9,7 @@ from lxml import html
 
 import aspectra
 from aspectra.app.surfaces.mcp.arguments import Get, Search
-from aspectra.app.surfaces.mcp.libraries import Libraries
+from aspectra.app.surfaces.mcp.choices import Libraries
 from aspectra.app.surfaces.mcp.listing import search_papers
 from aspectra.app.surfaces.mcp.tools import get_paper
 from aspectra.app.surfaces.service.question import Question

@@ -15,7 +15,7 @@ import pytest
 import aspectra
 from aspectra.app.main import main
 from aspectra.app.surfaces.service.jobs import Jobs
-from aspectra.app.upkeep import merging, weights
+from aspectra.app.upkeep import repair, weights
 from aspectra.base.errors import AspectraError
 
 NAMES = ("aspectra", "numpy", "pip", "msgspec", "json", "sitecustomize")
@@ -72,7 +72,7 @@ def test_a_job_runs_the_program_and_not_the_current_folder(hostile, tmp_path):
 
 
 def test_merging_runs_the_program_and_not_the_current_folder(hostile, started, monkeypatch, tmp_path):
-    assert merging.index_later(tmp_path / "a.lib", "--merge") is None
+    assert repair.index_later(tmp_path / "a.lib", "--merge") is None
     [(command, folder)] = started
     monkeypatch.undo()
     run([*command[: command.index("--library")], "--version"], folder or tmp_path / "download")

@@ -6,7 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from aspectra.app.upkeep.dependencies import dependencies, installed_size
+from aspectra.app.upkeep.checkup import dependencies, installed_size
 
 ROOT = Path(__file__).parents[3]
 

@@ -9,7 +9,7 @@ import math
 import pytest
 
 from aspectra.base.errors import UsageError
-from aspectra.lab.simulation.lens_oracle import LensOracle
+from aspectra.lab.simulation.oracle import LensOracle
 from aspectra.llm.chat import Message, Request
 
 TRUTH = {f"p{n}": f"value {n % 5}" for n in range(2000)}

@@ -12,8 +12,7 @@ import pytest
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.files import Disk, disk, using
-from aspectra.papers.library.generations.checksums import Checksums, checksum
-from aspectra.papers.library.generations.folders import FORMAT, Generations, damaged
+from aspectra.papers.library.generations.folders import FORMAT, Checksums, Generations, checksum, damaged
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.searcher import Searcher
@@ -356,7 +355,7 @@ def test_what_a_killed_run_left_is_listed_and_removed(library, run):
 
 
 def test_sums_do_not_depend_on_how_a_file_is_read(tmp_path, monkeypatch):
-    from aspectra.papers.library.generations import checksums
+    from aspectra.papers.library.generations import folders as checksums
 
     (tmp_path / "a").write_bytes(bytes(range(256)) * 20)
     (tmp_path / "b").write_bytes(b"")

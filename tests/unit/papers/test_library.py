@@ -25,8 +25,7 @@ from aspectra.base.errors import (
 )
 from aspectra.papers.ids import distinct_ids
 from aspectra.papers.library import matching, row_sums
-from aspectra.papers.library.folder.interrupts import noted_error
-from aspectra.papers.library.folder.lock import WriterLock
+from aspectra.papers.library.folder.lock import WriterLock, noted_error
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Section, Sentence

@@ -13,8 +13,7 @@ from aspectra.papers.library.copies.backup import back_up, restore
 from aspectra.papers.library.copies.salvage import salvage
 from aspectra.papers.library.marks.values import Decision, Item, Note
 from aspectra.papers.library.store import Store
-from aspectra.papers.paper import Paper
-from aspectra.papers.remark import Remark
+from aspectra.papers.paper import Paper, Remark
 from conftest import PAPERS
 
 ZOTERO = Item("zotero", "users/1", "ABCD", 7)

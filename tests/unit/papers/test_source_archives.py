@@ -10,8 +10,7 @@ import pytest
 
 from aspectra.base.decompression import Bounds
 from aspectra.base.errors import BadInput
-from aspectra.papers.paper import Paper
-from aspectra.papers.remark import Remark
+from aspectra.papers.paper import Paper, Remark
 from aspectra.papers.sources.detection import detect, read_papers
 from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.inner import ZipMembers, zip_names

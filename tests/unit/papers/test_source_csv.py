@@ -7,8 +7,7 @@ import pytest
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.export.protocol import WRITERS
-from aspectra.papers.paper import Paper
-from aspectra.papers.remark import Remark
+from aspectra.papers.paper import Paper, Remark
 from aspectra.papers.sources.detection import UnknownFormat, detect, read_papers
 from aspectra.papers.sources.tables.columns import list_in, people_in
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from aspectra.base.errors import BadInput
-from aspectra.papers.paper import Paper
-from aspectra.papers.remark import Remark
+from aspectra.papers.paper import Paper, Remark
 from aspectra.papers.sources.detection import detect, read_papers
 
 PROSE = (

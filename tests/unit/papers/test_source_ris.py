@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from aspectra.app.output.facts import record_rows
+from aspectra.app.output.documents import record_rows
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import detect, read_papers

@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.protocol import ReadOptions, Remark
-from aspectra.papers.sources.zotero.changes import collection_paths, pdf_path
 from aspectra.papers.sources.zotero.mapping import (
     ItemNote,
     citation_key,
+    collection_paths,
     html_text,
     item_paper,
     item_tags,
     note_html,
+    pdf_path,
     read_note,
 )
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt
-from aspectra.papers.library.generations import checksums
-from aspectra.papers.library.generations.checksums import Checksums
+from aspectra.papers.library.generations import folders as checksums
+from aspectra.papers.library.generations.folders import Checksums
 from aspectra.views.storage import arrays
 from aspectra.views.storage.arrays import new_array, save_array, save_json
 from aspectra.views.storage.folder import StoredFolder

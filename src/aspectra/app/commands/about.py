@@ -52,7 +52,7 @@ def licences(session: Session, as_json: AsJson = False) -> None:
 
     Example:  aspectra licences
     """
-    from aspectra.app.upkeep.dependencies import dependencies
+    from aspectra.app.upkeep.checkup import dependencies
 
     found = dependencies()
     if as_json:

@@ -117,14 +117,14 @@ def index(
             )
         _tell(session, report, perf_counter() - clock)
         if report.merge_due:
-            from aspectra.app.upkeep.merging import index_later
+            from aspectra.app.upkeep.repair import index_later
 
             index_later(library.store.folder, "--merge")
 
 
 def _beside(session: Session, library: Library) -> None:
     """Index in another process; return once something can be searched, or it has ended."""
-    from aspectra.app.upkeep.merging import index_later
+    from aspectra.app.upkeep.repair import index_later
 
     generations, shown = library.store.generations, session.screen
     before = generations.current()
@@ -151,7 +151,7 @@ def _beside(session: Session, library: Library) -> None:
 
 
 def _merged(session: Session, library: Library) -> IndexReport:
-    from aspectra.app.upkeep.merging import yield_to_others
+    from aspectra.app.upkeep.repair import yield_to_others
     from aspectra.views.build.run import merge_segments
 
     yield_to_others()

@@ -144,7 +144,7 @@ def status(
 
 
 def _show(session: Session, facts: dict[str, Any]) -> None:
-    from aspectra.app.output.facts import VIEW_COLUMNS, library_rows, view_rows
+    from aspectra.app.output.documents import VIEW_COLUMNS, library_rows, view_rows
 
     session.screen.pairs((label, session.spell_out(text)) for label, text in library_rows(facts))
     if facts["index"] is None:

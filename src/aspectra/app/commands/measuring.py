@@ -57,7 +57,7 @@ def measure(
 
     An export:  aspectra measure results.csv qrels.tsv --titles corpus.jsonl
     """
-    from aspectra.app.options.lab_inputs import read_excluded, read_labels, read_titles
+    from aspectra.app.options.lab import read_excluded, read_labels, read_titles
     from aspectra.lab.evaluation.calculate import evaluate
     from aspectra.lab.evaluation.presets import get_preset
     from aspectra.lab.runs.checks import Checks, check_run

@@ -2,11 +2,99 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from aspectra.app.terminal.screen import count
+from aspectra.papers.bibliography import shared_list, shared_text
+from aspectra.papers.record_facts import is_retracted
+from aspectra.papers.text.cleaning import one_line
 from aspectra.search.ranking import ProbeScore
+
+if TYPE_CHECKING:
+    from aspectra.papers.paper import Paper
+
+
+VIEW_COLUMNS = ("view", "encoder", "fingerprint", "texts cut", "bytes/paper")
+
+
+def record_rows(paper: Paper) -> list[tuple[str, str]]:
+    """Label and text of each field of a record but its title and abstract; what is empty is left out.
+
+    >>> from aspectra.papers.paper import Paper
+    >>> record_rows(Paper("owl", "Owls hunt at night", year=2019, metadata={"note": "Ask Ada."}))
+    [('id', 'owl'), ('year', '2019'), ('note in its file', 'Ask Ada.')]
+    """
+    rows = [("id", paper.id), ("retracted", "yes, says its record or title" if is_retracted(paper) else "")]
+    editors = "" if paper.authors else ", ".join(shared_list(paper.metadata, "editors"))
+    rows += [("authors", ", ".join(paper.authors)), ("editors", editors), ("year", str(paper.year or ""))]
+    rows += [("venue", paper.venue), *((scheme, value) for scheme, value in paper.identifiers.items())]
+    rows += [("url", paper.url), ("language", paper.language)]
+    if paper.sections:
+        size = sum(len(section.text) for section in paper.sections)
+        rows.append(("full text", f"{count(len(paper.sections), 'section')}, {size:,} characters"))
+    if paper.references:
+        rows.append(("references", f"{len(paper.references):,}"))
+    rows.append(("note in its file", one_line(shared_text(paper.metadata, "note"))))
+    return [(label, text) for label, text in rows if text]
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part:,}" + (f" ({100 * part / whole:.0f} %)" if whole else "")
+
+
+def library_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Label and text of what a library holds; parts of the papers are indented.
+
+    Args:
+        facts: from :meth:`aspectra.app.library.Library.status`.
+    """
+    from rich.filesize import decimal
+
+    papers, index = facts["papers"], facts["index"]
+    skipped = f"{facts['records_skipped']:,} skipped, {facts['records_noted']:,} noted"
+    if facts["records_skipped"] or facts["records_noted"]:
+        skipped += " (aspectra status --skips)"
+    rows = [
+        ("library", facts["folder"]),
+        ("papers", f"{papers:,}"),
+        ("  with abstract", _share(facts["with_abstract"], papers)),
+        ("  with full text", _share(facts["with_full_text"], papers)),
+        ("  title only", _share(facts["title_only"], papers)),
+        *([("  to be completed", _share(facts["to_complete"], papers))] if facts["to_complete"] else []),
+        ("version groups", f"{facts['version_groups']:,} ({count(facts['papers_in_groups'], 'paper')})"),
+        ("citations", f"{facts['citations']:,}, {facts['citations_resolved']:,} to papers in the library"),
+        ("records", skipped),
+        ("on disk", decimal(facts["bytes"])),
+    ]
+    if index is None:
+        return [*rows, ("index", "none yet" + (": aspectra index" if papers else ""))]
+    counts = [
+        f"{index[name]:,} {word}"
+        for name, word in (("waiting", "new"), ("changed", "changed"), ("gone", "removed"))
+        if index[name]
+    ]
+    waiting = ", ".join([*counts, *filter(None, [index.get("unfinished", "")])])
+    return [
+        *rows,
+        ("index", f"generation {index['generation']} of {index['created']}, {index['papers']:,} papers"),
+        ("waiting", f"{waiting}: aspectra index" if waiting else "nothing: the index is up to date"),
+        ("BM25", ", ".join(f"{name} {value}" for name, value in index["bm25"].items())),
+    ]
+
+
+def view_rows(facts: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """The views of the index, a cell for each of :data:`VIEW_COLUMNS`; [] without an index."""
+    index = facts["index"]
+    rows: list[tuple[str, ...]] = []
+    for name, view in index["views"].items() if index else ():
+        cut = "–" if view["truncated"] is None else f"{view['truncated']:,}"
+        each = f"{view['bytes'] / index['papers']:,.0f}" if view["bytes"] and index["papers"] else "–"
+        rows.append((name, view["encoder"] or "–", view["fingerprint"][:12] or "–", cut, each))
+    return rows
+
 
 Grade = Annotated[float, msgspec.Meta(ge=0, le=1)]
 

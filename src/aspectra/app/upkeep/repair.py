@@ -1,17 +1,93 @@
-"""``doctor --repair``: makes again what can be made again, and names what cannot."""
+"""Making again what can be: ``doctor --repair``, a library out of a backup, indexing beside other work."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+from aspectra.app.library import Library, open_library
 from aspectra.app.upkeep.checkup import Check
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.files import disk
 from aspectra.base.progress import Progress, quiet
+from aspectra.base.version import OURSELVES
+from aspectra.papers.library.copies.backup import restore
 from aspectra.papers.library.copies.salvage import REPAIRING, salvage
 from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.store import Store
+
+
+def restore_library(
+    file: Path | str, folder: Path | str, *, replace: bool = False, progress: Progress = quiet
+) -> Library:
+    """Make a library of a backup, and its index; nothing is encoded again.
+
+    Args:
+        file: what :meth:`Library.backup` wrote, or a copy of a ``library.db``.
+        folder: of the library; made where it does not exist.
+        replace: also where there is a library with papers. Its database is kept in the folder, as
+            ``library.db.replaced-1``.
+        progress: called with (step, done, total).
+
+    Returns:
+        The library, opened.
+
+    Raises:
+        BadInput: ``file`` is no backup, or is damaged.
+        UsageError: there is a library with papers, and no ``replace``.
+        LibraryBusy: another process is writing to the library.
+        AspectraError: the index could not be built, as an encoder is not installed; the papers are there.
+    """
+    from aspectra.views.build.work import SETTINGS_KEY
+
+    path = Path(folder).expanduser()
+    restore(Path(file), path, replace=replace)
+    library = open_library(path)
+    if library.store.meta(SETTINGS_KEY):  # else it was never indexed
+        try:
+            library.index(rebuild=True, progress=progress)
+        except BaseException:
+            library.close()
+            raise
+    return library
+
+
+_NICE = 10
+
+
+def index_later(library: Path, *words: str) -> subprocess.Popen[bytes] | None:
+    """Start ``aspectra index`` on a library and go on; returns the process, None where none can be started.
+
+    It takes the processor when nobody else does, ends by itself, and writes nothing to the terminal.
+
+    Args:
+        library: its folder.
+        words: options of the command, as ``--merge``.
+    """
+    command = [sys.executable, *OURSELVES, "--library", os.path.abspath(library), "index", *words]
+    flags = getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0) | getattr(subprocess, "CREATE_NO_WINDOW", 0)
+    try:
+        return subprocess.Popen(  # noqa: S603 - this program itself
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            creationflags=flags,
+        )
+    except OSError:
+        return None
+
+
+def yield_to_others() -> None:
+    """Lower this process's priority, where the system has such a call."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(_NICE)
+
 
 _LEFT = (".library.db.new*", REPAIRING)  # beside unfinished generations
 

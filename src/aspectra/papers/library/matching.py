@@ -13,8 +13,7 @@ from aspectra.papers.ids import numbered
 from aspectra.papers.library.links.likeness import Compared, compare, contradict
 from aspectra.papers.library.marks.values import edited, edits_by_position
 from aspectra.papers.library.rows import compared_record, stored_paper
-from aspectra.papers.paper import Paper, normalise_title
-from aspectra.papers.remark import Remark
+from aspectra.papers.paper import Paper, Remark, normalise_title
 
 _LONGEST_ID = 500
 _COMPARED = 50  # papers that share an id, at most, with which a record of another title is compared

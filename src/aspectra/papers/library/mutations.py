@@ -26,8 +26,7 @@ from aspectra.papers.library.marks.values import (
 )
 from aspectra.papers.library.matching import Matcher, same_named
 from aspectra.papers.library.rows import bump, drop_papers, put_paper
-from aspectra.papers.paper import Paper
-from aspectra.papers.remark import Remark
+from aspectra.papers.paper import Paper, Remark
 
 if TYPE_CHECKING:
     from aspectra.papers.library.derived import DerivedWriter

@@ -24,7 +24,7 @@ import msgspec
 import xxhash
 
 from aspectra.base.errors import LibraryCorrupt
-from aspectra.papers.library.folder.interrupts import remembering
+from aspectra.papers.library.folder.lock import remembering
 
 # The columns of `papers`, in the order in which they are hashed.
 PAPER_ROW = (

@@ -15,8 +15,7 @@ from aspectra.base.errors import AspectraError, LibraryBusy, LibraryCorrupt, Lib
 from aspectra.base.files import disk, make_folder, refuse_journal
 from aspectra.base.hashing import digest_texts
 from aspectra.papers.library import row_sums
-from aspectra.papers.library.folder.interrupts import noted_error, noting, remembering
-from aspectra.papers.library.folder.lock import WriterLock, hold
+from aspectra.papers.library.folder.lock import WriterLock, hold, noted_error, noting, remembering
 
 # The number of the newest migration, see `migrations`; an older version refuses a newer library.
 FORMAT = 5

@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Any
 from aspectra.base.errors import NoSuchPaper, SeveralPapers, UsageError
 from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.library import schema
-from aspectra.papers.library.folder.inside import refuse_links
-from aspectra.papers.library.folder.interrupts import noting
-from aspectra.papers.library.folder.lock import WriterLock, taking_turns, turn_of
+from aspectra.papers.library.folder.lock import WriterLock, noting, refuse_links, taking_turns, turn_of
 from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.row_sums import SUMMED, RowSums, track

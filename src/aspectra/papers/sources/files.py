@@ -18,7 +18,7 @@ from typing import Self
 
 from aspectra.base.decompression import DAMAGE, Bounds, compression_of, decompressed
 from aspectra.base.errors import BadInput
-from aspectra.papers.remark import Remark
+from aspectra.papers.paper import Remark
 from aspectra.papers.sources.limits import LIMITS
 
 _MAX_DEPTH = 32

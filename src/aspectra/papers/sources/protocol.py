@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from aspectra.base.decompression import Bounds
 from aspectra.base.registry import Registry
 from aspectra.papers.paper import Paper
-from aspectra.papers.remark import Remark as Remark
+from aspectra.papers.paper import Remark as Remark
 
 if TYPE_CHECKING:
     from aspectra.papers.sources.files import InputFile

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.progress import Progress
 from aspectra.papers.library.derived import Arrays
-from aspectra.papers.library.generations.checksums import FileSums
+from aspectra.papers.library.generations.folders import FileSums
 from aspectra.papers.library.store import Store
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.prompts import prompt_facts

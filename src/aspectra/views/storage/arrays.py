@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import AspectraError
 from aspectra.base.files import disk
-from aspectra.papers.library.generations.checksums import FileSums
-from aspectra.papers.library.generations.folders import damaged
+from aspectra.papers.library.generations.folders import FileSums, damaged
 
 _MAPPED = 1 << 20  # smaller files are read: a map costs a descriptor
 _HEADER = 4096  # no header of these arrays is longer

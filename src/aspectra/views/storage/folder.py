@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.papers.library.generations.checksums import Checksums
-from aspectra.papers.library.generations.folders import Generations, damaged
+from aspectra.papers.library.generations.folders import Checksums, Generations, damaged
 from aspectra.views.storage.arrays import StoredArray, StoredFile, closed
 
 WHOLE = "whole/"  # what is written for all segments together

@@ -78,7 +78,7 @@ def _show(
     sentences: bool,
     full: bool,
 ) -> None:
-    from aspectra.app.output.facts import record_rows
+    from aspectra.app.output.documents import record_rows
     from aspectra.app.output.marks import mark_rows
 
     links = library.links(paper.id)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from aspectra.app.ingest.zotero.full_texts import PdfReport
     from aspectra.app.ingest.zotero.places import Places
     from aspectra.app.ingest.zotero.sync import SyncReport
-    from aspectra.papers.sources.zotero.changes import ZoteroSource
+    from aspectra.papers.sources.zotero.mapping import ZoteroSource
 
 _SHOWN = 3
 _KEY = "ZOTERO_API_KEY"

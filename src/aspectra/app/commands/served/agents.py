@@ -13,7 +13,7 @@ from aspectra.base.errors import needs_extra
 from aspectra.base.version import OURSELVES
 
 if TYPE_CHECKING:
-    from aspectra.app.surfaces.mcp.libraries import Libraries
+    from aspectra.app.surfaces.mcp.choices import Libraries
     from aspectra.app.surfaces.service.answering import Service
 
 
@@ -58,7 +58,7 @@ def served_libraries(session: Session, held: Service | None = None) -> Libraries
         UsageError: the setting that lists them cannot be used.
         NotTrusted: a project's file names one that the user does not permit.
     """
-    from aspectra.app.surfaces.mcp.libraries import Libraries
+    from aspectra.app.surfaces.mcp.choices import Libraries
 
     folders = _folders(session)
     same = (
@@ -70,7 +70,7 @@ def served_libraries(session: Session, held: Service | None = None) -> Libraries
 
 
 def _folders(session: Session) -> dict[str, Path]:
-    from aspectra.app.surfaces.mcp.libraries import listed_libraries
+    from aspectra.app.surfaces.mcp.choices import listed_libraries
 
     return listed_libraries(session.config, session.library_path)
 

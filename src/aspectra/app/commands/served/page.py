@@ -18,7 +18,7 @@ from aspectra.app.terminal.panels import option
 from aspectra.base.errors import AspectraError, MissingExtra, UsageError, needs_extra
 
 if TYPE_CHECKING:
-    from aspectra.app.surfaces.mcp.libraries import Libraries
+    from aspectra.app.surfaces.mcp.choices import Libraries
     from aspectra.app.surfaces.mcp.server import McpApplication
     from aspectra.app.surfaces.service.access import Access
     from aspectra.app.surfaces.service.answering import Service

@@ -13,7 +13,7 @@ from typing import Any
 from aspectra.app.ingest.zotero.connection import Connection, ZoteroError
 from aspectra.base.errors import BadInput
 from aspectra.base.hashing import digest
-from aspectra.papers.sources.zotero.changes import Changes, Remembered, collection_paths
+from aspectra.papers.sources.zotero.mapping import Changes, Remembered, collection_paths
 
 _AT_ONCE = 50  # keys in one request, items in one writing request
 _PAGE = 100  # items, of the service; the program on this computer gives all at once
@@ -27,7 +27,7 @@ class ZoteroApi:
         group: name or number of a group; "" for the person's own library.
 
     Attributes:
-        library, place: see :class:`~aspectra.papers.sources.zotero.changes.ZoteroSource`.
+        library, place: see :class:`~aspectra.papers.sources.zotero.mapping.ZoteroSource`.
         prefix: of the library's addresses.
         counts: whether its versions change with its items.
 
@@ -59,7 +59,7 @@ class ZoteroApi:
         )
 
     def changes(self, known: Remembered, progress: Callable[[str, int, int], None]) -> Changes:
-        """See :class:`~aspectra.papers.sources.zotero.changes.ZoteroSource`.
+        """See :class:`~aspectra.papers.sources.zotero.mapping.ZoteroSource`.
 
         Raises:
             ZoteroError: a request failed.

@@ -15,7 +15,7 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.protocol import ReadOptions, Remark
-from aspectra.papers.sources.zotero.changes import Remembered, pdf_path
+from aspectra.papers.sources.zotero.mapping import Remembered, pdf_path
 
 if TYPE_CHECKING:
     from aspectra.papers.library.store import Store

@@ -13,8 +13,16 @@ from aspectra.papers.library.marks.values import Item, Note
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.protocol import ReadOptions, Remark
-from aspectra.papers.sources.zotero.changes import CHILDREN, Changes, Remembered, ZoteroSource
-from aspectra.papers.sources.zotero.mapping import ItemNote, item_paper, item_tags, read_note
+from aspectra.papers.sources.zotero.mapping import (
+    CHILDREN,
+    Changes,
+    ItemNote,
+    Remembered,
+    ZoteroSource,
+    item_paper,
+    item_tags,
+    read_note,
+)
 
 if TYPE_CHECKING:
     from aspectra.papers.library.mutations import Writer

@@ -25,9 +25,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from aspectra.app.surfaces.http.bodies import problem_response
 from aspectra.app.surfaces.http.routes import document, routes
-from aspectra.app.surfaces.service.access import COOKIE, Access, NoToken
+from aspectra.app.surfaces.service.access import COOKIE, Access, NoToken, as_error
 from aspectra.app.surfaces.service.answering import FROM_ELSEWHERE, Service
-from aspectra.app.surfaces.service.failures import as_error
 from aspectra.app.surfaces.service.gate import Gate
 from aspectra.app.surfaces.service.jobs import Jobs
 from aspectra.app.surfaces.web.asking import asking

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from aspectra.app.output import documents, schemas
 from aspectra.app.output.documents import Part
 from aspectra.app.output.marks import Listing
-from aspectra.app.surfaces.service.failures import retry_headers
+from aspectra.app.surfaces.service.access import retry_headers
 from aspectra.app.surfaces.service.question import Question
 from aspectra.base.errors import AspectraError, UsageError
 

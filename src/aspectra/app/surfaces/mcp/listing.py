@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aspectra.app.surfaces.mcp.choices import library_of, papers_of
-from aspectra.app.surfaces.mcp.fitting import (
+from aspectra.app.surfaces.mcp.choices import (
     STRUCTURED,
     TEXT,
     clip,
     fitting,
     handle,
+    library_of,
     line,
+    papers_of,
     plain,
     size,
     strings,
@@ -24,7 +25,7 @@ from aspectra.base.errors import Gone, UsageError
 
 if TYPE_CHECKING:
     from aspectra.app.surfaces.mcp.arguments import Search, Similar
-    from aspectra.app.surfaces.mcp.libraries import Libraries
+    from aspectra.app.surfaces.mcp.choices import Libraries
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.app.surfaces.service.question import Question
     from aspectra.search.ranking import Evidence, Hit, Ranking

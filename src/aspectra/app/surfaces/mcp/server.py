@@ -19,11 +19,20 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from aspectra.app.surfaces.mcp.arguments import read
-from aspectra.app.surfaces.mcp.choices import Choice, NeedsChoice, read_state, write_state
-from aspectra.app.surfaces.mcp.fitting import ANSWER, clip, fitting, plain, size
+from aspectra.app.surfaces.mcp.choices import (
+    ANSWER,
+    Choice,
+    NeedsChoice,
+    clip,
+    fitting,
+    plain,
+    read_state,
+    size,
+    write_state,
+)
 from aspectra.app.surfaces.mcp.listing import Told
 from aspectra.app.surfaces.mcp.tools import ANNOTATIONS, INSTRUCTIONS, TOOLS, Tool
-from aspectra.app.surfaces.service.failures import as_error
+from aspectra.app.surfaces.service.access import as_error
 from aspectra.app.surfaces.service.gate import Gate
 from aspectra.base.errors import AspectraError, UsageError
 from aspectra.base.version import __version__
@@ -32,7 +41,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from starlette.types import Receive, Scope, Send
 
-    from aspectra.app.surfaces.mcp.libraries import Libraries
+    from aspectra.app.surfaces.mcp.choices import Libraries
 
 LOOPBACK = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 _LISTED = CacheHint(ttl_ms=3_600_000, scope="public")  # what is listed changes with the program alone

@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from aspectra.app.surfaces.mcp import arguments
-from aspectra.app.surfaces.mcp.choices import library_of, papers_of
-from aspectra.app.surfaces.mcp.fitting import (
+from aspectra.app.surfaces.mcp.choices import (
     STRUCTURED,
     TEXT,
     clip,
     fitting,
     handle,
+    library_of,
     line,
+    papers_of,
     plain,
     room,
     size,
@@ -26,7 +27,7 @@ from aspectra.papers.record_facts import is_retracted
 
 if TYPE_CHECKING:
     from aspectra.app.surfaces.mcp.arguments import Cite, Explain, Get, Status
-    from aspectra.app.surfaces.mcp.libraries import Libraries
+    from aspectra.app.surfaces.mcp.choices import Libraries
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.papers.export.protocol import Writer
     from aspectra.papers.paper import Paper
@@ -189,7 +190,7 @@ def _told(out: dict[str, Any], shown: str) -> Told:
 
 
 def _of_hit(ranking: Ranking, place: int) -> dict[str, Any]:
-    from aspectra.app.output.shares import why_not_higher
+    from aspectra.app.output.maps import why_not_higher
 
     hit: Hit = ranking[place]
     parts = (

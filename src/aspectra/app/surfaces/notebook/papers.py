@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aspectra.app.output.facts import record_rows
+from aspectra.app.output.documents import record_rows
 from aspectra.app.output.marks import mark_rows
 from aspectra.app.output.papers import paper_document
 from aspectra.app.surfaces.notebook.elements import (
     MOST_BYTES,
+    Forms,
     Markup,
     element,
     fitting,
@@ -22,7 +23,6 @@ from aspectra.app.surfaces.notebook.elements import (
     size_of,
     table,
 )
-from aspectra.app.surfaces.notebook.forms import Forms
 from aspectra.app.terminal.screen import count, schema_of
 from aspectra.base.display import Displayed
 from aspectra.papers.paper import Paper

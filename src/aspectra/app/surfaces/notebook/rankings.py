@@ -9,6 +9,7 @@ from aspectra.app.output.criteria import criteria_of, criteria_table
 from aspectra.app.output.rankings import by_line
 from aspectra.app.surfaces.notebook.elements import (
     MOST_BYTES,
+    Forms,
     Markup,
     bar,
     element,
@@ -20,10 +21,10 @@ from aspectra.app.surfaces.notebook.elements import (
     quiet,
     quoted,
     row,
+    shortened,
     size_of,
     table,
 )
-from aspectra.app.surfaces.notebook.forms import Forms, shortened
 from aspectra.app.terminal.screen import count, schema_of
 from aspectra.search.planning.requests import NOT_APPLIED
 

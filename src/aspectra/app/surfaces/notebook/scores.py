@@ -6,9 +6,10 @@ from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from aspectra.app.output.shares import score_shares
+from aspectra.app.output.maps import score_shares
 from aspectra.app.surfaces.notebook.elements import (
     MOST_BYTES,
+    Forms,
     Markup,
     element,
     fitting,
@@ -18,7 +19,6 @@ from aspectra.app.surfaces.notebook.elements import (
     size_of,
     table,
 )
-from aspectra.app.surfaces.notebook.forms import Forms
 from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError
 from aspectra.lab.figures.drawing import (

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from aspectra.app.library import Library
-from aspectra.app.output.facts import VIEW_COLUMNS, library_rows, view_rows
-from aspectra.app.surfaces.notebook.elements import Markup, element, plain, row, table
-from aspectra.app.surfaces.notebook.forms import Forms
+from aspectra.app.output.documents import VIEW_COLUMNS, library_rows, view_rows
+from aspectra.app.surfaces.notebook.elements import Forms, Markup, element, plain, row, table
 from aspectra.app.surfaces.notebook.papers import OpenedPaper, forms_of_opened, forms_of_paper
 from aspectra.app.surfaces.notebook.rankings import forms_of_plan, forms_of_ranking
 from aspectra.app.surfaces.notebook.scores import forms_of_drawing

@@ -11,11 +11,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from aspectra.app.output.criteria import criteria_of, criteria_table, written_table
-from aspectra.app.output.maps import LEAST_MAPPED, paper_map
+from aspectra.app.output.maps import LEAST_MAPPED, paper_map, why_not_higher
 from aspectra.app.output.pages import MOST_PAGES, SORTS
-from aspectra.app.output.shares import why_not_higher
+from aspectra.app.surfaces.service.access import retry_headers
 from aspectra.app.surfaces.service.answering import Answer
-from aspectra.app.surfaces.service.failures import retry_headers
 from aspectra.app.surfaces.service.question import Question
 from aspectra.app.surfaces.service.suggesting import suggested_papers
 from aspectra.app.surfaces.web.exporting import FORMATS

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from aspectra.app.surfaces.service.failures import retry_headers
+from aspectra.app.surfaces.service.access import retry_headers
 from aspectra.app.surfaces.service.trail import Trail
 from aspectra.app.terminal.screen import safe
 from aspectra.base.checking import check_length

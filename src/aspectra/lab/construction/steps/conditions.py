@@ -18,7 +18,7 @@ from aspectra.base.hashing import digest
 from aspectra.base.values import Value
 from aspectra.lab.construction.made import Draft, Made
 from aspectra.lab.construction.protocol import Workbench, listed, placed_in, step
-from aspectra.papers.languages import language_name
+from aspectra.papers.record_facts import language_name
 from aspectra.papers.text.cleaning import folded
 
 _SURE = 0.8  # a grade of a lens from which a document meets a condition; below the rest it breaks it

@@ -1,21 +1,135 @@
-"""One writer at a time: a lock file that names its holder."""
+"""One writer at a time, inside the own folder, and what is raised inside SQLite."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import signal
 import socket
+import stat
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, FrameType, TracebackType
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from aspectra.base.errors import AspectraError, LibraryBusy
+from aspectra.base.errors import AspectraError, LibraryBusy, LibraryCorrupt
+
+# A library is read and written inside its own folder: links that lead out of it are refused.
+#
+# A library may be somebody else's. A symbolic link in it could have any file read as an index, a pipe would
+# be waited for without end, and a link in the place of ``writer.lock`` or ``generations`` would have files
+# written elsewhere. The folder itself may be reached through a link: its user chose that.
+
+_FILES = (
+    "library.db",
+    "library.db-wal",
+    "library.db-shm",
+    "library.db-journal",
+    "writer.lock",
+    "index.lock",
+)
+
+
+def refuse_links(folder: Path) -> None:
+    """Refuse a library in which one of our files is a link, a pipe or a device.
+
+    Args:
+        folder: of the library; other things in it are not looked at.
+
+    Raises:
+        LibraryCorrupt: there is one.
+    """
+    for path in (*(folder / name for name in _FILES), *_below(folder / "generations")):
+        try:
+            mode = path.lstat().st_mode
+        except OSError:  # it is not there, or a writer has just removed it
+            continue
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            kind = "a symbolic link" if stat.S_ISLNK(mode) else "no plain file"
+            raise LibraryCorrupt(
+                f"{path} is {kind}",
+                why="a library is read and written inside its own folder only",
+                hint="put the file itself there; the folder of a library may be a link as a whole",
+            )
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """A folder and all in it; links are not followed."""
+    yield folder
+    if not folder.is_symlink():
+        for place, folders, files in os.walk(folder):
+            yield from (Path(place, name) for name in (*folders, *files))
+
+
+T = TypeVar("T")
+_NOTED = threading.local()
+_CALLED: set[CodeType] = set()  # what SQLite calls
+_OF_CONTENT = (LibraryCorrupt, TypeError, ValueError, ArithmeticError)  # the values are not what was written
+
+
+def noted_error() -> BaseException | None:
+    """The error that was noted on this thread since it last entered :func:`noting`, once."""
+    error: BaseException | None = getattr(_NOTED, "error", None)
+    _NOTED.error = None
+    return error
+
+
+def remembering(function: Callable[..., T]) -> Callable[..., T]:
+    """A function for SQLite that notes an error that is not one of the values it is given."""
+
+    @wraps(function)
+    def called(*values: Any) -> T:
+        try:
+            return function(*values)
+        except _OF_CONTENT:
+            raise
+        except BaseException as error:
+            _NOTED.error = error
+            raise
+
+    _CALLED.add(called.__code__)  # type: ignore[attr-defined]
+    return called
+
+
+@contextlib.contextmanager
+def noting() -> Iterator[None]:
+    """Note what the handler of Ctrl-C raises before the first line of a function that SQLite calls.
+
+    Elsewhere it arrives by itself; kept for longer, it would keep what it passed from being closed.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not _on_main_thread() or not callable(before) or hasattr(before, "notes"):
+        yield
+        return
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        try:
+            before(number, frame)
+        except BaseException as error:
+            if frame is not None and frame.f_code in _CALLED:
+                _NOTED.error = error
+            raise
+
+    handler.notes = True  # type: ignore[attr-defined]
+    _NOTED.error = None
+    try:
+        signal.signal(signal.SIGINT, handler)
+        yield
+    finally:
+        if _on_main_thread() and signal.getsignal(signal.SIGINT) is handler:  # rows may change threads
+            signal.signal(signal.SIGINT, before)
+
+
+def _on_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
 
 _PATIENCE, _PAUSE = 10.0, 0.01  # seconds
 _TURNS: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()

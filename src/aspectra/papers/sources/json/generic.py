@@ -8,9 +8,9 @@ from typing import Any
 
 from aspectra.papers.bibliography import names_in
 from aspectra.papers.identifiers import named_identifiers
-from aspectra.papers.languages import language_of
 from aspectra.papers.names import people, person, split_names
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
+from aspectra.papers.record_facts import language_of
 from aspectra.papers.sources.assembly import assemble, identifiers_of, role_of, within_limits, year_in
 from aspectra.papers.sources.json.records import as_dict, as_list
 from aspectra.papers.sources.json.services import spread

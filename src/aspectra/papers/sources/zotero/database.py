@@ -21,7 +21,7 @@ from typing import Any
 from aspectra.base.errors import AspectraError, BadInput
 from aspectra.base.files import refuse_journal
 from aspectra.base.hashing import digest_texts
-from aspectra.papers.sources.zotero.changes import Changes, Remembered, collection_paths
+from aspectra.papers.sources.zotero.mapping import Changes, Remembered, collection_paths
 
 _FILES = ("", "-wal", "-journal")  # SQLite makes the shared memory of a log anew
 _OPEN_IT = "start Zotero, wait until it is idle, close it, then: aspectra zotero sync"
@@ -64,7 +64,7 @@ class ZoteroDatabase:
         return " ".join(found)
 
     def changes(self, known: Remembered, progress: Callable[[str, int, int], None]) -> Changes:
-        """See :class:`~aspectra.papers.sources.zotero.changes.ZoteroSource`.
+        """See :class:`~aspectra.papers.sources.zotero.mapping.ZoteroSource`.
 
         Raises:
             BadInput: it is no database of Zotero's, is damaged, or has no such group.

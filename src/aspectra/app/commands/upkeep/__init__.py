@@ -1,1 +1,0 @@
-"""Commands that check, mend, back up and complete an installation and its library."""
