@@ -28,7 +28,7 @@ from aspectra.views.encoders.local import load_folder
 from aspectra.views.encoders.minilm import MiniLM, find_model
 from aspectra.views.encoders.transformer.encoder import TransformerEncoder
 from aspectra.views.encoders.transformer.runtime import available_cores
-from aspectra.views.encoders.transformer.shape import Shape
+from aspectra.views.encoders.transformer.weights import Shape
 
 # Run by the other interpreter: reads {system, model, texts, length, threads, out}, prints seconds.
 PEER = """

@@ -18,8 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from aspectra.app.ingest.zotero.api import ZoteroApi
-from aspectra.app.ingest.zotero.connection import Connection, local_address
+from aspectra.app.ingest.zotero.connection import Connection, ZoteroApi, local_address
 from aspectra.app.ingest.zotero.sync import SyncReport, follow
 from aspectra.app.library import open_library
 from aspectra.papers.library.store import Store

@@ -33,18 +33,17 @@ from aspectra.lab.reports.tables import Number, Table, render
 from aspectra.lab.simulation.oracle import LensOracle, Oracle
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.chat import Reply, Request
-from aspectra.llm.journal_file import JournalFile
+from aspectra.llm.journal import JournalFile
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.query import Query
+from aspectra.search.rerank.asker import Candidate, Question
 from aspectra.search.rerank.rerank import Method, rerank
-from aspectra.search.rerank.shown_texts import Candidate, Question
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.lenses.protocol import default_lenses
-from aspectra.views.prompted.definition import PromptedLens
-from aspectra.views.prompted.prompt import builtin_text
+from aspectra.views.prompted.definition import PromptedLens, builtin_text
 from aspectra.views.prompted.running import bound_to, estimate_lens, run_lens
 from aspectra.views.prompted.store import tally
 from aspectra.views.settings import IndexSettings

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from aspectra.llm.journal_file import JournalFile
+from aspectra.llm.journal import JournalFile
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.prompted.definition import definition

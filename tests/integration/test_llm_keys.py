@@ -12,8 +12,7 @@ import traceback
 import pytest
 
 from aspectra.llm.assemble import ModelSettings, build_model
-from aspectra.llm.chat import Message, Request
-from aspectra.llm.failures import ModelError
+from aspectra.llm.chat import Message, ModelError, Request
 from llm_server import KINDS, Server
 from long import LONG
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from aspectra.llm.journal_file import JournalFile
+from aspectra.llm.journal import JournalFile
 from llm_server import Server
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
@@ -116,8 +116,7 @@ def test_the_endpoint_dies_and_comes_back(tmp_path):
     url = dying.stdout.readline().strip()
 
     from aspectra.llm.assemble import ModelSettings, build_model
-    from aspectra.llm.chat import Message, Request
-    from aspectra.llm.failures import Transient
+    from aspectra.llm.chat import Message, Request, Transient
 
     asked = [Request((Message("user", f"q{n}"),)) for n in range(60)]
 

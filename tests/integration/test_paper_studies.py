@@ -12,13 +12,12 @@ import benchmark_fixtures as made_up
 from aspectra.app.main import main
 from aspectra.base.errors import UsageError
 from aspectra.lab.studies import paper_tables
-from aspectra.lab.studies.file import read_study_file
-from aspectra.lab.studies.needs import Need, lacking
+from aspectra.lab.studies.file import Need, lacking, read_study_file
 from aspectra.lab.studies.page import run_study_file
 from aspectra.lab.studies.paper_tables import _mean, _Notes, _ran
-from aspectra.llm.failures import Transient
+from aspectra.llm.chat import Transient
 from aspectra.llm.scripted import Scripted
-from aspectra.search.step import Tally
+from aspectra.search.plan import Tally
 from aspectra.views.encoders.protocol import ENCODERS, split_argument
 
 OTHERS = ("Human", "SPECTER2", "oTASPIRE", "gpt-3.5-turbo [pw]", "Mistral-7B [prp]", "Llama-3-8B [prp]")

@@ -12,7 +12,7 @@ import benchmark_fixtures as made_up
 from aspectra.app.main import main
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
-from aspectra.lab.evaluation.presets import get_preset
+from aspectra.lab.evaluation.means import get_preset
 from aspectra.lab.statistics.significance import bootstrap_interval
 from aspectra.lab.studies.file import read_study_file
 from aspectra.lab.studies.paper_tables import check_paper_table

@@ -6,11 +6,8 @@ import copy
 
 import pytest
 
-from aspectra.app.ingest.zotero.api import ZoteroApi
-from aspectra.app.ingest.zotero.connection import Connection, ZoteroError, local_address
-from aspectra.app.ingest.zotero.full_texts import read_pdfs
-from aspectra.app.ingest.zotero.places import Places
-from aspectra.app.ingest.zotero.sync import follow, recall
+from aspectra.app.ingest.zotero.connection import Connection, ZoteroApi, ZoteroError, local_address
+from aspectra.app.ingest.zotero.sync import Places, follow, read_pdfs, recall
 from aspectra.app.main import main
 from aspectra.base.errors import AspectraError, BadInput, UsageError
 from aspectra.papers.library.marks.values import Item, Note

@@ -8,10 +8,8 @@ import stat
 
 import pytest
 
-from aspectra.app.ingest.zotero.api import ZoteroApi
-from aspectra.app.ingest.zotero.connection import Connection, ZoteroError, local_address
-from aspectra.app.ingest.zotero.outgoing import Outgoing, Quote, item_of_paper
-from aspectra.app.ingest.zotero.pushing import Pushed, Pushing, keys_file
+from aspectra.app.ingest.zotero.connection import Connection, ZoteroApi, ZoteroError, local_address
+from aspectra.app.ingest.zotero.pushing import Outgoing, Pushed, Pushing, Quote, item_of_paper, keys_file
 from aspectra.app.ingest.zotero.sync import follow
 from aspectra.app.main import main
 from aspectra.papers.library.store import Store

@@ -16,9 +16,9 @@ from pathlib import Path
 from aspectra.base.decompression import DAMAGE, Bounds, compression_of, decompressed
 from aspectra.base.errors import AspectraError
 from aspectra.base.hashing import canonical_json
-from aspectra.llm.client.endpoint import Body
+from aspectra.llm.chat import ModelError
+from aspectra.llm.client.openai_compatible import Body
 from aspectra.llm.client.openai_wire import failure, read_reply
-from aspectra.llm.failures import ModelError
 from aspectra.papers.identifiers import identifiers_in, parse_identifier
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import detect, read_papers
@@ -26,8 +26,7 @@ from aspectra.papers.sources.protocol import SOURCES, ReadOptions
 from aspectra.papers.text.citation_marks import strip_citations
 from aspectra.papers.text.latex import latex_to_text
 from aspectra.papers.text.references import entries_of, read_reference
-from aspectra.papers.text.sentences import split_sentences
-from aspectra.papers.text.structure import outline
+from aspectra.papers.text.structure import outline, split_sentences
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.plan import Plan
 from aspectra.search.query import Query

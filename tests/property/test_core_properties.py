@@ -15,7 +15,7 @@ from aspectra.base.hashing import canonical_json, digest_texts
 from aspectra.papers.library.derived import pack, unpack
 from aspectra.papers.library.rows import paper_from_row, paper_row
 from aspectra.papers.paper import Paper, Section, Sentence
-from aspectra.papers.text.sentences import _END, split_sentences
+from aspectra.papers.text.structure import _END, split_sentences
 from aspectra.search.conditions.condition import limits
 from aspectra.search.plan import Fusion, Plan, Search
 from aspectra.search.scoring.chain import highest, reciprocal_ranks, scale

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aspectra.papers.text.citation_marks import strip_citations
 from aspectra.search.scoring.chain import Chain, Node, fold
-from aspectra.views.build.readings import fill_missing
+from aspectra.views.build.records import fill_missing
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import WordPairs, build_moments
 from aspectra.views.storage.folder import StoredFolder

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aspectra.lab.evaluation.calculate import evaluate
-from aspectra.lab.evaluation.presets import PRESETS
+from aspectra.lab.evaluation.means import PRESETS
 from aspectra.lab.measures.diversity import convex_hull_volume
 from aspectra.lab.measures.instructed import pair_up, rank_change, wise_score
 from aspectra.lab.measures.protocol import Arity, parse

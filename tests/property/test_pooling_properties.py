@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
 from aspectra.lab.evaluation.calculate import evaluate
-from aspectra.lab.experiments.gap.pooling import Pooling, System, with_pools
+from aspectra.lab.experiments.gap.verification import Pooling, System, with_pools
 
 DOCUMENTS = [f"d{n:02}" for n in range(30)]
 RANKING = st.lists(st.sampled_from(DOCUMENTS), unique=True)

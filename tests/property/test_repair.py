@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aspectra.llm.prompts.plain_text import plain_digits, without_hidden
+from aspectra.llm.prompts.conversation import plain_digits, without_hidden
 from aspectra.search.rerank.repair import read_choice, read_labels, read_number, repair, without_thoughts
 from long import LONG
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 
-from aspectra.app.ingest.duplicates import _pairs, _read
+from aspectra.app.ingest.works import _pairs, _read
 from aspectra.app.library import create_library
 from aspectra.papers.library.links.likeness import compare
 

@@ -117,7 +117,7 @@ def _pipe_closed() -> int:
 def _report(error: Exception) -> int:
     """Three short lines for any failure; returns the exit code."""
     if isinstance(error, AspectraError):
-        from aspectra.app.terminal.progress import PROGRAM_READS
+        from aspectra.app.terminal.screen import PROGRAM_READS
 
         if os.environ.get(PROGRAM_READS):
             sys.stderr.write(json.dumps({"error": error.to_dict()}) + "\n")

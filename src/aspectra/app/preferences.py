@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from aspectra.base.checking import refuse_unknown
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, refuse_unknown
 
 if TYPE_CHECKING:
     from aspectra.search.conditions.condition import Condition

@@ -22,8 +22,7 @@ from aspectra.base.errors import AspectraError, LibraryNotFound, UsageError
 
 if TYPE_CHECKING:
     from aspectra.app.library import Library
-    from aspectra.app.terminal.progress import ProgressShown
-    from aspectra.app.terminal.screen import Screen
+    from aspectra.app.terminal.screen import ProgressShown, Screen
     from aspectra.search.planning.model_reader import ModelReader
 
 _COMMANDS = re.compile(
@@ -117,7 +116,7 @@ class Session:
 
     def progress(self) -> ProgressShown:
         """A context manager and callback that shows progress, where that is wanted."""
-        from aspectra.app.terminal.progress import ProgressShown
+        from aspectra.app.terminal.screen import ProgressShown
 
         return ProgressShown(self.settings.progress and not self.options.quiet)
 

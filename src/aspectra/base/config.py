@@ -18,8 +18,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
-from aspectra.base.checking import did_you_mean, unknown_name
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, did_you_mean, unknown_name
 from aspectra.base.values import Value
 
 PROJECT_FILE = "aspectra.toml"

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from aspectra.base.checking import unknown_name
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
     from importlib import metadata

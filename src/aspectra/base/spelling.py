@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from aspectra.base.checking import refuse_unknown
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, refuse_unknown
 
 _PART = re.compile(r"\s*+([\w-]++)\s*+(?:\((.*)\))?\s*+", re.DOTALL)
 _BARE = re.compile(r"\s*+(\w++)\s*+(?:,|$)")

@@ -25,14 +25,10 @@ from typing import Any
 from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission, require
 from aspectra.llm.budget import Account, Budget, Cost, Limits, Price, Prices, default_prices, estimate
-from aspectra.llm.chat import ChatModel, Reply, Request
-from aspectra.llm.client.endpoint import offline
-from aspectra.llm.client.openai_compatible import OpenAICompatible, journal_name
-from aspectra.llm.failures import ModelError, Offline
-from aspectra.llm.journal import Journal
-from aspectra.llm.journal_file import JournalFile
-from aspectra.llm.rate import Lanes, RateLimit
-from aspectra.llm.retry import Retry
+from aspectra.llm.chat import ChatModel, ModelError, Offline, Reply, Request
+from aspectra.llm.client.openai_compatible import OpenAICompatible, journal_name, offline
+from aspectra.llm.journal import Journal, JournalFile
+from aspectra.llm.retry import Lanes, RateLimit, Retry
 
 _FIRST = 2  # calls at once of a server on this computer, until it has answered some
 
@@ -50,7 +46,7 @@ class ModelSettings:
         revision: any word; another one makes the journal ask anew.
         timeout: seconds for one attempt.
         lanes: calls under way at once, see :class:`aspectra.llm.journal.Journal`; at most so many
-            of a server on this computer, see :class:`aspectra.llm.rate.Lanes`.
+            of a server on this computer, see :class:`aspectra.llm.retry.Lanes`.
         requests_per_minute: 0 for no limit.
         tokens_per_minute: 0 for no limit.
         tries: attempts for one call.
@@ -122,7 +118,7 @@ class Model:
         """The recorded answer, or a new one.
 
         Raises:
-            ModelError: see :mod:`aspectra.llm.failures`.
+            ModelError: see :mod:`aspectra.llm.chat`.
             JournalFailed, JournalBroken: the journal cannot be used.
         """
         return await self.journal.complete(request)

@@ -23,11 +23,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from aspectra.base.checking import refuse_unknown
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, refuse_unknown
 from aspectra.base.hashing import canonical_json
-from aspectra.llm.chat import ChatModel, Reply, Request, Usage, Wrapper
-from aspectra.llm.failures import BudgetReached, ModelError
+from aspectra.llm.chat import BudgetReached, ChatModel, ModelError, Reply, Request, Usage, Wrapper
 
 
 @dataclass(frozen=True, slots=True)

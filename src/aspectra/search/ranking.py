@@ -12,9 +12,8 @@ from aspectra.base.trec import trec_lines
 from aspectra.papers.paper import Paper
 from aspectra.papers.record_facts import is_retracted
 from aspectra.search.conditions.condition import MEETS, Condition
-from aspectra.search.plan import Plan
+from aspectra.search.plan import Plan, Step, Tally
 from aspectra.search.planning.requests import Requests
-from aspectra.search.step import Step, Tally
 
 if TYPE_CHECKING:
     import pandas as pd

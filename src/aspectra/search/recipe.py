@@ -6,8 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
-from aspectra.base.checking import check_length, unknown_name
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, check_length, unknown_name
 from aspectra.base.hashing import digest
 from aspectra.base.spelling import read_member, spell, split_line
 from aspectra.base.values import Value, force_setattr, replace

@@ -16,18 +16,20 @@ from aspectra.base.values import replace
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.labels.lensed import know_lenses
-from aspectra.search.conditions.binding import (
+from aspectra.search.conditions.grading import (
     bound_conditions,
+    exemptions_without_data,
+    left_by_filters,
     left_out_warnings,
     none_left_warnings,
     ordering_conditions,
+    without_data,
 )
-from aspectra.search.conditions.grading import exemptions_without_data, left_by_filters, without_data
 from aspectra.search.conditions.lists import UserLists
 from aspectra.search.evidence.hits import Explainer, quotes_of
 from aspectra.search.evidence.why_not import WhyNot, fit_of, unfiltered, weak_match_warning, why_not
 from aspectra.search.instructions.understanding import SecondReader
-from aspectra.search.plan import Plan
+from aspectra.search.plan import Plan, Step
 from aspectra.search.planning.index_views import aspect_vectors, index_views, term_warnings
 from aspectra.search.planning.permitted import (
     in_publication_order,
@@ -44,7 +46,6 @@ from aspectra.search.recipe import Recipe
 from aspectra.search.scoring.engine import Engine
 from aspectra.search.stages.protocol import Context, Draft
 from aspectra.search.stages.running import Move, Prefixes, run_steps
-from aspectra.search.step import Step
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats

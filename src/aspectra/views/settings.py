@@ -8,8 +8,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from aspectra.base.checking import refuse_unknown
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, refuse_unknown
 from aspectra.base.values import converted
 from aspectra.views.dense.late.view import TokenType
 from aspectra.views.encoders.protocol import Encoder

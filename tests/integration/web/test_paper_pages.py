@@ -11,7 +11,7 @@ import pytest
 import aspectra
 from aspectra.app.output.papers import sentence_rows
 from aspectra.app.surfaces.service.question import Question
-from aspectra.app.surfaces.web.rendering import FOLDER
+from aspectra.app.surfaces.web.viewing import FOLDER
 from aspectra.papers.paper import Paper, Section
 from page_server import serving, titles
 

@@ -207,7 +207,7 @@ def test_a_library_inside_a_folder_is_not_read_as_papers(run, home, papers):
 
 
 def test_progress_lines_and_bars(capsys, monkeypatch):
-    from aspectra.app.terminal import progress
+    from aspectra.app.terminal import screen as progress
 
     ticks = iter([0.0, 0.0, 11.0, 22.0, 33.0])
     monkeypatch.setattr(progress, "monotonic", lambda: next(ticks))
@@ -687,6 +687,6 @@ def test_a_mistyped_name_is_not_remembered(run, library):
 
 
 def test_slow_progress_has_a_rate():
-    from aspectra.app.terminal.progress import _speed
+    from aspectra.app.terminal.screen import _speed
 
     assert [_speed(r) for r in (1234.0, 2.34, 0.02)] == ["1,234/s", "2.3/s", "1.2/min"]

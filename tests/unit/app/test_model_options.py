@@ -10,7 +10,7 @@ from aspectra.base.errors import NotTrusted, UsageError
 from aspectra.base.trust import ASK, Permission, allow, require, withdraw
 from aspectra.llm.assemble import build_model
 from aspectra.llm.budget import Cost, Limits
-from aspectra.llm.failures import KeyRefused
+from aspectra.llm.chat import KeyRefused
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 import aspectra
-from aspectra.app.output.pages import check_page
+from aspectra.app.output.papers import check_page
 from aspectra.app.preferences import parse_year
 from aspectra.app.surfaces.service.question import Question
 from aspectra.app.surfaces.service.suggesting import suggested_papers

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aspectra.base.checking import check_choice, did_you_mean, refuse_unknown
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, check_choice, did_you_mean, refuse_unknown
 from aspectra.search.planning.aspects import Aspect
 
 

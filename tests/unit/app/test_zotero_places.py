@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from aspectra.app.ingest.zotero.places import find_places
+from aspectra.app.ingest.zotero.sync import find_places
 
 
 @pytest.fixture

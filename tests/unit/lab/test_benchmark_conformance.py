@@ -11,7 +11,7 @@ import pytest
 
 from aspectra.base.errors import AspectraError, BadInput, UsageError
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, COMMON, Benchmark
-from aspectra.lab.evaluation.presets import PRESETS
+from aspectra.lab.evaluation.means import PRESETS
 from aspectra.lab.measures.protocol import parse
 from benchmark_fixtures import LAYOUTS
 from long import LONG

@@ -20,7 +20,7 @@ from aspectra.lab.construction.protocol import STEPS, Workbench
 from aspectra.lab.construction.recipe import BuildRecipe, recipe_names
 from aspectra.lab.construction.steps import latent
 from aspectra.llm.assemble import ModelSettings, wrap_model
-from aspectra.llm.failures import ModelError, QuotaSpent
+from aspectra.llm.chat import ModelError, QuotaSpent
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Section

@@ -10,8 +10,7 @@ import pytest
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.evaluation.calculate import evaluate
-from aspectra.lab.evaluation.means import nested_mean
-from aspectra.lab.evaluation.presets import PRESETS
+from aspectra.lab.evaluation.means import PRESETS, nested_mean
 from aspectra.lab.measures.diversity import hull_volume
 from aspectra.lab.measures.gap import Pools
 from aspectra.lab.measures.instructed import pair_up, wise_score

@@ -18,11 +18,12 @@ from aspectra.base.values import replace as changed
 from aspectra.base.version import __version__
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Topic
 from aspectra.lab.evaluation.calculate import evaluate
-from aspectra.lab.evaluation.presets import PRESETS
+from aspectra.lab.evaluation.means import PRESETS
 from aspectra.lab.experiments.experiment import (
     Cell,
     benchmark_library,
     library_state,
+    paper_vectors,
     placed_whole,
     run_cells,
     topic_query,
@@ -32,15 +33,14 @@ from aspectra.lab.experiments.recipe_tables import breakdown_tables, main_table,
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import score_cell
 from aspectra.lab.experiments.study import Source, Study
-from aspectra.lab.experiments.vectors import paper_vectors
 from aspectra.lab.figures.recorded import mean_of
 from aspectra.lab.reports.tables import render
 from aspectra.llm.budget import Cost
 from aspectra.llm.scripted import Scripted
 from aspectra.search.instructions.understanding import understand
+from aspectra.search.plan import Tally
 from aspectra.search.recipe import Recipe
 from aspectra.search.scoring.engine import Engine
-from aspectra.search.step import Tally
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 

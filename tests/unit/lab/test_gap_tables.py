@@ -5,8 +5,18 @@ from __future__ import annotations
 import pytest
 
 from aspectra.lab.measures.gap import gap
-from aspectra.lab.reports.gap import GapTask, PoolScore, gap_of, gap_table, growth_table, interval_of
-from aspectra.lab.reports.obliqueness import Limit, limits, obliqueness_table, verdict
+from aspectra.lab.reports.gap import (
+    GapTask,
+    Limit,
+    PoolScore,
+    gap_of,
+    gap_table,
+    growth_table,
+    interval_of,
+    limits,
+    obliqueness_table,
+    verdict,
+)
 from aspectra.lab.reports.published import tables as published
 from aspectra.lab.statistics.significance import Interval, bootstrap_interval, mean_interval
 

@@ -11,7 +11,7 @@ import pytest
 import aspectra.lab
 from aspectra.base.errors import UsageError
 from aspectra.lab.evaluation.calculate import evaluate
-from aspectra.lab.evaluation.presets import PRESETS, get_preset
+from aspectra.lab.evaluation.means import PRESETS, get_preset
 from aspectra.lab.measures.protocol import MEASURES, Arity, parse
 from measure_variants import variants
 

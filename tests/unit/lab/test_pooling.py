@@ -11,8 +11,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.values import replace
 from aspectra.lab.experiments.directory import open_study
 from aspectra.lab.experiments.execute import run_study, score_study
-from aspectra.lab.experiments.gap.pooling import Pooling, first_documents
-from aspectra.lab.experiments.gap.verification import gap_tasks
+from aspectra.lab.experiments.gap.verification import Pooling, first_documents, gap_tasks
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.study import Source, Study
 from aspectra.lab.runs.run import Run

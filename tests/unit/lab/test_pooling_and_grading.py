@@ -21,8 +21,7 @@ from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.views.prompted.definition import PromptedLens, define
-from aspectra.views.prompted.prompt import builtin_text
+from aspectra.views.prompted.definition import PromptedLens, builtin_text, define
 from aspectra.views.prompted.running import bound_to, run_lens
 
 PAPERS = [

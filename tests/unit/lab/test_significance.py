@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.statistics.agreement import cohen_kappa, krippendorff_alpha
 from aspectra.lab.statistics.significance import (
     TESTS,
     beta_regularised,
     bonferroni,
+    cohen_kappa,
     compare,
     holm,
+    krippendorff_alpha,
     mean_interval,
     paired_t,
     randomisation,

@@ -20,9 +20,9 @@ from aspectra.lab.experiments.study import Source, Study, protocols_of
 from aspectra.lab.figures.drawing import svg_text
 from aspectra.lab.figures.kinds import draw
 from aspectra.lab.figures.recorded import Choice, places_of
-from aspectra.lab.pages.verdict import verdict_on
+from aspectra.lab.pages.report import verdict_on
 from aspectra.lab.reports.comparison import comparison_tables, published_table, systems_of
-from aspectra.llm.failures import Transient
+from aspectra.llm.chat import Transient
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.search.recipe import Recipe

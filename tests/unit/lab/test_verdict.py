@@ -13,8 +13,7 @@ from aspectra.lab.experiments.directory import Description, Opened
 from aspectra.lab.experiments.study import Source, Study
 from aspectra.lab.figures.dots import Dots, dot_figure
 from aspectra.lab.figures.recorded import Choice, Place
-from aspectra.lab.pages.report import Section, figure_html, page_html, table_html
-from aspectra.lab.pages.verdict import verdict_on
+from aspectra.lab.pages.report import Section, figure_html, page_html, table_html, verdict_on
 from aspectra.lab.reports.comparison import System
 from aspectra.lab.reports.tables import Number, Table
 from aspectra.search.recipe import Recipe

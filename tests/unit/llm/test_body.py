@@ -7,8 +7,8 @@ import zlib
 
 import pytest
 
-from aspectra.llm.client.endpoint import LARGEST_BODY, Body
-from aspectra.llm.failures import Malformed
+from aspectra.llm.chat import Malformed
+from aspectra.llm.client.openai_compatible import LARGEST_BODY, Body
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ import pytest
 from aspectra.base.errors import UsageError
 from aspectra.llm.assemble import ModelSettings, build_model, wrap_model
 from aspectra.llm.budget import Limits, spending
-from aspectra.llm.chat import Message, Request
-from aspectra.llm.failures import BudgetReached, ModelError, QuotaSpent, Transient
+from aspectra.llm.chat import BudgetReached, Message, ModelError, QuotaSpent, Request, Transient
 from aspectra.llm.loops import run
 from aspectra.llm.scripted import Scripted
 from llm_server import Server
@@ -150,7 +149,7 @@ import json
 from pathlib import Path
 from aspectra.llm.assemble import ModelSettings, build_model
 from aspectra.llm.chat import Message, Request
-from aspectra.llm.failures import Offline
+from aspectra.llm.chat import Offline
 from aspectra.llm.loops import run
 folder = Path(sys.argv[1])
 settings = ModelSettings(model="loopback", base_url=sys.argv[2], journal=folder / "j.db",

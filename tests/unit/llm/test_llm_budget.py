@@ -22,8 +22,7 @@ from aspectra.llm.budget import (
     prompt_tokens,
     spending,
 )
-from aspectra.llm.chat import Message, Reply, Request, Usage
-from aspectra.llm.failures import BudgetReached, Malformed, Transient
+from aspectra.llm.chat import BudgetReached, Malformed, Message, Reply, Request, Transient, Usage
 from aspectra.llm.scripted import Scripted
 
 PRICE = Price(input=10.0, output=50.0)

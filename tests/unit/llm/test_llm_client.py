@@ -9,20 +9,22 @@ from dataclasses import replace
 import pytest
 
 from aspectra.base.errors import UsageError
-from aspectra.llm.chat import Message, Request, Usage
-from aspectra.llm.client.openai_compatible import OpenAICompatible
-from aspectra.llm.failures import (
+from aspectra.llm.chat import (
     BadRequest,
     ContextExceeded,
     KeyRefused,
     Late,
     Malformed,
+    Message,
     NoSuchModel,
     Offline,
     QuotaSpent,
     Refused,
+    Request,
     Transient,
+    Usage,
 )
+from aspectra.llm.client.openai_compatible import OpenAICompatible
 from llm_server import KINDS, Server
 
 ASKED = Request((Message("user", "Order [1] [2] [3]."),))
@@ -299,7 +301,7 @@ def test_connections_are_kept_and_taken_back():
 
 
 def test_too_large_an_answer(monkeypatch):
-    monkeypatch.setattr("aspectra.llm.client.endpoint.LARGEST_BODY", 100)
+    monkeypatch.setattr("aspectra.llm.client.openai_compatible.LARGEST_BODY", 100)
     with pytest.raises(Malformed, match="cannot be read"):
         ask(Server())
 

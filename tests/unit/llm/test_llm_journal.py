@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
 from aspectra.llm.budget import spending
-from aspectra.llm.chat import Message, Reply, Request, Usage
-from aspectra.llm.failures import Transient
-from aspectra.llm.journal import Journal, acceptable
-from aspectra.llm.journal_file import JournalBroken, JournalFailed, JournalFile, Record
+from aspectra.llm.chat import Message, Reply, Request, Transient, Usage
+from aspectra.llm.journal import Journal, JournalBroken, JournalFailed, JournalFile, Record, acceptable
 from aspectra.llm.scripted import Scripted
 from hot_journal import plant
 

@@ -13,22 +13,24 @@ from hypothesis import strategies as st
 import virtual_clock
 from aspectra.base.errors import UsageError
 from aspectra.llm.budget import Cost, Price, call_cost, prompt_tokens
-from aspectra.llm.chat import Message, Reply, Request, Usage
-from aspectra.llm.failures import (
+from aspectra.llm.chat import (
     BadRequest,
     BudgetReached,
     ContextExceeded,
     KeyRefused,
     Malformed,
+    Message,
     NoSuchModel,
     Offline,
     QuotaSpent,
     Refused,
+    Reply,
+    Request,
     Transient,
+    Usage,
 )
 from aspectra.llm.loops import run
-from aspectra.llm.rate import RateLimit
-from aspectra.llm.retry import Retry
+from aspectra.llm.retry import RateLimit, Retry
 from aspectra.llm.scripted import Scripted
 from virtual_clock import START
 

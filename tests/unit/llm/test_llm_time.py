@@ -12,9 +12,8 @@ import pytest
 import virtual_clock
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.budget import Cost, Limits, spending
-from aspectra.llm.chat import Message, Request, Wrapper
+from aspectra.llm.chat import Message, ModelError, Request, Wrapper
 from aspectra.llm.client.openai_compatible import OpenAICompatible
-from aspectra.llm.failures import ModelError
 from llm_server import Server
 from virtual_clock import START, Connected, Stuck
 

@@ -9,20 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aspectra.llm.chat import Message, Request, Usage
-from aspectra.llm.client.endpoint import Endpoint
-from aspectra.llm.client.openai_wire import context_in_card, failure, read_reply, request_body, retry_after
-from aspectra.llm.failures import (
+from aspectra.llm.chat import (
     BadRequest,
     ContextExceeded,
     KeyRefused,
     Malformed,
+    Message,
     ModelError,
     NoSuchModel,
     QuotaSpent,
     Refused,
+    Request,
     Transient,
+    Usage,
 )
+from aspectra.llm.client.openai_compatible import Endpoint
+from aspectra.llm.client.openai_wire import context_in_card, failure, read_reply, request_body, retry_after
 from aspectra.llm.secrets import key_variable, redact
 
 ASKED = Request((Message("system", "Be brief."), Message("user", "Order these.")))

@@ -12,13 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
-from aspectra.llm.prompts.conversation import LARGEST_PROMPT, check_places, fill, parse_prompt, read_prompt
-from aspectra.llm.prompts.data import as_data, holds_mark, without_marks
+from aspectra.llm.prompts.conversation import (
+    LARGEST_PROMPT,
+    as_data,
+    check_places,
+    fill,
+    holds_mark,
+    parse_prompt,
+    read_prompt,
+    without_marks,
+)
 from aspectra.papers.paper import Paper
-from aspectra.search.rerank.shown_texts import Candidate, Question, ShownTexts
-from aspectra.search.rerank.templates import Prompt, criterion
+from aspectra.search.rerank.asker import Candidate, Prompt, Question, ShownTexts, criterion
 from aspectra.views.prompted.asking import show
-from aspectra.views.prompted.prompt import LensPrompt
+from aspectra.views.prompted.definition import LensPrompt
 
 # Marks of chat templates and tokenizers, a family a line.
 MARKS = """

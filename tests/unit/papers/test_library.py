@@ -24,7 +24,7 @@ from aspectra.base.errors import (
     UsageError,
 )
 from aspectra.papers.ids import distinct_ids
-from aspectra.papers.library import matching, row_sums
+from aspectra.papers.library import mutations, row_sums
 from aspectra.papers.library.folder.lock import WriterLock, noted_error
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.library.store import Store
@@ -177,7 +177,7 @@ _OWLS, _MICE, _OWLS_TOO, _BATS = _SHARED
 )
 @pytest.mark.parametrize("of", ["owls.ris", "others.ris"])
 def test_papers_that_share_an_id_keep_theirs_in_any_order(library, monkeypatch, count, again, papers, of):
-    monkeypatch.setattr(matching, "_COMPARED", 0)
+    monkeypatch.setattr(mutations, "_COMPARED", 0)
     with library.writing("add") as writer:
         writer.add(distinct_ids(_SHARED[:count]), path="owls.ris")
         writer.add(distinct_ids(again), path=of)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from aspectra.app.ingest.works import Works
-from aspectra.papers.library import migrations, schema
+from aspectra.papers.library import schema
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.searcher import Searcher
@@ -65,10 +65,10 @@ def test_an_upgraded_library_is_as_a_new_one(old, tmp_path):
         pass
     assert old.meta("format") == str(schema.FORMAT)
     recorded = old.fetch("SELECT number, name FROM migrations ORDER BY number")
-    assert recorded == [(number, name) for number, name, _ in migrations.MIGRATIONS]
+    assert recorded == [(number, name) for number, name, _ in schema.MIGRATIONS]
     assert tables(old) == tables(Store.create(tmp_path / "new"))
     assert old.check() == []
-    assert migrations.MIGRATIONS[-1][0] == schema.FORMAT
+    assert schema.MIGRATIONS[-1][0] == schema.FORMAT
 
 
 def test_nothing_is_computed_again_and_the_answers_are_the_same(old):
@@ -123,9 +123,9 @@ def test_a_migration_that_fails_changes_nothing(old, monkeypatch):
         db.execute("DROP TABLE citations")
         raise KeyboardInterrupt
 
-    first = migrations.MIGRATIONS[0]
+    first = schema.MIGRATIONS[0]
     with monkeypatch.context() as patch:
-        patch.setattr(migrations, "MIGRATIONS", (first, (3, "broken", broken)))
+        patch.setattr(schema, "MIGRATIONS", (first, (3, "broken", broken)))
         with pytest.raises(KeyboardInterrupt), old.writing("test"):
             pass
     assert old.meta("format") == "2"

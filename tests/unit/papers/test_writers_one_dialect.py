@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from aspectra.papers.dates import date_parts
+from aspectra.papers.bibliography import date_parts
 from aspectra.papers.export.protocol import WRITERS
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers

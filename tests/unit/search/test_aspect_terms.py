@@ -10,12 +10,11 @@ from test_aspects import PAPERS, SEED, _paper
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
-from aspectra.search.defaults import NAMED, Shares
 from aspectra.search.plan import Plan, Search
 from aspectra.search.planning.aspects import REST, Aspect, corrected_roles
 from aspectra.search.planning.index_views import IndexSeeds, term_warnings
 from aspectra.search.planning.planners import guided
-from aspectra.search.query import Query
+from aspectra.search.query import NAMED, Query, Shares
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.build.terms import FEW

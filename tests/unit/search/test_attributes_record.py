@@ -18,9 +18,8 @@ from aspectra.papers.paper import Paper, Reference, Section
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.attributes.record.named import named_papers
 from aspectra.search.conditions.attributes.record.status import status_of
-from aspectra.search.conditions.binding import bound_conditions
 from aspectra.search.conditions.condition import Condition, Exemption
-from aspectra.search.conditions.grading import conditions_mask, without_data
+from aspectra.search.conditions.grading import bound_conditions, conditions_mask, without_data
 from aspectra.search.conditions.lists import UserLists
 from aspectra.views.index.opened import Index
 from grades import Grade, grader, met, unknown

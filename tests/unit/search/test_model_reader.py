@@ -11,13 +11,12 @@ from contextlib import nullcontext
 import pytest
 
 from aspectra.base.errors import AspectraError
-from aspectra.llm.chat import Reply
-from aspectra.llm.failures import ModelError
+from aspectra.llm.chat import ModelError, Reply
 from aspectra.llm.scripted import Scripted
 from aspectra.search.instructions.understanding import understand
 from aspectra.search.planning.model_reader import ModelReader, items_in
 from aspectra.search.query import Query
-from aspectra.search.rerank.templates import Prompt
+from aspectra.search.rerank.asker import Prompt
 
 
 def reply(*items: tuple[str, str]) -> str:

@@ -11,17 +11,17 @@ import json
 import pytest
 
 from aspectra.base.errors import UsageError
+from aspectra.llm.chat import ContextExceeded
 from aspectra.llm.client.openai_wire import request_body
-from aspectra.llm.failures import ContextExceeded
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.query import Query
+from aspectra.search.rerank.asker import Candidate, Question
 from aspectra.search.rerank.rerank import Method, rerank
-from aspectra.search.rerank.shown_texts import Candidate, Question
 from aspectra.search.searcher import Searcher
 from aspectra.search.stages._rewording import prompt as stage_prompt
 from aspectra.views.prompted.asking import question, read_paper, show
-from aspectra.views.prompted.prompt import LensPrompt
+from aspectra.views.prompted.definition import LensPrompt
 from fake_encoder import FakeEncoder
 from small_library import searcher_over
 

@@ -11,18 +11,15 @@ import virtual_clock
 from aspectra.base.errors import UsageError
 from aspectra.llm.assemble import ModelSettings, build_model, wrap_model
 from aspectra.llm.budget import Cost
-from aspectra.llm.chat import Reply, Usage
-from aspectra.llm.failures import ContextExceeded, Refused, Transient
+from aspectra.llm.chat import ContextExceeded, Refused, Reply, Transient, Usage
 from aspectra.llm.scripted import Scripted
-from aspectra.search.rerank.asker import Asker
-from aspectra.search.rerank.fitting import Fit
+from aspectra.search.plan import Step
+from aspectra.search.rerank.asker import Asker, Candidate, Fit, Question, ShownTexts
 from aspectra.search.rerank.judges.cross_encoder import Local
 from aspectra.search.rerank.judges.prompted import Grade, Listwise, Pairwise, Points, ThinkFirst, YesNo
 from aspectra.search.rerank.judges.protocol import JUDGES, ListJudge, PairJudge, ScoreJudge
 from aspectra.search.rerank.rerank import Method, rerank
-from aspectra.search.rerank.shown_texts import Candidate, Question, ShownTexts
 from aspectra.search.rerank.sorters.sorts import Single
-from aspectra.search.step import Step
 
 # Judges that ask a language model; what the others read is in test_rerank_local_judges.py.
 MODELLED = [name for name in JUDGES if JUDGES.get(name).needs_model]

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
+from aspectra.search.rerank.asker import Prompt, criteria, criterion, rules
 from aspectra.search.rerank.judges.cross_encoder import Local
 from aspectra.search.rerank.judges.prompted import Listwise, Pairwise, ThinkFirst, YesNo
 from aspectra.search.rerank.judges.protocol import JUDGES
 from aspectra.search.rerank.rerank import Method, fits
 from aspectra.search.rerank.sorters.protocol import SORTERS
 from aspectra.search.rerank.sorters.sorts import AllPairs, Heapsort, Merge, Single, Tournament, Window
-from aspectra.search.rerank.templates import Prompt, criteria, criterion, rules
 
 FITS = {
     "yes-no": {"single"},

@@ -12,11 +12,18 @@ from hypothesis import strategies as st
 
 from aspectra.lab.simulation.oracle import Oracle
 from aspectra.llm.budget import estimate_tokens
-from aspectra.llm.prompts.data import as_data
+from aspectra.llm.prompts.conversation import as_data
 from aspectra.llm.scripted import Scripted
-from aspectra.search.rerank.fitting import Fit, fit_text, share_out, shared_words
+from aspectra.search.rerank.asker import (
+    Candidate,
+    Fit,
+    Question,
+    ShownTexts,
+    fit_text,
+    share_out,
+    shared_words,
+)
 from aspectra.search.rerank.rerank import Method, rerank
-from aspectra.search.rerank.shown_texts import Candidate, Question, ShownTexts
 from injections import FAMILIES, METHODS, gullible, poisoned
 from long import some
 

@@ -16,7 +16,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.spelling import read_member
 from aspectra.base.values import replace as changed
 from aspectra.lab.simulation.oracle import Oracle
-from aspectra.llm.failures import BudgetReached, ContextExceeded, KeyRefused, Transient
+from aspectra.llm.chat import BudgetReached, ContextExceeded, KeyRefused, Transient
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.paper import Paper, Reference
 from aspectra.search.conditions.condition import limits

@@ -11,7 +11,7 @@ from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.lab.simulation.oracle import Oracle
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.budget import Limits
-from aspectra.llm.failures import ContextExceeded
+from aspectra.llm.chat import ContextExceeded
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
@@ -22,8 +22,7 @@ from aspectra.search.searcher import Searcher
 from aspectra.search.stages.protocol import Context
 from aspectra.search.stages.running import estimate_steps
 from aspectra.views.build.run import build_index
-from aspectra.views.prompted.definition import PromptedLens
-from aspectra.views.prompted.prompt import builtin_text
+from aspectra.views.prompted.definition import PromptedLens, builtin_text
 from aspectra.views.prompted.running import bound_to, run_lens
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder

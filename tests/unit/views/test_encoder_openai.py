@@ -254,7 +254,7 @@ def test_a_key_goes_only_to_the_host_that_it_was_given_for(
 
 
 def test_too_large_an_answer(script: _Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aspectra.llm.client.endpoint.LARGEST_BODY", 20)
+    monkeypatch.setattr("aspectra.llm.client.openai_compatible.LARGEST_BODY", 20)
     with pytest.raises(openai.Unavailable, match="larger than"):
         make(f"m?base_url={script.url}").encode(["ab"])
     assert len(script.bodies) == 1

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper, Section
-from aspectra.search.conditions.attributes.labels.length import ARTICLE_EDGE, WORDS_PER_MINUTE
+from aspectra.search.conditions.attributes.labels.source import ARTICLE_EDGE, WORDS_PER_MINUTE
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.views.lenses.length import HAN_WORDS
 from aspectra.views.lenses.protocol import LENSES, LensValues
+from aspectra.views.lenses.source import HAN_WORDS
 
 LENS = LENSES.get("length")
 LENGTH = ATTRIBUTES.get("length")

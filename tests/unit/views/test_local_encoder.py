@@ -22,8 +22,7 @@ from aspectra.views.encoders.pooling import POOLINGS
 from aspectra.views.encoders.protocol import TokenEncoder, needs_of
 from aspectra.views.encoders.transformer.network import SafetensorsNetwork, relative_buckets
 from aspectra.views.encoders.transformer.runtime import Runtime
-from aspectra.views.encoders.transformer.shape import FAMILIES
-from aspectra.views.encoders.transformer.weights import as_float32, read_weights
+from aspectra.views.encoders.transformer.weights import FAMILIES, as_float32, read_weights
 from folder_models import MODELS, TEXTS, TOKENS, WIDTH, write_model, write_safetensors
 from folder_onnx import write_onnx
 

@@ -11,8 +11,16 @@ import pytest
 from aspectra.base.errors import LibraryBusy, LibraryCorrupt, UsageError
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.budget import Limits
-from aspectra.llm.chat import Reply, Usage
-from aspectra.llm.failures import BudgetReached, ContextExceeded, KeyRefused, Offline, Refused, Transient
+from aspectra.llm.chat import (
+    BudgetReached,
+    ContextExceeded,
+    KeyRefused,
+    Offline,
+    Refused,
+    Reply,
+    Transient,
+    Usage,
+)
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.derived import DerivedWriter
 from aspectra.papers.library.store import Store

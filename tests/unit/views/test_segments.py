@@ -16,7 +16,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.searcher import Searcher
 from aspectra.testing.simulated_disk import Fault, run_with_fault
-from aspectra.views.build import switching
+from aspectra.views.build import segments as switching
 from aspectra.views.build.run import build_index, merge_segments
 from aspectra.views.build.segments import Segments
 from aspectra.views.settings import IndexSettings

@@ -16,7 +16,7 @@ import torch_models
 from aspectra.base.errors import NotTrusted, UsageError
 from aspectra.base.trust import Permission, allow
 from aspectra.views.encoders.protocol import ENCODERS, Encoder, Kind, load_encoder, needs_of
-from aspectra.views.encoders.torch.model_files import adapter_folder
+from aspectra.views.encoders.torch.loading import adapter_folder
 from torch_models import needs_torch
 
 TEXTS = ["dense retrieval", "owls hunt at night, and sleep by day.", "a"]

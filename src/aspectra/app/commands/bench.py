@@ -29,8 +29,7 @@ from aspectra.app.session import Session, common
 from aspectra.app.settings import RUN_FORMATS, TABLE_FORMATS
 from aspectra.app.terminal.panels import AsJson, CommandGroup, OutputFile, option
 from aspectra.app.terminal.screen import count
-from aspectra.base.checking import check_choice
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, check_choice
 
 app = CommandGroup("Run experiments on benchmarks, score and compare them.")
 

@@ -170,7 +170,7 @@ def tell_absent(session: Session, report: IndexReport) -> None:
 
 
 def _tell(session: Session, report: IndexReport, seconds: float) -> None:
-    from aspectra.app.terminal.progress import duration
+    from aspectra.app.terminal.screen import duration
 
     screen = session.screen
     if not report.changed:

@@ -51,8 +51,14 @@ def add(
     """
     from aspectra.llm.prompts.conversation import read_prompt
     from aspectra.views.lenses.protocol import optional_lenses
-    from aspectra.views.prompted.definition import PromptedLens, check_name, define, definitions, usable
-    from aspectra.views.prompted.prompt import builtin_text
+    from aspectra.views.prompted.definition import (
+        PromptedLens,
+        builtin_text,
+        check_name,
+        define,
+        definitions,
+        usable,
+    )
 
     with session.open_library() as opened:
         library = opened.store

@@ -209,7 +209,7 @@ def _answer(
     asked: Mapping[str, Any],
 ) -> None:
     """Run a plan and write what came of it; ``asked`` is what it was made of."""
-    from aspectra.app.output.pages import MOST_PAGES, check_page, page_of
+    from aspectra.app.output.papers import MOST_PAGES, check_page, page_of
     from aspectra.app.output.rankings import write_ranking
     from aspectra.search.planning.requests import NOT_APPLIED
     from aspectra.search.query import MOST_PAPERS

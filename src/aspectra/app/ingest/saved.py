@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from aspectra.base.checking import unknown_name
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, unknown_name
 from aspectra.papers.library.row_sums import MARKED
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from aspectra.app.options.model import read_beside_rules
 from aspectra.app.settings import export_formats
 from aspectra.app.terminal.panels import FILTERS, OUTPUT, PREFERENCES, SEARCH, OutputFile, option
-from aspectra.base.checking import check_choice
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, check_choice
 
 if TYPE_CHECKING:
     from aspectra.app.session import Session
@@ -151,7 +150,7 @@ class QuestionOptions:
 
     def _recipe(self, first: str) -> Recipe | str:
         """The recipe, with the further steps."""
-        from aspectra.search.defaults import LIKE_DECIDED
+        from aspectra.search.query import LIKE_DECIDED
 
         further = [LIKE_DECIDED] if self.like_decided else []
         further += self.stage or ()

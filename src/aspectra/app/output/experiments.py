@@ -153,8 +153,7 @@ def hub_sets(name: str) -> tuple[HubSet, ...]:
     Raises:
         UsageError: it is on no hub, or has no such part.
     """
-    from aspectra.lab.benchmarks._data import collections
-    from aspectra.lab.benchmarks._places import hub_sets, next_command, where
+    from aspectra.lab.benchmarks._places import collections, hub_sets, next_command, where
     from aspectra.lab.benchmarks.protocol import BENCHMARKS
 
     whole = name.partition("/")[0]
@@ -245,7 +244,7 @@ def write_run(session: Session, made: Run, format_: str, output: Path | None) ->
 
 def show_facts(screen: Screen, facts: Mapping[str, Any]) -> None:
     """A manifest for people."""
-    from aspectra.app.terminal.progress import duration
+    from aspectra.app.terminal.screen import duration
 
     screen.pairs(
         [

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aspectra.app.terminal.screen import Screen, safe
-from aspectra.base.checking import check_choice
+from aspectra.base.errors import check_choice
 
 if TYPE_CHECKING:
     from aspectra.app.ingest.flow import Flow

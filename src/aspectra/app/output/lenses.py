@@ -148,8 +148,7 @@ def lens_rows(library: Store) -> list[dict[str, Any]]:
     """The lenses of a library, then those that could be added: name, what it gives, state, what it is."""
     from aspectra.views.build.work import settings_of
     from aspectra.views.lenses.protocol import LENSES
-    from aspectra.views.prompted.definition import PromptedLens, definitions
-    from aspectra.views.prompted.prompt import BUILTIN_PROMPTS, builtin_text
+    from aspectra.views.prompted.definition import BUILTIN_PROMPTS, PromptedLens, builtin_text, definitions
 
     held, local = definitions(library), settings_of(library).lenses
     rows: list[dict[str, Any]] = [

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from aspectra.app.library import Library
-    from aspectra.app.output.pages import Page
+    from aspectra.app.output.papers import Page
     from aspectra.papers.paper import Paper
     from aspectra.search.conditions.condition import Condition
     from aspectra.search.plan import Plan

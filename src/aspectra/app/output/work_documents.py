@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from aspectra.app.ingest.duplicates import Group
 from aspectra.app.ingest.flow import Origin
+from aspectra.app.ingest.works import Group
 from aspectra.app.output.documents import Document, Hit, Part
 
 

@@ -19,7 +19,7 @@ def fill(library: Store, session: Session) -> IndexReport:
     Raises:
         UsageError: the library holds other papers.
     """
-    from aspectra.app.terminal.progress import duration
+    from aspectra.app.terminal.screen import duration
     from aspectra.base.errors import UsageError
     from aspectra.papers.paper import Paper
     from aspectra.papers.sources.detection import read_papers

@@ -2,19 +2,265 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from aspectra.base.errors import BadInput
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Audit, Topic
 from aspectra.lab.runs.judged import Grades
-from aspectra.lab.runs.rows import Row, first_of
+from aspectra.lab.runs.rows import Row, first_of, text_of
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.json.generic import papers_in_record
 from aspectra.papers.sources.protocol import ReadOptions
+
+# What a collection's own records and labels decide about its papers, without any part of the engine.
+#
+# A condition is one line: ``year 2015..``, ``not venue iros | icra``, ``kind survey``, ``not words
+# driving``, ``label Asthma``; with ``unless`` and another line, what exempts a paper from it.
+
+HAS, HAS_NOT, UNDECIDED = 1, 0, -1
+Decided = NDArray[np.int8]
+Mask = NDArray[np.bool_]
+
+# Two codes of one series of meetings.
+_SAME_VENUE = {"neurips": "nips", "the web conference": "www", "robotics: science and systems": "rss"}
+# Titles that name the kind of their paper; words after which a kind is possible; abstracts that state it.
+_KINDS = {
+    "survey": (
+        r"\b(?:a|an|the)(?: [\w-]+){0,3} (?:survey|overview|review)\b(?! (?:generation|data|bias|mechanism))"
+        r"|\b(?:survey|overview|review) (?:of|on)\b|[:,] (?:survey|overview|review)\b|\b(?:survey|review)$",
+        r"\b(?:survey|overview|review|tutorial|taxonomy|roadmap|perspectives?|challenges|state of the art|"
+        r"primer|introduction|advances|trends)",
+        r"\b(?:survey|overview|review|tutorial)",
+    ),
+    "dataset": (
+        r"\b(?:a|an|the)(?: [\w-]+){0,4} (?:data ?set|benchmark|corpus)(?: (?:for|of|on|to|with|in)\b|$)"
+        r"|: (?:[\w-]+ ){0,3}(?:dataset|benchmark|corpus)$",
+        r"\b(?:data ?sets?|benchmark|corpus|corpora|challenge|testbed|test suite|collection|resource|"
+        r"treebank|competition|shared task|annotat)|bench\b",
+        r"\b(?:(?:new|novel|our|present|introduce|release|propose|construct|build|collect|create|contribute)"
+        r"[^.]{0,60} (?:data ?set|benchmark|corpus|corpora|testbed|resource))",
+    ),
+}
+
+
+def _parts(value: str) -> list[str]:
+    """The alternatives of a value."""
+    return [part.strip() for part in value.split("|")]
+
+
+@lru_cache(100_000)
+def plain_words(text: str) -> str:
+    """Words alone, in lower case, with one space before and after each.
+
+    >>> plain_words("Multi-Robot SLAM: a survey")
+    ' multi robot slam a survey '
+    """
+    return " " + " ".join(re.findall(r"[^\W_]+", text.lower())) + " "
+
+
+@lru_cache(100_000)
+def heading_words(heading: str) -> str:
+    """A subject heading in the order of plain words.
+
+    >>> heading_words("Rhinitis, Allergic, Seasonal"), heading_words("Breast Neoplasms")
+    ('seasonal allergic rhinitis', 'breast cancer')
+    """
+    words = " ".join(reversed(heading.lower().removesuffix(" as topic").split(", ")))
+    return re.sub(r"\bneoplasms\b", "cancer", words)
+
+
+@dataclass
+class Facts:
+    """Facts of all papers of a collection, in the order of their ids.
+
+    Attributes:
+        ids: of the papers.
+        years: 0 where unknown.
+        venues: as stored, in lower case; "" where unknown.
+        tracks: of the meeting, in lower case.
+        heads: titles in lower case, with their punctuation.
+        titles, texts: plain words of the title, and of title and abstract.
+        keywords: plain words of each paper's own keywords.
+        labels: heading -> 2 for a main topic of the paper, 0 or 1 for another that it was given.
+    """
+
+    ids: list[str] = field(default_factory=list)
+    years: list[int] = field(default_factory=list)
+    venues: list[str] = field(default_factory=list)
+    tracks: list[str] = field(default_factory=list)
+    heads: list[str] = field(default_factory=list)
+    titles: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    keywords: list[tuple[str, ...]] = field(default_factory=list)
+    labels: list[dict[str, int]] = field(default_factory=list)
+    _known: dict[tuple[str, bool], Decided] = field(default_factory=dict, repr=False)
+    _held: dict[tuple[str, str], Mask] = field(default_factory=dict, repr=False)
+    _joined: dict[str, tuple[str, list[int]]] = field(default_factory=dict, repr=False)
+
+    def add(self, name: str, row: Row, labels: Row) -> None:
+        """Add a paper from its record and its labels."""
+        title = text_of(row.get("title"))
+        own = row.get("keywords")
+        year = text_of(row.get("year"))
+        self.ids.append(name)
+        self.years.append(int(year) if re.fullmatch(r"[12]\d{3}", year) else 0)
+        self.venues.append(text_of(row.get("venue")).strip().lower())
+        self.tracks.append(text_of(row.get("track")).lower())
+        self.heads.append(title.lower())
+        self.titles.append(plain_words(title))
+        self.texts.append(plain_words(f"{title}. {text_of(row.get('abstract') or row.get('text'))}"))
+        self.keywords.append(tuple(plain_words(text_of(one)) for one in own) if isinstance(own, list) else ())
+        self.labels.append(_graded(labels))
+
+    def decide(self, condition: str) -> Decided:
+        """(papers,) whether each meets a condition: ``HAS``, ``HAS_NOT`` or ``UNDECIDED``.
+
+        Raises:
+            BadInput: the line is none of the forms in the module's description.
+        """
+        stated, _, exempt = condition.partition(" unless ")
+        negated = stated.startswith("not ")
+        out = self._has(stated.removeprefix("not "), negated)
+        if negated:
+            out = np.where(out == UNDECIDED, UNDECIDED, 1 - out).astype(np.int8)
+        return _either(out, self.decide(exempt)) if exempt else out
+
+    def all_of(self, conditions: Iterable[str]) -> Decided:
+        """(papers,) whether each meets all of several conditions."""
+        out = np.full(len(self.ids), HAS, np.int8)
+        for condition in conditions:
+            one = self.decide(condition)
+            out = np.where((out == HAS_NOT) | (one == HAS_NOT), HAS_NOT, np.minimum(out, one)).astype(np.int8)
+        return out
+
+    def about(self, topic: str) -> Mask:
+        """(papers,) whether a paper has the topic: as a main label, or its words in title or abstract."""
+        if not any(self.labels):
+            return self.holding("texts", plain_words(topic))
+        key = ("labels", topic)
+        if key not in self._held:
+            self._held[key] = np.array([labels.get(topic) == 2 for labels in self.labels], bool)
+        return self._held[key]
+
+    def holding(self, field: str, words: str) -> Mask:
+        """(papers,) whether ``titles`` or ``texts`` hold some plain words."""
+        key = (field, words)
+        if key not in self._held:
+            if field not in self._joined:
+                texts: list[str] = getattr(self, field)
+                starts = np.cumsum([0, *(len(text) + 1 for text in texts)]).tolist()
+                self._joined[field] = ("\n".join(texts), starts)
+            joined, starts = self._joined[field]
+            found = np.zeros(len(self.ids), bool)
+            at = joined.find(words)
+            while at >= 0:
+                number = bisect_right(starts, at) - 1
+                found[number] = True
+                at = joined.find(words, starts[number + 1])
+            self._held[key] = found
+        return self._held[key]
+
+    def _has(self, stated: str, negated: bool) -> Decided:
+        key = (stated, negated)
+        if key not in self._known:
+            what, _, value = stated.partition(" ")
+            found = _DECIDERS.get(what)
+            if found is None or not value.strip():
+                raise BadInput(f"{stated!r} is no condition", why="it begins with " + ", ".join(_DECIDERS))
+            self._known[key] = found(self, value.strip(), negated)
+        return self._known[key]
+
+
+def _graded(labels: Row) -> dict[str, int]:
+    out: dict[str, int] = {}
+    for aspect in labels.values():
+        if isinstance(aspect, dict):
+            for name, grade in aspect.items():
+                out[name] = max(out.get(name, 0), grade if isinstance(grade, int) else 0)
+    return out
+
+
+def _either(one: Decided, other: Decided) -> Decided:
+    both = np.where((one == HAS) | (other == HAS), HAS, np.minimum(one, other))
+    return both.astype(np.int8)
+
+
+def _year(facts: Facts, value: str, _: bool) -> Decided:
+    shape = re.fullmatch(r"(\d{4})?(\.\.)?(\d{4})?", value)
+    if shape is None or not (shape[1] or shape[3]):
+        raise BadInput(f"{value!r} is no span of years", why="write 2015.., ..2009, 2015..2018 or 2017")
+    years = np.array(facts.years)
+    low = int(shape[1] or 0)
+    high = int(shape[3] or 9999) if shape[2] else low
+    return np.where(years == 0, UNDECIDED, (years >= low) & (years <= high)).astype(np.int8)
+
+
+def _venue(facts: Facts, value: str, _: bool) -> Decided:
+    names = {_SAME_VENUE.get(name, name) for name in _parts(value.lower())}
+    known = {venue: UNDECIDED if not venue else int(venue in names) for venue in set(facts.venues)}
+    return np.array([known[venue] for venue in facts.venues], np.int8)
+
+
+def _kind(facts: Facts, value: str, _: bool) -> Decided:
+    if value not in _KINDS:
+        raise BadInput(f"{value!r} is no kind that titles decide", why="kinds: " + ", ".join(_KINDS))
+    titled, possible, stated = map(re.compile, _KINDS[value])
+
+    def one(number: int) -> int:
+        title, text = facts.heads[number], facts.texts[number]
+        if value in facts.tracks[number] or titled.search(title):
+            return HAS
+        return UNDECIDED if possible.search(title) or stated.search(text) else HAS_NOT
+
+    return np.array([one(number) for number in range(len(facts.ids))], np.int8)
+
+
+def _words(facts: Facts, value: str, _: bool) -> Decided:
+    named = np.zeros(len(facts.ids), bool)
+    mentioned = named.copy()
+    for part in _parts(value):
+        words = plain_words(part)
+        named |= facts.holding("titles", words)
+        named |= np.array([any(words in one for one in own) for own in facts.keywords], bool)
+        mentioned |= facts.holding("texts", words)
+    return np.where(named, HAS, np.where(mentioned, UNDECIDED, HAS_NOT)).astype(np.int8)
+
+
+def _label(facts: Facts, value: str, negated: bool) -> Decided:
+    phrase = plain_words(heading_words(value))
+    akin = {word for word in phrase.split() if len(word) > 4}
+
+    def one(number: int) -> int:
+        labels = facts.labels[number]
+        if labels.get(value) == 2:
+            return HAS
+        near = any(not akin.isdisjoint(plain_words(heading_words(label)).split()) for label in labels)
+        # What is only mentioned is no topic of the paper, but may be used in it.
+        mentioned = phrase in (facts.titles if negated else facts.texts)[number]
+        return UNDECIDED if near or mentioned else HAS_NOT
+
+    return np.array([one(number) for number in range(len(facts.ids))], np.int8)
+
+
+_DECIDERS: dict[str, Callable[[Facts, str, bool], Any]] = {
+    "year": _year,
+    "venue": _venue,
+    "kind": _kind,
+    "words": _words,
+    "label": _label,
+}
+
 
 _IDS = ("_id", "paper_id", "corpusid", "corpus_id", "id", "docid", "doc_id")
 _TEXTS = ("title", "abstract", "text", "contents", "content", "full_paper", "sections")

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged, own_id
-from aspectra.lab.benchmarks._data import Collection, collections
 from aspectra.lab.benchmarks._files import Folder
+from aspectra.lab.benchmarks._places import Collection, collections
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row, text_of

@@ -17,11 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from aspectra.base.checking import unknown_name
-from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.errors import BadInput, UsageError, unknown_name
 from aspectra.lab.benchmarks._audit import Corpus, audit, paper_of
-from aspectra.lab.benchmarks._data import read_data
 from aspectra.lab.benchmarks._files import Folder
+from aspectra.lab.benchmarks._places import read_data
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.rows import Row, text_of
 from aspectra.papers.paper import Paper

@@ -16,9 +16,9 @@ from dataclasses import replace
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import Corpus, Problems, audit, keep_judged, own_id
-from aspectra.lab.benchmarks._data import Collection, collection
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._modes import MODES, Part, instruction_negatives, read_part
+from aspectra.lab.benchmarks._places import Collection, collection
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row

@@ -18,10 +18,9 @@ from typing import Any, Protocol, TypeVar
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.registry import Registry
-from aspectra.lab.benchmarks._data import collection_at
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._places import HubSet as HubSet
-from aspectra.lab.benchmarks._places import compared, hub_sets, next_command, place, where
+from aspectra.lab.benchmarks._places import collection_at, compared, hub_sets, next_command, place, where
 from aspectra.lab.runs.files import DUPLICATES
 from aspectra.lab.runs.judged import Grades
 from aspectra.papers.paper import Paper

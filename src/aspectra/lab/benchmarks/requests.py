@@ -22,10 +22,20 @@ from typing import Any
 import numpy as np
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.benchmarks._audit import Corpus, Problems, audit, own_id
-from aspectra.lab.benchmarks._data import read_data
-from aspectra.lab.benchmarks._facts import HAS, HAS_NOT, UNDECIDED, Facts, heading_words, plain_words
+from aspectra.lab.benchmarks._audit import (
+    HAS,
+    HAS_NOT,
+    UNDECIDED,
+    Corpus,
+    Facts,
+    Problems,
+    audit,
+    heading_words,
+    own_id,
+    plain_words,
+)
 from aspectra.lab.benchmarks._files import Folder
+from aspectra.lab.benchmarks._places import read_data
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 
 _TRIES = 400

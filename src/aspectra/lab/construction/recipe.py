@@ -7,8 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from aspectra.base.checking import did_you_mean, refuse_unknown, unknown_name
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, did_you_mean, refuse_unknown, unknown_name
 from aspectra.base.values import Value, replace
 from aspectra.lab.construction.protocol import STEPS
 

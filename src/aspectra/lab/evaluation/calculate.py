@@ -10,8 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.evaluation.means import Counts, Evaluation, Labels, Score, nested_mean
-from aspectra.lab.evaluation.presets import Preset, get_preset
+from aspectra.lab.evaluation.means import Counts, Evaluation, Labels, Preset, Score, get_preset, nested_mean
 from aspectra.lab.measures.gap import Pools
 from aspectra.lab.measures.protocol import Arity, Family, Measure
 from aspectra.lab.runs.judged import Array, Grades, Judged, judge
@@ -193,7 +192,7 @@ def evaluate(
         measures: spellings, read under the preset, or measures (``nDCG@10``), taken as they are.
         qrels: topic -> document -> grade, or mode -> the same.
         runs: topic -> document -> score, or mode -> the same.
-        preset: see :mod:`aspectra.lab.evaluation.presets`.
+        preset: see :mod:`aspectra.lab.evaluation.means`.
         groups: topic -> core query, for measures of a query's variants.
         labels: unit -> name -> label, for breakdowns and nested means.
         average: labels to average within first, finest first; None takes the preset's, where labels exist.

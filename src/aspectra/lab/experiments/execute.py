@@ -18,8 +18,10 @@ from aspectra.lab.experiments.experiment import (
     BASE_MODE,
     Cell,
     Models,
+    PaperVectors,
     benchmark_library,
     library_state,
+    paper_vectors,
     run_cells,
 )
 from aspectra.lab.experiments.manifest import cell_facts, manifest, write_json
@@ -27,7 +29,6 @@ from aspectra.lab.experiments.recipe_tables import main_tables
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import Outcome, labels_of, score_cell
 from aspectra.lab.experiments.study import Study, corpus_hash, library_folder, read_oracle
-from aspectra.lab.experiments.vectors import PaperVectors, paper_vectors
 from aspectra.lab.reports.tables import render
 from aspectra.lab.runs.run import Run
 from aspectra.llm.chat import ChatModel

@@ -9,7 +9,10 @@ from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from time import perf_counter
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from aspectra.base.errors import BadInput, NoSuchPaper, UsageError
 from aspectra.base.hashing import digest, digest_texts
@@ -21,16 +24,49 @@ from aspectra.lab.benchmarks.protocol import Benchmark, Topic
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
+from aspectra.search.plan import Tally
 from aspectra.search.planning.planners.protocol import PLANNERS, Planner
 from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
 from aspectra.search.stages.running import Prefixes
-from aspectra.search.step import Tally
 from aspectra.views.build.run import build_index
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.protocol import TOKENS, ViewFacts
 from aspectra.views.settings import IndexSettings
+
+DIVERSE = 200  # first papers of a ranking whose diversity is measured (PRISM, table 8)
+# Ids of papers -> (papers with a vector, dimensions).
+PaperVectors = Callable[[Sequence[str]], NDArray[np.float64]]
+
+
+def vectors_by_id(searcher: Searcher, ids: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Paper -> the vector of its title and abstract; papers without text have none and are left out.
+
+    Raises:
+        UsageError: the library has no encoder.
+    """
+    encoder = searcher.index.default_encoder()
+    if not encoder:
+        raise UsageError(
+            "the library has no vectors",
+            why="no recipe needs them, so none were made",
+            hint="run a recipe such as dense beside the others, or name an --encoder",
+        )
+    view: Any = searcher.index.view(f"abstract@{encoder}")
+    rows = {paper: view.vectors_of(paper) for paper in ids}
+    return {paper: own[0] for paper, own in rows.items() if len(own) and np.any(own[0])}
+
+
+def paper_vectors(searcher: Searcher) -> PaperVectors:
+    """A function that gives the vectors of papers, by the library's first encoder."""
+
+    def of(ids: Sequence[str]) -> NDArray[np.float64]:
+        found = list(vectors_by_id(searcher, ids).values())
+        return np.stack(found).astype(np.float64) if found else np.zeros((0, 0))
+
+    return of
+
 
 # Hashes of what a ranking depends on: by them a run finds the rankings that it has made already.
 

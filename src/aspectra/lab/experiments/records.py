@@ -12,7 +12,7 @@ import msgspec
 from aspectra.base.errors import AspectraError, BadInput
 from aspectra.base.files import disk, make_folder
 from aspectra.base.values import Value
-from aspectra.search.step import Tally
+from aspectra.search.plan import Tally
 
 
 class Record(Value, frozen=True):

@@ -12,15 +12,13 @@ from typing import Any
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks.protocol import Benchmark
 from aspectra.lab.evaluation.calculate import evaluate
-from aspectra.lab.evaluation.means import Evaluation, Score
-from aspectra.lab.evaluation.presets import Preset, get_preset
-from aspectra.lab.experiments.experiment import BASE_MODE, Cell, modes_of
+from aspectra.lab.evaluation.means import Evaluation, Preset, Score, get_preset
+from aspectra.lab.experiments.experiment import BASE_MODE, DIVERSE, Cell, PaperVectors, modes_of
 from aspectra.lab.experiments.records import Record, Records
-from aspectra.lab.experiments.vectors import DIVERSE, PaperVectors
 from aspectra.lab.measures.instructed import pair_up
 from aspectra.lab.measures.protocol import Arity, Measure
 from aspectra.lab.reports.tables import failed_note
-from aspectra.search.step import Tally
+from aspectra.search.plan import Tally
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ def score_cell(
     Args:
         cell: what was run.
         records: its rankings.
-        preset: see :mod:`aspectra.lab.evaluation.presets`.
+        preset: see :mod:`aspectra.lab.evaluation.means`.
         measures: spellings; default: those the benchmark's paper reports.
         modes: modes that were to be run; default: all of the benchmark.
         incomplete: average although rankings are missing, or were made while calls failed.

@@ -7,14 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from aspectra.base.checking import check_choice, unknown_name
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, check_choice, unknown_name
 from aspectra.base.hashing import digest, digest_texts
 from aspectra.base.spelling import file_name, read_member
 from aspectra.base.values import Value
 from aspectra.base.values import replace as changed
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
-from aspectra.lab.evaluation.presets import get_preset
+from aspectra.lab.evaluation.means import get_preset
 from aspectra.lab.experiments.experiment import (
     Cell,
     Protocol,
@@ -23,7 +22,7 @@ from aspectra.lab.experiments.experiment import (
     needs_tokens,
     needs_vectors,
 )
-from aspectra.lab.experiments.gap.pooling import Pooling, pooled
+from aspectra.lab.experiments.gap.verification import Pooling, pooled
 from aspectra.lab.simulation.oracle import Oracle, Rates
 from aspectra.search.recipe import Recipe
 from aspectra.search.stages.protocol import needs_model
@@ -69,7 +68,7 @@ class Study(Value, frozen=True):
         depth: papers recorded of a ranking of a whole collection.
         modes: modes to run; empty for all of each benchmark.
         measures: spellings; empty for those of each benchmark's paper.
-        preset: see :mod:`aspectra.lab.evaluation.presets`.
+        preset: see :mod:`aspectra.lab.evaluation.means`.
         repeats: runs of what is not deterministic.
         encoders: specifications; None takes the default one where a recipe uses vectors.
         ceilings: name of a row -> recipe whose ceiling it is, see :mod:`aspectra.lab.experiments.execute`.

@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from aspectra.base.checking import check_choice
-from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.errors import BadInput, UsageError, check_choice
 from aspectra.lab.experiments.directory import Opened
-from aspectra.lab.experiments.experiment import BASE_MODE, library_state
+from aspectra.lab.experiments.experiment import BASE_MODE, library_state, vectors_by_id
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.study import corpus_hash, library_folder
-from aspectra.lab.experiments.vectors import vectors_by_id
 from aspectra.lab.figures.dots import Dots, delta_figure, dot_figure, radar_figure
 from aspectra.lab.figures.drawing import Drawing
 from aspectra.lab.figures.lines import (

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from aspectra.base.checking import unknown_name
-from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.evaluation.presets import get_preset
+from aspectra.base.errors import BadInput, UsageError, unknown_name
+from aspectra.lab.evaluation.means import get_preset
 from aspectra.lab.experiments.directory import FILES, Opened, open_study
 from aspectra.lab.experiments.execute import results, score_study
 from aspectra.lab.experiments.recipe_tables import plain_interval

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aspectra.lab.measures._common import DOCUMENT_MISSING, REL, UNJUDGED
 from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
-from aspectra.lab.measures.rankings import ndcg
+from aspectra.lab.measures.rankings import DOCUMENT_MISSING, REL, UNJUDGED, ndcg
 from aspectra.lab.runs.judged import Array, Judged
 
 

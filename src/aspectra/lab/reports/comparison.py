@@ -9,7 +9,7 @@ from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks.protocol import Benchmark
-from aspectra.lab.evaluation.presets import get_preset
+from aspectra.lab.evaluation.means import get_preset
 from aspectra.lab.measures.protocol import parse
 from aspectra.lab.reports.published import Published
 from aspectra.lab.reports.published import tables as published_numbers

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aspectra.base.checking import check_choice
+from aspectra.base.errors import check_choice
 from aspectra.lab.statistics.significance import SMALL, Interval
 
 # Judgement set, measure, mode.

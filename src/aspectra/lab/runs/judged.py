@@ -14,8 +14,7 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.checking import check_choice
-from aspectra.base.errors import BadInput
+from aspectra.base.errors import BadInput, check_choice
 
 Order = Literal["id-descending", "id-ascending", "input"]
 Precision = Literal["float64", "float32"]

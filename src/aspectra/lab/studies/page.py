@@ -24,8 +24,7 @@ from aspectra.lab.experiments.scoring import Outcome, labels_of
 from aspectra.lab.reports.comparison import System, comparison_tables, systems_of
 from aspectra.lab.reports.tables import SMALL_NOTE, Cell, Number, Table, render, to_dict
 from aspectra.lab.statistics.significance import BOOTSTRAP_NOTE, SMALL, bootstrap_interval
-from aspectra.lab.studies.file import Column, StudyFile, TableSpec
-from aspectra.lab.studies.needs import Need, absent_data, lacking
+from aspectra.lab.studies.file import Column, Need, StudyFile, TableSpec, absent_data, lacking
 from aspectra.lab.studies.paper_tables import Ran, check_paper_table, paper_tables
 from aspectra.llm.chat import ChatModel
 from aspectra.views.encoders.protocol import Encoder, load_encoder
@@ -76,7 +75,7 @@ def run_study_file(
         progress: called with (step, done, total).
         load: makes an encoder from its specification.
         answering: makes a language model from its name at the endpoint, see
-            :func:`~aspectra.lab.studies.needs.lacking`.
+            :func:`~aspectra.lab.studies.file.lacking`.
 
     Raises:
         UsageError: no such part, or a table shows something that was not measured.

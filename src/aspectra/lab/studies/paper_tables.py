@@ -14,8 +14,7 @@ from aspectra.lab.experiments.study import Study
 from aspectra.lab.measures.protocol import parse
 from aspectra.lab.reports.published import Published, paper_rows, part_of
 from aspectra.lab.reports.tables import Cell, Number, Table, failed_note
-from aspectra.lab.studies.file import Paper, TableSpec
-from aspectra.lab.studies.needs import Need
+from aspectra.lab.studies.file import Need, Paper, TableSpec
 
 _MEAN = "mean of "
 _PAIR = "pair"

@@ -12,8 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from aspectra.llm.chat import Reply, Request, Usage
-from aspectra.llm.failures import (
+from aspectra.llm.chat import (
     BadRequest,
     ContextExceeded,
     KeyRefused,
@@ -22,7 +21,10 @@ from aspectra.llm.failures import (
     NoSuchModel,
     QuotaSpent,
     Refused,
+    Reply,
+    Request,
     Transient,
+    Usage,
 )
 
 Clean = Callable[[str], str]

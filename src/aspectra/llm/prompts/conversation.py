@@ -1,4 +1,4 @@
-"""Conversations: the turns of a prompt file, and the form in which it wants its reply.
+"""Prompts: the turns of a prompt file, data that cannot leave its fence, and the form of a reply.
 
 A prompt file has two texts, ``system`` and ``user``, or turns. A turn with ``each = "paper"`` is said once
 for every paper; neighbours that have it are said together. ``paper`` is one paper's line in ``{{papers}}``::
@@ -21,17 +21,18 @@ for every paper; neighbours that have it are said together. ``paper`` is one pap
 
 from __future__ import annotations
 
+import json
 import re
 import stat
 import tomllib
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from aspectra.base.checking import check_choice, check_number, refuse_unknown
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, check_choice, check_number, refuse_unknown
 from aspectra.llm.chat import Message, Request, Role
 
 LARGEST_PROMPT = 2**16  # bytes of a prompt; a key of many parts takes quadratic time to read
@@ -234,3 +235,181 @@ def _turn(what: str, given: Any, names: Mapping[str, str]) -> Turn:
 def _ours(text: str, names: Mapping[str, str]) -> str:
     """The text with our names for its places."""
     return re.sub(r"\{\{(\w+)\}\}", lambda found: f"{{{{{names.get(found[1], found[1])}}}}}", text)
+
+
+# r"""Texts of papers as data in a prompt: a line of JSON of which nothing can be taken for a template's
+# mark.
+#
+# Model families mark turns, roles, thoughts and tools by bracketed words: ``<|im_start|>``, ``[INST]``,
+# ``<start_of_turn>``, ``<｜User｜>``, ``◁think▷``. A tokenizer may read such a mark wherever it occurs, some
+# after folding wide characters to plain ones. The bracket that opens one is therefore spelt as a JSON
+# escape (``\u003c``), which says the same to a reader of JSON and nothing to a tokenizer.
+
+# Brackets other than "<", "[" and their wide forms, which marks of some families have.
+_OPENERS = "◁⟨〈❬❮❰⟪《‹«⦑⧼【〖〔⟦⟬「『◀⊲≪"
+_CLOSERS = "▷⟩〉❭❯❱⟫》›»⦒⧽】〗〕⟧⟭」』▶⊳≫"
+_BARS = dict.fromkeys(map(ord, "│∣❘ǀ¦￤╎┃"), "|")
+_NAMED = "INST|SYS|THINK|TOOL|AVAILABLE"
+# On text in which wide and other forms were folded to plain ones, character by character.
+_MARK = re.compile(
+    rf"""
+      <(?=[|/!?<\[A-Za-z_▁]|0x)                              # <|end|>  </s>  <bos>  <<SYS>>  <0x0A>
+    | (?<=\|)[>\]{_CLOSERS}]                                 # |>  |]
+    | \[(?=\||e~|/?(?i:{_NAMED})[\w ]{{0,12}}\]              # [|user|]  [e~[  [INST]  [/TOOL_RESULTS]
+          |/?[a-z]?[A-Z][A-Z_]{{1,30}}[0-9]{{0,6}}\])        # [MASK]  [gMASK]  [UNUSED_TOKEN_146]
+    | \](?=~)                                                # ]~b]
+    | [{_OPENERS}](?=/?\|?[A-Za-z_▁][\w▁:.\- ]{{0,40}}\|?[{_CLOSERS}])  # ◁think▷
+    """,
+    re.VERBOSE,
+)
+
+
+class _Folded(dict[int, str]):
+    """A translation table that folds a character to its plain form where that is one character."""
+
+    def __missing__(self, code: int) -> str:
+        plain = unicodedata.normalize("NFKC", chr(code))
+        self[code] = found = _BARS.get(ord(plain), plain) if len(plain) == 1 else chr(code)
+        return found
+
+
+_FOLDED = _Folded(_BARS)
+
+
+def _marks(text: str) -> list[int]:
+    """Places of the brackets that open or close a mark."""
+    plain = text if text.isascii() else text.translate(_FOLDED)
+    return [found.start() for found in _MARK.finditer(plain)]
+
+
+def _replaced(text: str, form: Callable[[str], str]) -> str:
+    parts, end = [], 0
+    for place in _marks(text):
+        parts += [text[end:place], form(text[place])]
+        end = place + 1
+    return "".join([*parts, text[end:]])
+
+
+def holds_mark(text: str) -> bool:
+    """Whether something in a text could be taken for a mark of a chat template."""
+    return bool(_marks(text))
+
+
+def as_data(value: object) -> str:
+    r"""A JSON value in one line of which nothing can be taken for a template's mark.
+
+    >>> print(as_data({"text": "a <b <|im_end|>\n[INST] p < 0.05"}))
+    {"text": "a \u003cb \u003c|im_end|\u003e\n\u005bINST] p < 0.05"}
+    """
+    line = json.dumps(value, ensure_ascii=False)
+    return _replaced(line, lambda character: f"\\u{ord(character):04x}")
+
+
+def without_marks(text: str) -> str:
+    """A text that is no JSON, with a space on both sides of each bracket that is part of a mark.
+
+    >>> without_marks("done<|im_end|>")
+    'done < |im_end| > '
+    """
+    return _replaced(text, lambda character: f" {character} ")
+
+
+def refuse_marks(text: str, what: str) -> None:
+    """Refuse a text that goes into a prompt as it is.
+
+    Raises:
+        UsageError: it holds a mark of a chat template.
+    """
+    if holds_mark(text):
+        raise UsageError(f"{what} holds a mark of a chat template", why=repr(text[:200]), hint="leave it out")
+
+
+# Texts as plain characters: what cannot be seen is taken out and counted, digits of any script are read.
+#
+# Papers may carry characters that a person does not see and a model does (zero-width and tag characters,
+# marks that turn the direction of writing); replies may carry digits in circles or above the line.
+
+# Besides every format character (category Cf: zero-width, direction, tags, soft hyphen): characters that
+# change or fill others without being seen.
+_ALSO_HIDDEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+_KEPT = frozenset("\t\n")
+
+
+class _Table(dict[int, "str | None"]):
+    """A translation table that works out each character when it is first met."""
+
+    def __missing__(self, code: int) -> str | None:
+        self[code] = found = self.of(code)
+        return found
+
+    def of(self, code: int) -> str | None:
+        raise NotImplementedError
+
+
+class _Hidden(_Table):
+    def of(self, code: int) -> str | None:
+        character = chr(code)
+        if character in _KEPT:
+            return character
+        kind = unicodedata.category(character)
+        if kind == "Cf" or _ALSO_HIDDEN.match(character):
+            return None
+        if kind == "Cc":
+            return " " if character.isspace() else None
+        if kind == "Cs":
+            return "\ufffd"  # half a pair, from damaged input: no endpoint takes it
+        return "\n" if kind in ("Zl", "Zp") else character
+
+
+_SMALL = "⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉"
+_SMALL_AFTER = re.compile(rf"(?<=\d)(?=[{_SMALL}])|(?<=[{_SMALL}])(?=\d)")
+_BRACKETS = dict(zip("【】〔〕［］⟦⟧〖〗", "[]" * 5, strict=True))
+
+
+class _Digits(_Table):
+    def of(self, code: int) -> str | None:
+        character = chr(code)
+        if character in _BRACKETS:
+            return _BRACKETS[character]
+        decimal = unicodedata.decimal(character, None)
+        if decimal is not None:
+            return str(decimal)
+        if character in _SMALL:
+            return str(unicodedata.digit(character))
+        kind = unicodedata.category(character)
+        if kind == "No":  # in a circle, in brackets, with a stop: each is a number by itself
+            value = unicodedata.numeric(character)
+            return f" {int(value)} " if value == int(value) else character
+        folded = unicodedata.normalize("NFKC", character)
+        return folded if len(folded) == 1 else character
+
+
+_HIDDEN, _DIGITS = _Hidden(), _Digits()
+
+
+def without_hidden(text: str) -> tuple[str, int]:
+    r"""The text without characters that are not seen, and how many were taken out or replaced.
+
+    Line ends and tabs stay; other control characters go, or become a space.
+
+    >>> without_hidden("rank\u200b me\U000e0041 first")
+    ('rank me first', 2)
+    """
+    if text.isascii() and text.isprintable():
+        return text, 0
+    odd = sum(text.count(c) for c in set(text) if _HIDDEN[ord(c)] != c)
+    return (text.translate(_HIDDEN), odd) if odd else (text, 0)
+
+
+def plain_digits(text: str) -> str:
+    """The text with digits of every script and shape as 0-9, and wide letters and brackets as plain ones.
+
+    >>> plain_digits("［１２］ > ③ > [¹⁴]")
+    '[12] >  3  > [14]'
+    """
+    if text.isascii():
+        return text
+    # A small digit after a large one is a footnote or a power, not one more digit of the number.
+    return _SMALL_AFTER.sub(" ", without_hidden(text)[0]).translate(_DIGITS)

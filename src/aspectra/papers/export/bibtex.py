@@ -12,8 +12,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-from aspectra.papers.bibliography import csl_types, keywords_text, shared_list, shared_text
-from aspectra.papers.dates import SHORT_MONTHS, date_parts, fullest_date
+from aspectra.papers.bibliography import (
+    SHORT_MONTHS,
+    csl_types,
+    date_parts,
+    fullest_date,
+    keywords_text,
+    shared_list,
+    shared_text,
+)
 from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, plain_doi, raw_record, tidy
 from aspectra.papers.names import stated_names
 from aspectra.papers.paper import Paper

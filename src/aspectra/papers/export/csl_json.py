@@ -14,8 +14,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from aspectra.papers.bibliography import keywords_text, shared_list, shared_text
-from aspectra.papers.dates import date_parts
+from aspectra.papers.bibliography import date_parts, keywords_text, shared_list, shared_text
 from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, plain_doi, tidy
 from aspectra.papers.names import name_parts, stated_names
 from aspectra.papers.paper import Paper

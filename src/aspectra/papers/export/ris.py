@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from aspectra.papers.bibliography import shared_list, shared_text
-from aspectra.papers.dates import fullest_date
+from aspectra.papers.bibliography import fullest_date, shared_list, shared_text
 from aspectra.papers.export.protocol import (
     NO_LIMIT,
     WRITERS,

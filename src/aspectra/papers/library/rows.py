@@ -18,7 +18,7 @@ from aspectra.papers.library.links.likeness import Compared, compared
 from aspectra.papers.library.row_sums import PAPER_ROW, damaged, row_hash
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.text.cleaning import folded
-from aspectra.papers.text.sentences import SPLITTER_VERSION, lead_field
+from aspectra.papers.text.structure import SPLITTER_VERSION, lead_field
 
 # Fields with a column of their own; all others but sections and references are JSON in `record`.
 _COLUMNS = ("title", "abstract", "year", "venue", "language")

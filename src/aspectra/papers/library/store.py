@@ -105,7 +105,7 @@ class Store:
             connection = schema.connect(self.database, write=True)
             try:
                 if older := self.format < schema.FORMAT:
-                    from aspectra.papers.library.migrations import upgrade
+                    from aspectra.papers.library.schema import upgrade
 
                     upgrade(connection)
                     self.checksums.kept = True

@@ -8,8 +8,7 @@ from typing import Annotated, Literal, cast, get_args
 
 from msgspec import Meta
 
-from aspectra.base.checking import check_length, unknown_name
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, check_length, unknown_name
 from aspectra.base.values import Value, force_setattr
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from aspectra.papers.library.rows import full_hash
 from aspectra.papers.paper import Paper, Section, field_text
-from aspectra.papers.text.sentences import lead_field, split_sentences
+from aspectra.papers.text.structure import lead_field, split_sentences
 from aspectra.search.plan import Search
 from aspectra.search.ranking import Evidence
 from aspectra.views.dense.late.view import LateView

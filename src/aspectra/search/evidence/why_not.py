@@ -10,7 +10,7 @@ import numpy as np
 
 from aspectra.base.values import replace
 from aspectra.papers.paper import Paper, field_text
-from aspectra.papers.text.sentences import lead_field
+from aspectra.papers.text.structure import lead_field
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.search.conditions.grading import alternatives, exempt_from, passes, without_data

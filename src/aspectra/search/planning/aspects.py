@@ -7,8 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from aspectra.base.checking import check_length, unknown_name
-from aspectra.base.errors import LibraryCorrupt, UsageError
+from aspectra.base.errors import LibraryCorrupt, UsageError, check_length, unknown_name
 from aspectra.base.values import converted
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store

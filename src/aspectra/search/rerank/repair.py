@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from aspectra.llm.prompts.plain_text import plain_digits
+from aspectra.llm.prompts.conversation import plain_digits
 
 # Where a reply stops thinking aloud, between whatever marks its model thinks.
 

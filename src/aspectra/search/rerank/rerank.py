@@ -8,14 +8,11 @@ from typing import Any
 
 from aspectra.base.errors import UsageError
 from aspectra.base.spelling import read_member, spell, split_line
-from aspectra.llm.chat import ChatModel
-from aspectra.llm.failures import ModelError
-from aspectra.search.rerank.asker import Asker
-from aspectra.search.rerank.fitting import Fit
+from aspectra.llm.chat import ChatModel, ModelError
+from aspectra.search.plan import Tally
+from aspectra.search.rerank.asker import Asker, Candidate, Fit, Question, ShownTexts
 from aspectra.search.rerank.judges.protocol import JUDGES, Judge
-from aspectra.search.rerank.shown_texts import Candidate, Question, ShownTexts
 from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, JudgedPapers, Sorted, Sorter
-from aspectra.search.step import Tally
 
 # A method of reranking: a judge and a sorter that fit, as a value with one spelling.
 #

@@ -11,11 +11,9 @@ from typing import Any
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.llm.chat import Reply, Request, object_schema
-from aspectra.search.plan import Search
-from aspectra.search.rerank.asker import Asker
+from aspectra.search.plan import Search, Step
+from aspectra.search.rerank.asker import Asker, Prompt, criteria
 from aspectra.search.rerank.repair import json_values, without_thoughts
-from aspectra.search.rerank.templates import Prompt, criteria
-from aspectra.search.step import Step
 from aspectra.views.index.citations import GRAPH_VIEW
 from aspectra.views.view import Probe
 

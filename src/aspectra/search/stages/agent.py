@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from aspectra.base.checking import check_choice
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, check_choice
 from aspectra.base.spelling import spell
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request, object_schema
-from aspectra.llm.prompts.data import as_data, without_marks
-from aspectra.search.rerank.asker import Asker
-from aspectra.search.rerank.fitting import check_tokens, fit_for
+from aspectra.llm.prompts.conversation import as_data, without_marks
+from aspectra.search.plan import Step
+from aspectra.search.rerank.asker import Asker, Candidate, ShownTexts, check_tokens, fit_for
 from aspectra.search.rerank.repair import read_labels
-from aspectra.search.rerank.shown_texts import Candidate, ShownTexts
 from aspectra.search.stages._rewording import (
     ask_wording,
     check_words,
@@ -26,7 +24,6 @@ from aspectra.search.stages._rewording import (
     step_of,
 )
 from aspectra.search.stages.protocol import STAGES, Context, Draft
-from aspectra.search.step import Step
 
 _LONGEST_NOTES = 3000  # characters of notes handed on
 

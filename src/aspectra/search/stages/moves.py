@@ -13,10 +13,9 @@ from typing import ClassVar
 from aspectra.base.errors import UsageError
 from aspectra.base.spelling import spell
 from aspectra.base.values import replace
-from aspectra.search.plan import Search
+from aspectra.search.plan import Search, Step
 from aspectra.search.scoring.chain import Chain
 from aspectra.search.stages.protocol import STAGES, Context, Draft
-from aspectra.search.step import Step
 
 
 @STAGES.register("top")

@@ -19,13 +19,12 @@ from aspectra.base.spelling import read_member, spell, split_line
 from aspectra.base.trust import Permission
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.paper import Paper
-from aspectra.search.plan import Plan, Search
+from aspectra.search.plan import Plan, Search, Step
 from aspectra.search.planning.aspects import aspects_asked
-from aspectra.search.rerank.shown_texts import Candidate, Question
+from aspectra.search.rerank.asker import Candidate, Question
 from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.engine import Engine, Found
 from aspectra.search.scoring.scores import Fused
-from aspectra.search.step import Step
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from aspectra.base.errors import UsageError
 from aspectra.base.spelling import spell
 from aspectra.base.trust import Permission
 from aspectra.llm import loops
-from aspectra.search.rerank.fitting import check_tokens, fit_for
+from aspectra.search.plan import Step
+from aspectra.search.rerank.asker import check_tokens, fit_for
 from aspectra.search.rerank.rerank import Method, rerank
 from aspectra.search.stages.protocol import STAGES, Context, Draft
-from aspectra.search.step import Step
 
 
 @STAGES.register("rerank")
@@ -24,12 +24,12 @@ class Reranking:
         method: judge and sorter, as in ``listwise+tournament``.
         depth: how many of the first papers are put in order.
         criterion: what makes a paper fit, see
-            :class:`~aspectra.search.rerank.shown_texts.Question`; "" for the aspect that is asked for, else
+            :class:`~aspectra.search.rerank.asker.Question`; "" for the aspect that is asked for, else
             relevance.
         full: whether judges see full texts too, fitted to the budget.
         solutions: whether judges see solutions, of the query and of the papers (``solution`` in a record).
         text_tokens, request_tokens: of one text, and of all texts in one question, at most, see
-            :func:`~aspectra.search.rerank.fitting.fit_for`; 0 for whole texts, and for what the model reads.
+            :func:`~aspectra.search.rerank.asker.fit_for`; 0 for whole texts, and for what the model reads.
     """
 
     name: ClassVar[str] = "rerank"

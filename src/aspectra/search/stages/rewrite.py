@@ -7,9 +7,8 @@ from typing import ClassVar
 
 from aspectra.base.spelling import spell
 from aspectra.llm import loops
-from aspectra.search.rerank.asker import Asker
-from aspectra.search.rerank.fitting import check_tokens, fit_for
-from aspectra.search.rerank.shown_texts import ShownTexts
+from aspectra.search.plan import Step
+from aspectra.search.rerank.asker import Asker, ShownTexts, check_tokens, fit_for
 from aspectra.search.stages._rewording import (
     ask_wording,
     check_words,
@@ -20,7 +19,6 @@ from aspectra.search.stages._rewording import (
     step_of,
 )
 from aspectra.search.stages.protocol import STAGES, Context, Draft
-from aspectra.search.step import Step
 
 
 @STAGES.register("rewrite")

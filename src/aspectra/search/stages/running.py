@@ -9,10 +9,9 @@ from time import perf_counter
 from aspectra.base.spelling import read_member
 from aspectra.base.values import replace as changed
 from aspectra.llm.budget import Cost, estimate
-from aspectra.search.plan import Search
+from aspectra.search.plan import Search, Step
 from aspectra.search.stages.moves import Top
 from aspectra.search.stages.protocol import STAGES, Context, Draft, Stage
-from aspectra.search.step import Step
 
 # (step, place before, place after); places count from 1, and None before means that the step brought it.
 Move = tuple[str, int | None, int]

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from aspectra.base.checking import check_choice, check_number
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, check_choice, check_number
 from aspectra.base.hashing import digest_texts
 from aspectra.base.spelling import spell
 from aspectra.base.values import replace as changed
@@ -16,18 +15,13 @@ from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request, object_schema
 from aspectra.llm.prompts.conversation import read_prompt
 from aspectra.papers.paper import Paper
-from aspectra.search.plan import Search
+from aspectra.search.plan import Search, Step
 from aspectra.search.planning.planners.guided import WRITERS
-from aspectra.search.rerank.asker import Asker, in_parallel
-from aspectra.search.rerank.fitting import fit_for
-from aspectra.search.rerank.shown_texts import ShownTexts
-from aspectra.search.rerank.templates import rules
+from aspectra.search.rerank.asker import Asker, ShownTexts, fit_for, in_parallel, rules
 from aspectra.search.stages._rewording import field_of, prompt, step_of
 from aspectra.search.stages.protocol import STAGES, Context, Draft
-from aspectra.search.step import Step
 from aspectra.views.prompted.asking import Shown, question, show
-from aspectra.views.prompted.definition import PromptedLens, definitions
-from aspectra.views.prompted.prompt import LensPrompt, builtin_text
+from aspectra.views.prompted.definition import LensPrompt, PromptedLens, builtin_text, definitions
 from aspectra.views.prompted.schema import Unreadable
 from aspectra.views.prompted.store import reading_of
 from aspectra.views.protocol import ViewFacts

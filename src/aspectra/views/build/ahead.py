@@ -21,8 +21,7 @@ from aspectra.papers.library.store import Store
 from aspectra.views.build.draft import Draft, IndexReport
 from aspectra.views.build.generation import words_of
 from aspectra.views.build.lenses import lens_values
-from aspectra.views.build.segments import paper_rows
-from aspectra.views.build.switching import alone_with, as_soon_as_free, publish
+from aspectra.views.build.segments import alone_with, as_soon_as_free, paper_rows, publish
 from aspectra.views.build.terms import FEW, lacking_terms
 from aspectra.views.build.vectors import abstract_vectors
 from aspectra.views.build.work import (

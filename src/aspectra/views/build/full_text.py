@@ -11,7 +11,7 @@ import numpy as np
 
 from aspectra.papers.text.citation_marks import strip_citations
 from aspectra.views.build.draft import Draft
-from aspectra.views.build.readings import fill_missing, reader_vectors, stored_spans
+from aspectra.views.build.records import fill_missing, reader_vectors, stored_spans
 from aspectra.views.build.vectors import chunk_texts, chunk_vectors, section_chunks
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.bm25 import build_lexical
@@ -130,7 +130,7 @@ def write_readings(draft: Draft) -> None:
 
 
 def _stand_ins(draft: Draft, base: str, encoder: Encoder) -> tuple[Any, Any, Any, Any]:
-    """What :func:`~aspectra.views.build.readings.fill_missing` takes: other vectors of the papers."""
+    """What :func:`~aspectra.views.build.records.fill_missing` takes: other vectors of the papers."""
     held = StoredFolder(draft.folder)
 
     def vectors(view: str) -> Any:

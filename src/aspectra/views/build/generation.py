@@ -25,7 +25,7 @@ from aspectra.views.build.vectors import abstract_vectors, sentence_vectors
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.index.citations import GRAPH_VIEW
 from aspectra.views.lexical.bm25 import build_lexical
-from aspectra.views.prompted.building import collect_prompted
+from aspectra.views.prompted.running import collect_prompted
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.columns import stored_ids, write_columns
 from aspectra.views.storage.folder import open_folder

@@ -16,8 +16,17 @@ from aspectra.views.build.ahead import make_ahead
 from aspectra.views.build.draft import Background, Draft, IndexReport
 from aspectra.views.build.generation import words_of
 from aspectra.views.build.records import PartOfStore
-from aspectra.views.build.segments import Changes, Segments, add_segment, is_one, paper_rows
-from aspectra.views.build.switching import alone_with, collect_orphans, publish, written
+from aspectra.views.build.segments import (
+    Changes,
+    Segments,
+    add_segment,
+    alone_with,
+    collect_orphans,
+    is_one,
+    paper_rows,
+    publish,
+    written,
+)
 from aspectra.views.build.terms import FEW, lacking_terms
 from aspectra.views.build.work import (
     SETTINGS_KEY,
@@ -31,7 +40,7 @@ from aspectra.views.build.work import (
     with_encoders,
 )
 from aspectra.views.encoders.protocol import Encoder, load_encoder
-from aspectra.views.prompted.building import prompted_state
+from aspectra.views.prompted.running import prompted_state
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.folder import WHOLE, StoredFolder, open_folder
 

@@ -27,10 +27,16 @@ from aspectra.views.encoders.transformer.encoder import Tokens, TokenStateEncode
 from aspectra.views.encoders.transformer.head import Head, Pooling
 from aspectra.views.encoders.transformer.modules import ModelFolder
 from aspectra.views.encoders.transformer.network import Network, SafetensorsNetwork
-from aspectra.views.encoders.transformer.onnx import OnnxNetwork, onnx_files
 from aspectra.views.encoders.transformer.runtime import Runtime, available_cores
-from aspectra.views.encoders.transformer.shape import positions_of
-from aspectra.views.encoders.transformer.weights import NeedsTorch, needs_torch, read_config, weight_files
+from aspectra.views.encoders.transformer.weights import (
+    NeedsTorch,
+    OnnxNetwork,
+    needs_torch,
+    onnx_files,
+    positions_of,
+    read_config,
+    weight_files,
+)
 
 _LOG = logging.getLogger(__name__)
 _ONNX = ("onnx/model.onnx", "model.onnx")

@@ -26,8 +26,8 @@ import numpy as np
 from aspectra.base.errors import AspectraError, UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.trust import ADDRESSES, OPENAI_ORIGIN, OPENAI_VARIABLE, Permission, key_for, origin_of
-from aspectra.llm import failures
-from aspectra.llm.client.endpoint import ACCEPTED, Body, Endpoint
+from aspectra.llm import chat as failures
+from aspectra.llm.client.openai_compatible import ACCEPTED, Body, Endpoint
 from aspectra.llm.secrets import key_variable
 from aspectra.views.encoders.pooling import unit_rows
 from aspectra.views.encoders.prompts import Prompts
@@ -266,7 +266,7 @@ class OpenAIEmbeddings:
         """The body of an answer with status 200.
 
         Raises:
-            ModelError: there is none; see :mod:`aspectra.llm.failures`.
+            ModelError: there is none; see :mod:`aspectra.llm.chat`.
         """
         import httpx
 

@@ -34,8 +34,7 @@ from aspectra.views.encoders.protocol import (
     yes_or_no,
 )
 from aspectra.views.encoders.torch.adapters import Adapters
-from aspectra.views.encoders.torch.loading import load_model
-from aspectra.views.encoders.torch.model_files import identity, model_permissions
+from aspectra.views.encoders.torch.loading import identity, load_model, model_permissions
 
 _NO_LIMIT = 2**31 - 1
 _CHUNK = 256  # texts whose token states are held at once

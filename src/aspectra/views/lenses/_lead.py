@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from operator import mul
 
 from aspectra.papers.paper import Paper
-from aspectra.papers.text.sentences import lead_field, split_sentences, trimmed
+from aspectra.papers.text.structure import lead_field, split_sentences, trimmed
 from aspectra.views.lenses._layout import Layout, layout
 from aspectra.views.lenses.protocol import TextSpan
 

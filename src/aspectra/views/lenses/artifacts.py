@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from aspectra.papers.paper import Paper
-from aspectra.papers.text.sentences import lead_field, trimmed
+from aspectra.papers.text.structure import lead_field, trimmed
 from aspectra.views.lenses._features import load_data
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats

@@ -17,9 +17,9 @@ from itertools import chain
 import numpy as np
 
 from aspectra.papers.paper import Paper
-from aspectra.papers.text.sentences import lead_field, split_sentences
+from aspectra.papers.text.structure import lead_field, split_sentences
 from aspectra.views.lenses._features import load_data
-from aspectra.views.lenses._remembered import Remembered
+from aspectra.views.lenses._role_model import Remembered
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 

@@ -103,5 +103,5 @@ def optional_lenses() -> tuple[str, ...]:
 
 
 def found_in_package(name: str) -> bool:
-    """Whether another process finds the lens too: it is defined in the family's module of its name."""
-    return type(LENSES.get(name)).__module__ == f"{LENSES.package}.{name.replace('-', '_')}"
+    """Whether another process finds the lens too: it is defined in a module of the family's package."""
+    return type(LENSES.get(name)).__module__.startswith(f"{LENSES.package}.")

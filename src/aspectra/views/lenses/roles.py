@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from aspectra.papers.paper import Paper
-from aspectra.papers.text.sentences import abstract_sentences
+from aspectra.papers.text.structure import abstract_sentences
 from aspectra.views.lenses._role_model import ROLES, shipped
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.storage.units import paper_spans

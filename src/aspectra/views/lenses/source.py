@@ -1,4 +1,4 @@
-"""What kind of place a text comes from: a blog, a forum, the press, a journal and so on.
+"""Of documents on the web: what kind of place they come from, their format, length and audience.
 
 The record decides where it can (a DOI, a word in the host's name); the rest is style: the persons of the text
 and its layout. English cues are the fullest, German and Chinese ones the commonest.
@@ -6,13 +6,20 @@ and its layout. English cues are the fullest, German and Chinese ones the common
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
 
 from aspectra.papers.paper import Paper
+from aspectra.papers.text.structure import split_sentences
 from aspectra.views.lenses._cues import CueLens
+from aspectra.views.lenses._features import logistic
+from aspectra.views.lenses._layout import Layout, LineKind, asks
 from aspectra.views.lenses._lead import LeadText, hardness
-from aspectra.views.lenses.protocol import LENSES
+from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
+from aspectra.views.view import Floats
 
 _PAPERS_HAVE = frozenset({"doi", "arxiv", "acl", "s2", "openalex", "pmid", "pmcid"})
 
@@ -135,3 +142,282 @@ class SourceLens(CueLens):
 
 
 LENSES.register("source")(SourceLens())
+
+
+# In what form a text comes: code, questions and answers, a manual, prose, a list.
+#
+# The kinds of its lines decide, which need no language (see :mod:`aspectra.views.lenses._layout`); words
+# help with manuals and question-and-answer posts. Grades are independent: a manual may be a list as well.
+
+
+def _code(lines: Layout) -> float:
+    # Commands with a comment each are all code and comment; the same commands below bullets are a list of
+    # examples, and between headings and paragraphs they illustrate a manual.
+    own = lines.share("code", "comment")
+    other = lines.share("item", "option", "heading", "quote", "prose", "clause")
+    comments = 1.0 if lines.number("comment") else 0.0
+    return -2.4 + 6.0 * own - 4.0 * other + comments * min(1.0, lines.number("code") / 3)
+
+
+def _list(lines: Layout) -> float:
+    items = lines.number("item")
+    # A code line below an item shows what the item says.
+    led = min(lines.number("code"), items)
+    body = len(lines.lines) - lines.number("heading", "quote")
+    share = (items + led) / max(1, body)
+    return -4.0 + 8.0 * share + 0.4 * min(items, 4) - 3.0 * lines.share("clause", "question", "answer")
+
+
+def _manual(added: float, lines: Layout) -> float:
+    options = lines.number("option")
+    return (
+        -3.0
+        + added
+        + 0.8 * min(options, 4)
+        + 0.9 * min(lines.number("clause"), 4)
+        - 3.0 * lines.share("question", "answer")
+    )
+
+
+def _questions(added: float, lead: LeadText) -> float:
+    lines = lead.layout
+    pairs = min(lines.number("question"), lines.number("answer"))
+    # Questions on lines of their own, each with something below it.
+    answered = 0
+    below = False
+    for line in lines.lines:
+        asking = line.kind in ("prose", "heading", "item") and asks(lead.lead[line.start : line.end])
+        answered += below and not asking
+        below = asking
+    return -3.2 + 2.4 * min(pairs, 2) + added + 0.9 * min(answered, 3)
+
+
+def _prose(odds: Sequence[float], lines: Layout) -> float:
+    # Prose is what has sentences and none of the other forms.
+    own = lines.weight("prose", "turn", "quote")
+    return -2.0 + 5.0 * own - 2.5 * logistic(max(odds))
+
+
+# The kinds of line that each label is about.
+_LINES: dict[str, tuple[LineKind, ...]] = {
+    "code": ("code",),
+    "qa": ("question",),
+    "manual": ("option", "clause"),
+    "prose": ("prose", "turn"),
+    "list": ("item",),
+}
+
+
+class FormatLens(CueLens):
+    """Grades of ``code``, ``qa``, ``manual``, ``prose`` and ``list``, each 0 to 1 on a logistic scale.
+
+    At 0.5, roughly: ``code`` has three lines of code or comment to one of anything else; ``list`` has items
+    (with the code they introduce) on every other line; ``manual`` has two of the sections of a reference
+    page, or four described options or numbered clauses; ``qa`` has two questions with their answers or says
+    that it has; ``prose`` is half in running lines, and nothing of the others. The whole lead (its first
+    12,000 characters) is read. A paper without text has NaN.
+    """
+
+    name = "format"
+    description = "in what form a text comes: code, questions and answers, a manual, prose, a list"
+    labels = tuple(_LINES)
+
+    def odds(self, paper: Paper, lead: LeadText, added: Mapping[str, float]) -> Iterable[float]:
+        """See :class:`CueLens`."""
+        lines = lead.layout
+        manual, asked = _manual(added["manual"], lines), _questions(added["qa"], lead)
+        # The examples of a reference page do not make it a snippet, however many they are.
+        code = _code(lines) - 2.5 * logistic(manual)
+        listed = _list(lines)
+        prose = _prose((code, listed, manual, asked), lines) if lines.lines else 0.0
+        return (code, asked, manual, prose, listed)
+
+    def place(self, lead: LeadText, label: str) -> tuple[int, int] | None:
+        """The first line of a kind that counts for the label, else the strongest cue."""
+        found = lead.layout.first(*_LINES[label])
+        if found is None:
+            return super().place(lead, label)
+        shift = len(lead.title) + 1
+        return found.start + shift, found.end + shift
+
+
+LENSES.register("format")(FormatLens())
+
+
+# How long a paper's stored text is: raw counts, comparable between scripts.
+#
+# The text is the abstract and all sections; the title is counted only where there is nothing else. The
+# pages of a paper are those that its record states, else those that its full text would fill. Counts are
+# raw: what is short or long is decided by the condition (see
+# :mod:`aspectra.search.conditions.attributes.labels.source`).
+
+WORDS_PER_PAGE = 500  # of a paper: two narrow columns hold some 900, a manuscript 300
+
+# Words of an alphabetic script that one character is worth to a reader. A Chinese word has 1.6 characters
+# on average; Japanese spells endings and particles in kana, so that a sentence takes more characters.
+HAN_WORDS = 0.6
+_KANA_WORDS = 0.4
+_UNSPACED_WORDS = 0.2  # Thai, Lao, Khmer and Burmese: letters, five to a word, without spaces between words
+
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
+_KANA = re.compile("[\u3041-\u30ff\u31f0-\u31ff]")
+_UNSPACED = re.compile("[\u0e01-\u0e4e\u0e81-\u0edd\u1000-\u109f\u1780-\u17d3]")
+_LETTER = re.compile(r"[^\W_]")
+_BREAK = re.compile(r"\n[^\S\n]*\n")
+
+
+def _words_and_characters(text: str) -> tuple[float, int]:
+    """Words as a reader counts them, and characters that are not white space."""
+    tokens = text.split()
+    characters = sum(map(len, tokens))
+    words = 0.0
+    if not text.isascii():
+        for pattern, worth in ((_HAN, HAN_WORDS), (_KANA, _KANA_WORDS), (_UNSPACED, _UNSPACED_WORDS)):
+            text, count = pattern.subn(" ", text)
+            words += worth * count
+        tokens = text.split()
+    return words + sum(token.isalnum() or _LETTER.search(token) is not None for token in tokens), characters
+
+
+def _sentences(text: str) -> int:
+    return sum(_LETTER.search(text, start, end) is not None for start, end in split_sentences(text))
+
+
+def _paragraphs(text: str) -> int:
+    if "\n" not in text:
+        return int(_LETTER.search(text) is not None)
+    return sum(_LETTER.search(block) is not None for block in _BREAK.split(text))
+
+
+def _texts(paper: Paper) -> Iterator[str]:
+    found = False
+    for text in (paper.abstract, *(section.text for section in paper.sections)):
+        if text.strip():
+            found = True
+            yield text
+    if not found:
+        yield paper.title
+
+
+_RANGE = re.compile(r"\D{0,3}(\d{1,6})\s?[-–—]{1,2}\s?\D{0,3}(\d{1,6})")
+_STATED = re.compile(r"\b(\d{1,4})\+?\s?(?:pages?|pp)\b", re.IGNORECASE)
+_MOST_PAGES = 5000
+
+
+def stated_pages(paper: Paper) -> float:
+    """Pages by the record: a range, their number, or the author's remark; NaN where it has none."""
+    metadata = paper.metadata
+    for name in ("numpages", "pagetotal", "number-of-pages", "number_of_pages", "num_pages"):
+        value = str(metadata.get(name, ""))
+        if value.isdecimal() and 0 < int(value) <= _MOST_PAGES:
+            return float(value)
+    if found := _RANGE.fullmatch(str(metadata.get("pages", "")).strip()):
+        first, last = found.groups()
+        if len(last) < len(first):
+            last = first[: len(first) - len(last)] + last  # 1187-94
+        if 0 <= int(last) - int(first) < _MOST_PAGES:
+            return float(int(last) - int(first) + 1)
+    if found := _STATED.search(str(metadata.get("comments", ""))[:500]):
+        return float(found[1])
+    return math.nan
+
+
+class LengthLens:
+    """Words, characters, sentences and paragraphs of the stored text, and pages of the paper, as counts.
+
+    ``words`` counts runs between spaces that hold a letter or digit; a Han character counts as 0.6 words,
+    kana as 0.4 and a letter of a script without spaces as 0.2. ``characters`` are all but white space.
+    ``sentences`` are those of :func:`~aspectra.papers.text.structure.split_sentences`; ``paragraphs`` are
+    blocks between blank lines, at least one to a section. ``pages`` are NaN where neither the record states
+    them nor the full text is stored. A paper without any text has NaN everywhere.
+    """
+
+    name = "length"
+    description = "how long a text is: words, characters, sentences, paragraphs, pages"
+    default = True
+    version = 2
+    kind: LensKind = "paper"
+    labels: tuple[str, ...] = ("words", "characters", "sentences", "paragraphs", "pages")
+    reads: tuple[str, ...] = ("text", "sections", "metadata")
+
+    def apply(self, papers: Sequence[Paper]) -> list[Floats]:
+        """(1, 5) counts >= 0 of each paper, or NaN."""
+        return [self._row(paper) for paper in papers]
+
+    def _row(self, paper: Paper) -> Floats:
+        counts = np.zeros((1, 5), np.float32)
+        for text in _texts(paper):
+            if text.strip():
+                counts += (*_words_and_characters(text), _sentences(text), _paragraphs(text), 0)
+        if not counts[0, 1]:
+            counts[:] = np.nan
+            return counts
+        counts[0, 4] = stated_pages(paper)
+        if paper.has_full_text and np.isnan(counts[0, 4]):
+            counts[0, 4] = counts[0, 0] / WORDS_PER_PAGE
+        return counts
+
+    def span(self, paper: Paper, label: str) -> TextSpan | None:
+        """None: a length is of the whole."""
+        return None
+
+
+LENSES.register("length")(LengthLens())
+
+
+# For whom a text is written: lay people, experts, students, practitioners.
+#
+# Readability first: the mean length of the words, which in alphabetic scripts tells easy from hard text as
+# well as the classic formulas do and needs no syllables; then numbers with units, abbreviations and
+# symbols, how readers are addressed, definitions, and the words of a classroom. Chinese, Japanese and
+# Korean text has no word length; there the other cues decide.
+#
+# How rare the words are in the library is left out: it tells experts' texts only where most texts are
+# plain. Among papers everyday words are the rare ones.
+
+
+class AudienceLens(CueLens):
+    """Grades of ``lay``, ``expert``, ``student`` and ``practitioner``, each 0 to 1 on a logistic scale.
+
+    ``lay`` is 0.5 at words of about 5.1 letters with nothing else to tell, ``expert`` at about 5.4, or
+    earlier with quantities and abbreviations; one letter more is three units of log-odds. ``student`` needs
+    two words of the classroom, ``practitioner`` one phrase of advice for practice. A paper without text
+    has NaN.
+    """
+
+    name = "audience"
+    description = "for whom a text is written: lay people, experts, students, practitioners"
+    version = 3
+    labels: tuple[str, ...] = ("lay", "expert", "student", "practitioner")
+
+    def odds(self, paper: Paper, lead: LeadText, added: Mapping[str, float]) -> Iterable[float]:
+        """See :class:`CueLens`."""
+        words = float(lead.words)
+        if lead.cjk > 0.3:
+            words = lead.cjk * len(lead.plain) / 1.6  # characters to a Chinese word
+        # Two technical tokens in a hundred words are already unusual in a text for everybody.
+        tokens = sum(len(pattern.findall(lead.text)) for pattern in self.features.patterns.values())
+        technical = min(2.0, 50.0 * tokens / max(40.0, words))
+        marks = lead.text.count("!") + lead.text.count("！")
+        known = self.features.words
+        features = {
+            **added,
+            "hard": hardness(lead),
+            "technical": technical,
+            "personal": min(1.0, lead.share(known["personal"]) / 0.03),
+            "talk": min(1.0, lead.share(known["contracted"]) / 0.01) + min(2, marks) / 2,
+        }
+        return [self.features.odds(label, features) for label in self.labels]
+
+    def place(self, lead: LeadText, label: str) -> tuple[int, int] | None:
+        """The strongest cue; for experts the first quantity or abbreviation where there is none."""
+        place = super().place(lead, label)
+        if place is None and label == "expert":
+            found = [
+                m.span() for pattern in self.features.patterns.values() if (m := pattern.search(lead.text))
+            ]
+            place = min(found, default=None)
+        return place
+
+
+LENSES.register("audience")(AudienceLens())

@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from aspectra.llm.budget import prompt_tokens
-from aspectra.llm.chat import ChatModel, Message, Reply, Request
-from aspectra.llm.failures import BadRequest, ContextExceeded, Refused
-from aspectra.llm.prompts.conversation import fill
-from aspectra.llm.prompts.data import as_data, without_marks
-from aspectra.llm.prompts.plain_text import without_hidden
+from aspectra.llm.chat import BadRequest, ChatModel, ContextExceeded, Message, Refused, Reply, Request
+from aspectra.llm.prompts.conversation import as_data, fill, without_hidden, without_marks
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.citation_marks import strip_citations
-from aspectra.views.prompted.prompt import MOST_CHARACTERS, LensPrompt, common
+from aspectra.views.prompted.definition import MOST_CHARACTERS, LensPrompt, common
 from aspectra.views.prompted.schema import Unreadable
 from aspectra.views.prompted.store import Reading
 
@@ -29,7 +26,7 @@ class Shown:
     """A paper as a model sees it.
 
     Attributes:
-        text: one JSON object, on one line, see :mod:`aspectra.llm.prompts.data`.
+        text: one JSON object, on one line, see :mod:`aspectra.llm.prompts.conversation`.
         cut: whether the paper says more.
         left_out: headings of the sections that are not shown, or only in part; their numbers, from 1, where
             they have no heading.

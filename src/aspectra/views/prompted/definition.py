@@ -12,19 +12,213 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from aspectra.base.errors import LibraryCorrupt, UsageError
-from aspectra.base.hashing import digest_texts
+from aspectra.base.hashing import digest, digest_texts
 from aspectra.base.values import converted
-from aspectra.llm.prompts.conversation import read_prompt
+from aspectra.llm.chat import Message
+from aspectra.llm.prompts.conversation import CONVERSATION_KEYS, Conversation, fill, parse_prompt, read_prompt
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.views.lenses.protocol import LENSES, optional_lenses
-from aspectra.views.prompted.prompt import BUILTIN_PROMPTS, LensPrompt, builtin_text
-from aspectra.views.prompted.schema import LENSES_KEY
+from aspectra.views.prompted.schema import LENSES_KEY, Read, Unreadable, ValueSchema
+
+# Prompt files of lenses: TOML with declared placeholders, hashed into what was computed with them.
+#
+# A prompt file says::
+#
+#     about = "what the lens computes, in a few words"
+#     cues = ["words of a query", "that ask for it"]
+#     placeholders = ["paper", "rules", "answer"]
+#     system = "... {{rules}}"
+#     user = "... {{paper}} ... {{answer}}"
+#
+#     [schema]                # of the value, as JSON schema; or in a file of its own
+#     type = "string"
+#     maxLength = 400
+#
+# Turns, own names and forms of a reply are as in :mod:`aspectra.llm.prompts.conversation`; ``{{title}}``
+# and ``{{text}}`` are the paper without fences. Optional are ``reads`` (``abstract``, the default, or
+# ``full``), ``most_characters`` of a paper that are shown (6,000 with ``abstract``, else the whole paper),
+# ``max_tokens`` of an answer, and ``usual_tokens``, what an answer has as a rule, for the estimate before
+# there is anything to measure.
+
+_KNOWN = ("answer", "paper", "rules", "text", "title")
+_KEYS = (
+    "about",
+    "cues",
+    "most_characters",
+    "reads",
+    "schema",
+    "usual_tokens",
+    *CONVERSATION_KEYS,
+)
+_HERE = files("aspectra.views.prompted") / "prompts"
+BUILTIN_PROMPTS = tuple(sorted(f.name[:-5] for f in _HERE.iterdir() if f.name.endswith(".toml")))
+MOST_CHARACTERS = 1_000_000  # that a file can say; a larger number stands for the whole paper
+_NUMBERS = {
+    "most_characters": (6000, 100, MOST_CHARACTERS),
+    "max_tokens": (256, 8, 32_000),
+    "usual_tokens": (0, 0, 32_000),
+}
+
+
+@dataclass(frozen=True)
+class LensPrompt:
+    """A prompt and what belongs to it.
+
+    Attributes:
+        name: of the lens.
+        talk: its turns, and how it wants its reply.
+        schema: of the value.
+        about: what the lens computes, for people.
+        cues: words of a query that ask for this lens, in lower case.
+        reads: ``abstract`` (title, and abstract or lead) or ``full`` (the sections too).
+        most_characters: of a paper that are shown; more is cut, and counted.
+        max_tokens: of an answer.
+        usual_tokens: that an answer has as a rule; 0 where nobody said.
+        thinking: tokens that a reasoning model may spend before it answers.
+    """
+
+    name: str
+    talk: Conversation
+    schema: ValueSchema
+    about: str = ""
+    cues: tuple[str, ...] = ()
+    reads: str = "abstract"
+    most_characters: int = 6000
+    max_tokens: int = 256
+    usual_tokens: int = 0
+    thinking: int = 0
+
+    @property
+    def stamp(self) -> str:
+        """Name and hash, as in ``stance/3f2a90c1``: what asks or answers otherwise has another stamp."""
+        return f"{self.name}/{self.hash[:8]}"
+
+    @property
+    def hash(self) -> str:
+        """Of everything that a value depends on; its cues and the room for thinking are not in it."""
+        shown = [*(turn.text for turn in self.talk.turns), self.reads, self.most_characters, self.max_tokens]
+        said = [common(name) for name in ("answer", "correction", "rules")]
+        return digest([*shown, *said, self.schema.to_dict(), *filter(None, [self.talk.own])])
+
+    def messages(
+        self, paper: str, salt: str = "", plain: Mapping[str, str] = MappingProxyType({})
+    ) -> tuple[Message, ...]:
+        """The turns about one paper.
+
+        Args:
+            paper: its text, fenced by a hash of itself, which nobody can write into it.
+            salt: goes into that hash, so that another one makes other messages.
+            plain: its title and its text, for prompts that show them without a fence.
+        """
+        fence = "===" + digest_texts([salt, paper] if salt else [paper])[:20]
+        values = {
+            "paper": f"{fence}\n{paper}\n{fence}",
+            "rules": fill(common("rules"), {"fence": fence}),
+            "answer": fill(common("answer"), {"values": self.schema.in_words()}),
+        }
+        return self.talk.messages({**values, **plain})
+
+    def read(self, reply: str) -> Read:
+        """The value in a reply.
+
+        Raises:
+            Unreadable: there is none, or more than one could be meant.
+        """
+        found = self.schema.read(reply, plain=self.talk.reply == "text")
+        if self.schema.kind == "text" and (
+            self.talk.repeats(str(found.value)) or found.value == self.schema.in_words()
+        ):
+            raise Unreadable("the value repeats the prompt")
+        return found
+
+    @classmethod
+    def parse(cls, name: str, text: str, schema: Any = None) -> LensPrompt:
+        """From the text of a prompt file.
+
+        Args:
+            name: of the lens.
+            text: TOML.
+            schema: JSON schema of the value from a file of its own, which comes before the prompt's.
+
+        Raises:
+            UsageError: not TOML, unknown keys, placeholders that differ from the declared ones, no place for
+                the paper, or a schema that cannot be used.
+        """
+        what = f"the prompt of the lens {name!r}"
+        data = parse_prompt(what, text, _KEYS)
+        talk = Conversation.parse(what, {"placeholders": None, "system": "", **data})
+        if unknown := sorted(set(talk.places) - set(_KNOWN)):
+            raise _wrong(name, f"nobody fills {', '.join(unknown)}; known: {', '.join(_KNOWN)}")
+        if not {"paper", "text"} & set(talk.places):
+            raise _wrong(name, "it has no place for the paper", "write {{paper}} where its text belongs")
+        given = data.get("schema") if schema is None else schema
+        if given is None:
+            raise _wrong(
+                name, "it says nothing about the value", "add a [schema] table, or give --schema FILE"
+            )
+        about, cues, reads = data.get("about", ""), data.get("cues", []), data.get("reads", "abstract")
+        if (
+            not isinstance(about, str)
+            or not isinstance(cues, list)
+            or not all(isinstance(c, str) for c in cues)
+        ):
+            raise _wrong(name, "about must be a text and cues a list of texts")
+        if reads not in ("abstract", "full"):
+            raise _wrong(name, f"reads is {reads!r}; it must be abstract or full")
+        numbers = {key: _number(name, data, key) for key in _NUMBERS}
+        if reads == "full" and "most_characters" not in data:
+            numbers["most_characters"] = MOST_CHARACTERS + 1
+        return cls(
+            name,
+            talk,
+            ValueSchema.parse(given),
+            " ".join(about.split()),
+            tuple(" ".join(cue.casefold().split()) for cue in cues if cue.strip()),
+            reads,
+            **numbers,
+        )
+
+
+def _number(name: str, data: Mapping[str, Any], key: str) -> int:
+    plain, low, high = _NUMBERS[key]
+    value = data.get(key, plain)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise _wrong(name, f"{key} is {value!r}, not a whole number from {low:,} to {high:,}")
+    return value
+
+
+def _wrong(name: str, why: str, hint: str = "docs/lenses.md shows a whole prompt file") -> UsageError:
+    return UsageError(f"the prompt of the lens {name!r} cannot be used", why=why, hint=hint)
+
+
+@cache
+def common(name: str) -> str:
+    """What every lens says alike: ``answer``, ``correction`` or ``rules``, on one line."""
+    return " ".join((_HERE / f"{name}.txt").read_text("utf-8").split())
+
+
+def builtin_text(name: str) -> str:
+    """The text of a prompt file of ours.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    if name not in BUILTIN_PROMPTS:
+        raise UsageError(
+            f"there is no built-in prompt for a lens {name!r}",
+            why="built in: " + ", ".join(BUILTIN_PROMPTS),
+            hint=f"aspectra lens add {name} --prompt FILE",
+        )
+    return (_HERE / f"{name}.toml").read_text("utf-8")
+
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 # What conditions of other kinds are called; a lens of that name could not be told from them.

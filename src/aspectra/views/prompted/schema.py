@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from aspectra.base.checking import refuse_unknown
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, refuse_unknown
 from aspectra.llm.chat import object_schema
 
 LENSES_KEY = "prompted_lenses"  # of a library's small table: the definitions of its prompted lenses

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.papers.paper import Paper, Unit
-from aspectra.papers.text.sentences import abstract_sentences, lead_field
+from aspectra.papers.text.structure import abstract_sentences, lead_field
 from aspectra.views.storage.arrays import StoredArray, save_array
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.view import Floats, Pooling, Positions

@@ -10,8 +10,7 @@ from importlib.resources import files
 
 import Stemmer
 
-from aspectra.base.checking import check_choice, unknown_name
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, check_choice, unknown_name
 from aspectra.papers.text.cleaning import folded
 
 METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+", "okapi")

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from aspectra.app.ingest.works import one_each
-from aspectra.app.ingest.zotero.outgoing import Outgoing, Quote, import_file
-from aspectra.app.ingest.zotero.pushing import Pushed, Pushing
+from aspectra.app.ingest.zotero.pushing import Outgoing, Pushed, Pushing, Quote, import_file
 from aspectra.app.library import Library, open_library
 from aspectra.app.recent import LAST, papers_of_last, recall
 from aspectra.app.session import Session
@@ -23,7 +22,7 @@ from aspectra.base.errors import UsageError
 from aspectra.papers.library.marks.values import Item
 
 if TYPE_CHECKING:
-    from aspectra.app.ingest.zotero.api import ZoteroApi
+    from aspectra.app.ingest.zotero.connection import ZoteroApi
     from aspectra.papers.library.store import Store
     from aspectra.search.ranking import Hit
 

@@ -15,8 +15,7 @@ from aspectra.app.session import Session, common
 from aspectra.app.settings import export_formats
 from aspectra.app.terminal.panels import OUTPUT, AsJson, OutputFile, option
 from aspectra.app.terminal.screen import Screen, count, safe
-from aspectra.base.checking import check_choice
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, check_choice
 from aspectra.papers.library.marks.values import DECISIONS
 
 if TYPE_CHECKING:
@@ -78,8 +77,8 @@ def _show(
     sentences: bool,
     full: bool,
 ) -> None:
+    from aspectra.app.output.criteria import mark_rows
     from aspectra.app.output.documents import record_rows
-    from aspectra.app.output.marks import mark_rows
 
     links = library.links(paper.id)
     screen.line(safe(paper.title, one_line=True) or "(no title)", style="bold")

@@ -14,7 +14,7 @@ from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.papers.record_facts import is_retracted
 
 if TYPE_CHECKING:
-    from aspectra.app.ingest.duplicates import Group
+    from aspectra.app.ingest.works import Group
     from aspectra.app.library import Library
     from aspectra.papers.paper import Paper
 

@@ -13,11 +13,8 @@ from aspectra.app.terminal.screen import count
 from aspectra.base.errors import AspectraError, UsageError
 
 if TYPE_CHECKING:
-    from aspectra.app.ingest.zotero.api import ZoteroApi
-    from aspectra.app.ingest.zotero.connection import Connection
-    from aspectra.app.ingest.zotero.full_texts import PdfReport
-    from aspectra.app.ingest.zotero.places import Places
-    from aspectra.app.ingest.zotero.sync import SyncReport
+    from aspectra.app.ingest.zotero.connection import Connection, ZoteroApi
+    from aspectra.app.ingest.zotero.sync import PdfReport, Places, SyncReport
     from aspectra.papers.sources.zotero.mapping import ZoteroSource
 
 _SHOWN = 3
@@ -57,9 +54,7 @@ def sync(
 
     Example:  aspectra zotero sync
     """
-    from aspectra.app.ingest.zotero.full_texts import read_pdfs
-    from aspectra.app.ingest.zotero.places import find_places
-    from aspectra.app.ingest.zotero.sync import follow
+    from aspectra.app.ingest.zotero.sync import find_places, follow, read_pdfs
     from aspectra.papers.sources.protocol import ReadOptions
 
     if database is not None and web:
@@ -142,8 +137,7 @@ def push(
 
 
 def _api(web: bool, group: str, port: int) -> ZoteroApi:
-    from aspectra.app.ingest.zotero.api import ZoteroApi
-    from aspectra.app.ingest.zotero.connection import Connection, local_address
+    from aspectra.app.ingest.zotero.connection import Connection, ZoteroApi, local_address
 
     return ZoteroApi(_web() if web else Connection(local_address(port)), group)
 
@@ -153,8 +147,7 @@ def _source(session: Session, places: Places, named: bool, web: bool, group: str
 
     Programs before that do not say which items changed, so their database is quicker and tells more.
     """
-    from aspectra.app.ingest.zotero.api import ZoteroApi
-    from aspectra.app.ingest.zotero.connection import Connection, ZoteroError, local_address
+    from aspectra.app.ingest.zotero.connection import Connection, ZoteroApi, ZoteroError, local_address
     from aspectra.papers.sources.zotero.database import ZoteroDatabase
 
     if web:

@@ -142,7 +142,7 @@ class _Task:
     def over(self, recipes: Sequence[Recipe], measure: str, oracle: str | None, **pools: Any) -> Study:
         """The study in which recipes rank pools."""
         from aspectra.base.values import replace as changed
-        from aspectra.lab.experiments.gap.pooling import Pooling
+        from aspectra.lab.experiments.gap.verification import Pooling
         from aspectra.lab.experiments.study import Study
 
         source = changed(self.source, pooling=Pooling(self.runs, **pools))

@@ -31,9 +31,9 @@ from aspectra.app.surfaces.service.gate import Gate
 from aspectra.app.surfaces.service.jobs import Jobs
 from aspectra.app.surfaces.web.asking import asking
 from aspectra.app.surfaces.web.library import library_pages
-from aspectra.app.surfaces.web.rendering import FOLDER, Pages
 from aspectra.app.surfaces.web.trail import trail_pages
 from aspectra.app.surfaces.web.triage import triage
+from aspectra.app.surfaces.web.viewing import FOLDER, Pages
 from aspectra.base.errors import AspectraError, NoSuchThing, NotAllowed, TooLarge, UsageError
 from aspectra.base.version import __version__
 

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from aspectra.app.output import documents, schemas
+from aspectra.app.output.criteria import Listing
 from aspectra.app.output.documents import Part
-from aspectra.app.output.marks import Listing
 from aspectra.app.surfaces.service.access import retry_headers
 from aspectra.app.surfaces.service.question import Question
 from aspectra.base.errors import AspectraError, UsageError

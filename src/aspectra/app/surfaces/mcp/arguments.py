@@ -9,8 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from aspectra.app.surfaces.service.question import Question
-from aspectra.base.checking import did_you_mean
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, did_you_mean
 from aspectra.base.values import converted
 
 MOST_PAPERS = 25  # in one answer

@@ -16,7 +16,7 @@ from aspectra.app.surfaces.service.answering import Service
 from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import NoSuchThing, SeveralPapers, UsageError
 from aspectra.base.trust import Permission, require
-from aspectra.llm.prompts.plain_text import without_hidden
+from aspectra.llm.prompts.conversation import without_hidden
 
 if TYPE_CHECKING:
     from aspectra.app.library import Library

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from aspectra.app.surfaces.notebook.elements import Markup, element, plain, quiet
-from aspectra.app.terminal.progress import ProgressShown
+from aspectra.app.terminal.screen import ProgressShown
 
 _EVERY = 0.2  # seconds between two updates
 _SOON = 0.5  # seconds before anything is shown

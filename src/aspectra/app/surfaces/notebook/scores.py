@@ -82,7 +82,7 @@ def plot_scores(ranking: Ranking, most: int = 20) -> Drawing:
         MissingExtra: matplotlib is not installed.
         UsageError: there is nothing to draw, or as :func:`score_parts`.
     """
-    from aspectra.base.checking import check_number
+    from aspectra.base.errors import check_number
 
     check_number("the number of hits", most, 1, _HITS, hint="most = 20")
     drawn = replace(ranking, hits=ranking.hits[:most])

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from aspectra.app.output.pages import MOST_PAGES, check_page, page_of
+from aspectra.app.output.papers import MOST_PAGES, check_page, page_of
 from aspectra.base.errors import AspectraError, Gone, NoSuchPaper, NotAllowed, UsageError, ViewMismatch
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from aspectra.app.library import Library
-    from aspectra.app.output.pages import Page
+    from aspectra.app.output.papers import Page
     from aspectra.app.surfaces.service.question import Question
     from aspectra.llm.chat import ChatModel
     from aspectra.search.plan import Plan
@@ -43,7 +43,7 @@ class Cursor:
         plan: hash of the plan that was run.
         generation: of the index that answered.
         page: the number of the page, from 1.
-        sort: its order, see :data:`aspectra.app.output.pages.SORTS`.
+        sort: its order, see :data:`aspectra.app.output.papers.SORTS`.
     """
 
     plan: str
@@ -211,7 +211,7 @@ class Service:
             question: what is asked.
             cursor: of an earlier answer to the same question, in place of ``page`` and ``sort``.
             page: its number, from 1.
-            sort: its order, see :data:`aspectra.app.output.pages.SORTS`.
+            sort: its order, see :data:`aspectra.app.output.papers.SORTS`.
             explain: also find the rank of each hit in every probe's own order.
 
         Raises:

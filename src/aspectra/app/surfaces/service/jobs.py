@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from aspectra.app.surfaces.service.question import refuse_files
-from aspectra.app.terminal.progress import PROGRAM_READS
-from aspectra.app.terminal.screen import safe
+from aspectra.app.terminal.screen import PROGRAM_READS, safe
 from aspectra.base.errors import AspectraError, NoSuchThing, Overloaded, UsageError
 from aspectra.base.version import OURSELVES
 

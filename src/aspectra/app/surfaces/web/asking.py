@@ -12,20 +12,19 @@ from starlette.responses import Response
 
 from aspectra.app.output.criteria import criteria_of, criteria_table, written_table
 from aspectra.app.output.maps import LEAST_MAPPED, paper_map, why_not_higher
-from aspectra.app.output.pages import MOST_PAGES, SORTS
+from aspectra.app.output.papers import MOST_PAGES, SORTS
 from aspectra.app.surfaces.service.access import retry_headers
 from aspectra.app.surfaces.service.answering import Answer
 from aspectra.app.surfaces.service.question import Question
 from aspectra.app.surfaces.service.suggesting import suggested_papers
-from aspectra.app.surfaces.web.exporting import FORMATS
-from aspectra.app.surfaces.web.marking import last_steps
 from aspectra.app.surfaces.web.paper import paper_pages
-from aspectra.app.surfaces.web.rendering import given_of
+from aspectra.app.surfaces.web.triage import FORMATS, last_steps
 from aspectra.app.surfaces.web.viewing import (
     Wanted,
     address,
     asked_tags,
     edited_address,
+    given_of,
     hits_of,
     kind_of,
     plain_warning,
@@ -33,17 +32,16 @@ from aspectra.app.surfaces.web.viewing import (
     words_of,
 )
 from aspectra.app.terminal.screen import safe
-from aspectra.base.checking import check_length
-from aspectra.base.errors import AspectraError
+from aspectra.base.errors import AspectraError, check_length
 from aspectra.base.values import replace as with_fields
-from aspectra.search.defaults import LIKE_DECIDED
 from aspectra.search.planning.aspects import ASPECT_ROLES, named_sentences
 from aspectra.search.planning.planners.protocol import PLANNERS
 from aspectra.search.planning.requests import NOT_APPLIED
+from aspectra.search.query import LIKE_DECIDED
 
 if TYPE_CHECKING:
     from aspectra.app.surfaces.service.answering import Service
-    from aspectra.app.surfaces.web.rendering import Pages
+    from aspectra.app.surfaces.web.viewing import Pages
     from aspectra.papers.paper import Paper
 
 _REASONS = 50  # that were given before, and are offered

@@ -16,8 +16,7 @@ from aspectra.app.ingest.library_facts import remarks
 from aspectra.app.output.papers import listed_rows
 from aspectra.app.surfaces.service.access import COOKIE, NoToken
 from aspectra.app.surfaces.service.question import Question
-from aspectra.app.surfaces.web.rendering import given_of, one_of, read_form
-from aspectra.app.surfaces.web.viewing import address, words_of
+from aspectra.app.surfaces.web.viewing import address, given_of, one_of, read_form, words_of
 from aspectra.app.terminal.screen import count
 from aspectra.base.errors import AspectraError, UsageError
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from aspectra.app.ingest.saved import SavedSearch
     from aspectra.app.library import Library
     from aspectra.app.surfaces.service.jobs import Job
-    from aspectra.app.surfaces.web.rendering import Pages
+    from aspectra.app.surfaces.web.viewing import Pages
 
 
 # Jobs in the page: how far each is, what came of it, and what to do next.

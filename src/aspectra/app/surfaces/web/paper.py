@@ -11,8 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from aspectra.app.output.papers import RESOLVERS, listed_rows, sentence_rows
-from aspectra.app.surfaces.web.rendering import given_of
-from aspectra.app.surfaces.web.viewing import Wanted
+from aspectra.app.surfaces.web.viewing import Wanted, given_of
 from aspectra.base.errors import NoSuchPaper
 from aspectra.search.planning.aspects import ASPECT_ROLES, corrected_roles
 from aspectra.search.planning.index_views import IndexSeeds
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from aspectra.app.library import Library
     from aspectra.app.surfaces.service.answering import Service
-    from aspectra.app.surfaces.web.rendering import Pages
+    from aspectra.app.surfaces.web.viewing import Pages
     from aspectra.papers.paper import Paper
     from aspectra.views.terms.values import Offer
 

@@ -11,15 +11,14 @@ from starlette.responses import Response
 
 from aspectra.app.surfaces.service.question import Question
 from aspectra.app.surfaces.service.trail import Move, Step, changed_lines, encoders_of, moves
-from aspectra.app.surfaces.web.rendering import read_form
-from aspectra.app.surfaces.web.viewing import address, kind_of, said_of
+from aspectra.app.surfaces.web.viewing import address, kind_of, read_form, said_of
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from aspectra.app.library import Library
-    from aspectra.app.surfaces.web.rendering import Pages
+    from aspectra.app.surfaces.web.viewing import Pages
 
 _ON_A_PAGE = 30
 _TITLES = 3  # of each step

@@ -1,11 +1,11 @@
-"""Triage: the papers of a question, or of the library, one at a time, until each is decided."""
+"""What one does with papers on the page: decide on them one at a time, mark and export them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import APIRouter
 from msgspec.structs import replace
@@ -15,20 +15,30 @@ from starlette.responses import Response
 from aspectra.app.output.criteria import Cell, Criterion, criteria_of, criteria_table
 from aspectra.app.output.papers import listed_rows
 from aspectra.app.surfaces.service.question import MOST_SHOWN, Question
-from aspectra.app.surfaces.web.exporting import FORMATS, exporting
-from aspectra.app.surfaces.web.marking import last_steps, marking
-from aspectra.app.surfaces.web.rendering import given_of, ids_of
-from aspectra.app.surfaces.web.viewing import address, kind_of, pieces_of, place_of, said_of, words_of
-from aspectra.base.errors import UsageError
-from aspectra.papers.text.sentences import lead_field
-from aspectra.search.defaults import LIKE_DECIDED
+from aspectra.app.surfaces.web.viewing import (
+    address,
+    given_of,
+    ids_of,
+    kind_of,
+    one_of,
+    pieces_of,
+    place_of,
+    read_form,
+    said_of,
+    words_of,
+)
+from aspectra.base.errors import UsageError, check_choice
+from aspectra.papers.text.structure import lead_field
+from aspectra.search.query import LIKE_DECIDED
 
 if TYPE_CHECKING:
     from aspectra.app.surfaces.service.answering import Service
-    from aspectra.app.surfaces.web.rendering import Pages
-    from aspectra.papers.library.marks.values import Decision, Note
+    from aspectra.app.surfaces.web.viewing import Pages
+    from aspectra.papers.library.marks.reader import Marks
+    from aspectra.papers.library.marks.values import Action, Decision, Note
     from aspectra.papers.paper import Paper
     from aspectra.search.ranking import Evidence, Ranking
+
 
 POOL = 50  # papers of a question that are screened, where the address names no other number
 POOLS = (20, 50, 100)
@@ -323,3 +333,168 @@ def _shown(service: Service, found: Screening) -> Shown:
         library.marks.read.tags([work.id]).get(work.id, []),
         library.marks.read.notes_of(work.id),
     )
+
+
+_OFFERED = ("decide", "tag", "note")
+
+_LONGEST_NOTE = 20_000
+_LONGEST_REASON = 500
+
+
+def last_steps(read: Marks) -> dict[str, Action | None]:
+    """``undoable`` and ``redoable`` of pages of papers: the last step if it is a decision, a tag or a note.
+
+    What was done elsewhere, such as saving a search, is undone there: a key pressed here must not take it.
+    """
+    found = {"undoable": read.undoable, "redoable": read.redoable}
+    return {name: step if step and step.verb in _OFFERED else None for name, step in found.items()}
+
+
+def marking(pages: Pages) -> APIRouter:
+    """The forms that change marks; each leads back to the page that it names.
+
+    Args:
+        pages: the service and its templates.
+    """
+    router = APIRouter()
+    marks = pages.service.library.marks
+
+    @router.post("/decide")
+    async def decide(request: Request) -> Response:
+        """Decide on papers; refused where a page showed another decision than there is now."""
+        form = await read_form(request)
+        ids, decision = ids_of(form.getlist("id")), one_of(form, "decision")
+        if not ids:
+            raise UsageError("no paper is named", hint="choose one")
+        reason = one_of(form, "reason", most=_LONGEST_REASON) if decision else ""
+        under = one_of(form, "under", most=10_000)
+
+        def work() -> None:
+            now = next((held.decision for held in marks.read.decisions(ids[:1]).values()), "")
+            if "was" in form and now not in (one_of(form, "was"), decision):
+                raise UsageError(f"decided elsewhere meanwhile: {now or 'none'}", hint="open the page again")
+            marks.decide(decision, *ids, reason=reason, under=under)
+
+        await pages.work(request, work)
+        return pages.back(one_of(form, "back", most=40_000), "/triage")
+
+    @router.post("/tag")
+    async def tag(request: Request) -> Response:
+        """Add tags, several parted by commas, and take one away."""
+        form = await read_form(request)
+        ids = ids_of(form.getlist("id"))
+        add = [part.strip() for part in one_of(form, "add").split(",") if part.strip()]
+        remove = [one] if (one := one_of(form, "remove")) else []
+        if not ids or not (add or remove):
+            raise UsageError("no tag is named", hint="write one or more, parted by commas")
+        await pages.work(request, lambda: marks.tag(*ids, add=add, remove=remove))
+        return pages.back(one_of(form, "back", most=40_000), "/triage")
+
+    @router.post("/note")
+    async def note(request: Request) -> Response:
+        """Add a note to a paper, or remove one by its number."""
+        form = await read_form(request)
+        drop, back = one_of(form, "drop"), one_of(form, "back", most=40_000)
+        if drop:
+            if not (drop.isascii() and drop.isdigit() and len(drop) < 16):
+                raise UsageError(f"there is no note {drop!r}", hint="remove it on the page of its paper")
+            await pages.work(request, lambda: marks.drop_note(int(drop)))
+            return pages.back(back, "/triage")
+        ids = ids_of(form.getlist("id"))
+        text, quote = (one_of(form, name, most=_LONGEST_NOTE) for name in ("text", "quote"))
+        if len(ids) != 1:
+            raise UsageError("a note belongs to one paper", hint="send one id")
+        await pages.work(request, lambda: marks.note(ids[0], text, quote=quote))
+        return pages.back(back, "/triage")
+
+    async def turn(request: Request, verb: Literal["undo", "redo"]) -> Response:
+        """Refused where the page showed another step than would be taken."""
+        form = await read_form(request)
+        shown = one_of(form, "step")
+
+        def work() -> None:
+            step = marks.read.undoable if verb == "undo" else marks.read.redoable
+            if shown and shown != str(step and step.number):
+                raise UsageError(f"another step came after the one to {verb}", hint="open the page again")
+            (marks.undo if verb == "undo" else marks.redo)()
+
+        await pages.work(request, work)
+        return pages.back(one_of(form, "back", most=40_000), "/triage")
+
+    @router.post("/undo")
+    async def undo(request: Request) -> Response:
+        """Take the last step back."""
+        return await turn(request, "undo")
+
+    @router.post("/redo")
+    async def redo(request: Request) -> Response:
+        """Do again what was undone last."""
+        return await turn(request, "redo")
+
+    return router
+
+
+# Format -> (its name for people, type of the file).
+FORMATS = {
+    "bibtex": ("BibTeX", "application/x-bibtex"),
+    "ris": ("RIS (Zotero, EndNote)", "application/x-research-info-systems"),
+    "csl-json": ("CSL-JSON", "application/vnd.citationstyles.csl+json"),
+    "csv": ("CSV (spreadsheets)", "text/csv"),
+    "jsonl": ("JSON Lines", "application/x-ndjson"),
+}
+_DECIDED = {"include": "included", "exclude": "excluded", "maybe": "later", "any": "decided"}
+_ALL = 1_000_000_000
+
+
+def exporting(pages: Pages) -> APIRouter:
+    """``/export``: a file of papers, by their ids or by what was decided.
+
+    Args:
+        pages: the service and its templates.
+    """
+    router = APIRouter()
+    library = pages.service.library
+
+    async def answer(request: Request, named: Sequence[object], form: str, decided: str) -> Response:
+        from aspectra.papers.export.protocol import WRITERS
+
+        ids = ids_of(named)
+        form = check_choice(form or "bibtex", tuple(WRITERS), "format")
+        if decided:
+            check_choice(decided, tuple(_DECIDED), "decision")
+        elif not ids:
+            raise UsageError("no papers are named", hint="/export?decided=include&format=bibtex")
+
+        def work() -> str:
+            chosen = library.resolve(*ids)
+            if decided:
+                of = library.marks.papers(decision=decided, limit=_ALL).ids
+                named = set(chosen)
+                chosen = [one for one in of if one in named] if ids else of
+            if not chosen:
+                raise UsageError(
+                    f"no paper is {_DECIDED[decided]}" + (" of those that are named" if ids else ""),
+                    hint="decide on papers first: /triage",
+                )
+            return library.export(chosen, form)
+
+        text = await pages.work(request, work)
+        kind = FORMATS.get(form, ("", "text/plain"))[1]
+        name = f"aspectra-{_DECIDED.get(decided, 'papers')}{WRITERS.get(form).suffix}"
+        return Response(
+            text.encode("utf-8", "replace"),
+            media_type=f"{kind}; charset=utf-8" if kind.startswith("text/") else kind,
+            headers={"content-disposition": f'attachment; filename="{name}"'},
+        )
+
+    @router.get("/export")
+    async def export(request: Request) -> Response:
+        given = request.query_params
+        return await answer(request, given.getlist("id"), given.get("format", ""), given.get("decided", ""))
+
+    @router.post("/export")
+    async def export_many(request: Request) -> Response:
+        form = await read_form(request)
+        return await answer(request, form.getlist("id"), one_of(form, "format"), one_of(form, "decided"))
+
+    return router

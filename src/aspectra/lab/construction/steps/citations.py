@@ -21,7 +21,7 @@ from aspectra.lab.construction.protocol import Workbench, step
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.text.citation_marks import strip_citations
 from aspectra.papers.text.references import cut_references
-from aspectra.papers.text.sentences import split_sentences
+from aspectra.papers.text.structure import split_sentences
 
 _SHORT = 4  # a title of fewer words is met by chance
 _COUNTS = (1, 2, 5, 10, 20)

@@ -18,7 +18,7 @@ from aspectra.lab.construction.made import Draft, Made, MadeText
 from aspectra.lab.construction.protocol import Workbench, step
 from aspectra.papers.paper import Paper, Reference, normalise_title
 from aspectra.papers.text.citation_marks import strip_citations
-from aspectra.papers.text.sentences import split_sentences
+from aspectra.papers.text.structure import split_sentences
 
 _MARK = re.compile(r"\{\{cite:([^{}\s]{1,200})\}\}")
 _LEFT = re.compile(r"(?: ?,){0,20} [,.;:)]")  # around marks that were taken out

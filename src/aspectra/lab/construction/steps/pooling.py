@@ -20,7 +20,7 @@ from aspectra.base.values import Value
 from aspectra.lab.construction.made import Made
 from aspectra.lab.construction.protocol import Workbench, step
 from aspectra.lab.evaluation.calculate import evaluate
-from aspectra.lab.experiments.gap.pooling import Pooling, recorded_systems
+from aspectra.lab.experiments.gap.verification import Pooling, recorded_systems
 from aspectra.lab.runs.run import Run
 from aspectra.lab.statistics.significance import bootstrap_interval
 

@@ -30,8 +30,7 @@ from aspectra.lab.construction.steps.pooling import files_of, first_found, left_
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.runs.judged import Array
 from aspectra.lab.runs.rows import read_rows, text_of
-from aspectra.lab.statistics.agreement import cohen_kappa, krippendorff_alpha
-from aspectra.lab.statistics.significance import bootstrap_interval
+from aspectra.lab.statistics.significance import bootstrap_interval, cohen_kappa, krippendorff_alpha
 from aspectra.papers.export.csv import safe_cell
 from aspectra.papers.text.cleaning import one_line
 

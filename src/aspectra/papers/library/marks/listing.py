@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from aspectra.base.checking import check_choice, check_number
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, check_choice, check_number
 from aspectra.papers.library.marks.reader import MarkedLibrary, Marks
 from aspectra.papers.library.row_sums import MARKED
 from aspectra.papers.library.rows import BLANK

@@ -25,7 +25,7 @@ from bibtexparser.model import (
 )
 
 from aspectra.base.errors import BadInput
-from aspectra.papers.dates import MONTHS, SHORT_MONTHS
+from aspectra.papers.bibliography import MONTHS, SHORT_MONTHS
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.limits import LIMITS

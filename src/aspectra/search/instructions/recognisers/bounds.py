@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from datetime import date
 
-from aspectra.search.conditions.attributes.labels.length import WORDS_PER_MINUTE
+from aspectra.search.conditions.attributes.labels.source import WORDS_PER_MINUTE
 from aspectra.search.instructions.recognisers.lexicon import Expression, joined_lines, table
 
 _PLURAL = {"page": "pages"}

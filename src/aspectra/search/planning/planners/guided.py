@@ -7,10 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast, get_args
 
-from aspectra.base.checking import check_choice
-from aspectra.base.errors import UsageError, ViewMismatch
+from aspectra.base.errors import UsageError, ViewMismatch, check_choice
 from aspectra.base.values import replace
-from aspectra.search.defaults import (
+from aspectra.search.plan import Fusion, Search
+from aspectra.search.planning.aspects import (
+    ASPECT_ROLES,
+    REST,
+    Aspect,
+    corrected_roles,
+    named_sentences,
+    other_roles,
+)
+from aspectra.search.planning.planners.plain import hybrid
+from aspectra.search.planning.planners.protocol import Options, ViewNames, planner, probe
+from aspectra.search.query import (
     ASPECT_CANDIDATES,
     ASPECT_MATCHINGS,
     ASPECT_WEIGHT,
@@ -23,21 +33,10 @@ from aspectra.search.defaults import (
     NAMED,
     TEXT_WEIGHT,
     Directed,
+    Query,
     Shares,
     aspect_shares,
 )
-from aspectra.search.plan import Fusion, Search
-from aspectra.search.planning.aspects import (
-    ASPECT_ROLES,
-    REST,
-    Aspect,
-    corrected_roles,
-    named_sentences,
-    other_roles,
-)
-from aspectra.search.planning.planners.plain import hybrid
-from aspectra.search.planning.planners.protocol import Options, ViewNames, planner, probe
-from aspectra.search.query import Query
 from aspectra.views.protocol import TERMS, ViewFacts, lens_base
 from aspectra.views.readers.protocol import ASPECT_READERS
 from aspectra.views.terms.values import Offer

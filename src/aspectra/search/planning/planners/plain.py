@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
-from aspectra.base.checking import check_choice, check_number
-from aspectra.base.errors import UsageError, ViewMismatch
+from aspectra.base.errors import UsageError, ViewMismatch, check_choice, check_number
 from aspectra.base.values import replace
-from aspectra.search.defaults import (
+from aspectra.search.plan import Fusion, Plan, Search
+from aspectra.search.planning.planners.protocol import Options, ViewNames, planner, probe
+from aspectra.search.query import (
     LATE_CANDIDATES,
     LATE_WEIGHT,
     LEXICAL_WEIGHT,
+    MOST_PAPERS,
     TEXT_WEIGHT,
     UNLENSED_WEIGHT,
+    Query,
 )
-from aspectra.search.plan import Fusion, Plan, Search
-from aspectra.search.planning.planners.protocol import Options, ViewNames, planner, probe
-from aspectra.search.query import MOST_PAPERS, Query
 from aspectra.views.index.citations import GRAPH_VIEW
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import TOKENS, ViewFacts, lens_base

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.views.encoders.protocol import Kind
-from aspectra.views.encoders.torch.model_files import adapter_folder, read_json
+from aspectra.views.encoders.torch.loading import adapter_folder, read_json
 
 # Bottleneck adapters as the ``adapters`` library saves them, on BERT-type models, such as SPECTER2's.
 #

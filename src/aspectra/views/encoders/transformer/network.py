@@ -14,8 +14,14 @@ from numpy.typing import NDArray
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.openvino_import import import_openvino
 from aspectra.views.encoders.protocol import Vectors
-from aspectra.views.encoders.transformer.shape import ACTIVATIONS, Shape
-from aspectra.views.encoders.transformer.weights import Tensors, as_float32, needs_torch, weight_files
+from aspectra.views.encoders.transformer.weights import (
+    ACTIVATIONS,
+    Shape,
+    Tensors,
+    as_float32,
+    needs_torch,
+    weight_files,
+)
 
 # Encoders as OpenVINO graphs, assembled from their tensors: no torch, no ONNX.
 #

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from aspectra.papers.paper import Reference, Section, normalise_title
 from aspectra.papers.sources.pages.layout import front as fronts
-from aspectra.papers.sources.pages.layout.abstracts import Abstract, find_abstract
+from aspectra.papers.sources.pages.layout.front import Abstract, find_abstract
 from aspectra.papers.sources.pages.layout.headings import (
     Body,
     Heading,
@@ -18,8 +18,7 @@ from aspectra.papers.sources.pages.layout.headings import (
     known_name,
     without_number,
 )
-from aspectra.papers.sources.pages.layout.lines import Line, Page, Row, is_prose
-from aspectra.papers.sources.pages.layout.order import regions
+from aspectra.papers.sources.pages.layout.lines import Line, Page, Row, is_prose, regions
 from aspectra.papers.sources.pages.layout.reference_lists import find_references
 from aspectra.papers.text.cleaning import clean, mend_hyphens, one_line, strip_invisible
 from aspectra.papers.text.structure import outline

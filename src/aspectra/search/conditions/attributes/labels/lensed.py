@@ -7,18 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from aspectra.base.checking import unknown_name
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, unknown_name
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.artifacts import ArtifactsLens
-from aspectra.views.lenses.audience import AudienceLens
-from aspectra.views.lenses.format import FormatLens
 from aspectra.views.lenses.kind import RECORDED, KindLens, stated_as
 from aspectra.views.lenses.language import LANGUAGES, label_of
 from aspectra.views.lenses.protocol import LENSES, TextSpan
+from aspectra.views.lenses.source import AudienceLens, FormatLens
 from aspectra.views.prompted.schema import LENSES_KEY, ValueSchema
 from aspectra.views.view import Floats, Positions
 
@@ -278,7 +276,7 @@ class PromptedAttribute(Attribute):
         Raises:
             UsageError: it is no value of the lens in this library.
         """
-        from aspectra.views.prompted.building import NUMBER  # few libraries have such lenses
+        from aspectra.views.prompted.running import NUMBER  # few libraries have such lenses
 
         lens = index.lens(self.name)
         schema = self.schemas.get(index.library.folder)

@@ -1,4 +1,4 @@
-"""Conditions on where a text comes from: a kind of place (``blog``), or one by its name (``name:Le Monde``).
+"""Conditions on where a text comes from, a kind of place (``blog``) or one by its name, and on its length.
 
 Kinds are graded as the lens ``source`` graded them. A name is looked for:
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -22,11 +23,11 @@ import numpy as np
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes.labels.lensed import LensAttribute
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, table_of_words
+from aspectra.search.conditions.attributes.labels.lensed import LensAttribute, lacks
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute, table_of_words
 from aspectra.views.index.opened import Index
-from aspectra.views.lenses.protocol import LENSES, TextSpan
-from aspectra.views.lenses.source import SourceLens
+from aspectra.views.lenses.protocol import LENSES, LensValues, TextSpan
+from aspectra.views.lenses.source import SourceLens, stated_pages
 from aspectra.views.view import Floats, Positions
 
 _NAMED = "name:"
@@ -151,3 +152,150 @@ class SourceAttribute(LensAttribute):
 
 
 ATTRIBUTES.register("source")(SourceAttribute())
+
+
+# Conditions on length: ``paragraph``, ``<=paragraph``, ``>=1000 words``, ``<=1 minute``, ``<=8 pages``.
+#
+# The scale is how long a person reads. A sentence is one sentence of at most 60 words; a paragraph goes up
+# to some 150 words; an article begins at some 220. Between the last two nothing is sharp, so the edge is
+# their geometric mean, 182 words. A minute is 230 words: adults read English prose silently at 238 words a
+# minute (Brysbaert, "How many words do we read per minute?", 2019), and a little slower where it is
+# technical.
+#
+# A grade is a logistic function of the logarithm of the length, so that it crosses 0.5 at the bound and
+# still tells a shorter from a longer paper anywhere on the scale. Classes have wide edges (0.18 at twice
+# the bound), numbers narrow ones (0.04), for who says a number means it.
+#
+# Pages are of the paper, not of what the library stores of it: unknown where the record does not state them
+# and only an abstract is stored. ``short`` is up to 6 pages, ``long`` from 15 on; a text of no venue, as a
+# web page is, is as short or long as its words.
+
+WORDS_PER_MINUTE = 230
+_SHORT_PAGES, _LONG_PAGES = 6, 15
+ARTICLE_EDGE = float(np.sqrt(150 * 220))  # words
+_SENTENCE_WORDS = 60  # longer than hardly any sentence: beyond it, unpunctuated text
+_SENTENCE_EDGE = float(np.sqrt(1 * 2))  # sentences
+_CLASS_SOFTNESS = 2 / 3  # octaves of length for one unit of log-odds
+_NUMBER_SOFTNESS = 0.3
+
+_CLASSES = ("sentence", "paragraph", "article", "short", "long")
+_BOUND = re.compile(
+    r"(<=|>=)\s*(?:(sentence|paragraph|article)|"
+    r"(\d+(?:\.\d+)?)\s*(word|character|sentence|paragraph|minute|page)s?)"
+)
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A value taken apart: a class, or a number of units, with a sign where it is a bound."""
+
+    sign: str = ""
+    group: str = ""
+    number: float = 0.0
+    unit: str = ""
+
+    @classmethod
+    def parse(cls, value: str) -> _Value:
+        text = value.strip().casefold()
+        if text in _CLASSES:
+            return cls(group=text)
+        found = _BOUND.fullmatch(text)
+        if found is None or (found[3] and not 0 < float(found[3]) < 1e12):
+            raise UsageError(
+                f"{value!r} is no length",
+                why="known: sentence, paragraph, article, short, long, <=paragraph, >=paragraph, and <= or "
+                ">= with a number of words, characters, sentences, paragraphs, minutes or pages: <=8 pages",
+            )
+        return cls(found[1], found[2] or "", float(found[3] or 0), found[4] or "")
+
+    @property
+    def paged(self) -> bool:
+        """Whether it counts pages."""
+        return self.unit == "page" or self.group in ("short", "long")
+
+
+def _at_most(counts: Floats, bound: float, softness: float) -> Floats:
+    """Grade of being no longer: 0.5 at the bound, falling with the logarithm of the count."""
+    with np.errstate(divide="ignore"):
+        octaves = np.log2(counts / bound)
+    return np.asarray(1 / (1 + np.exp(np.clip(octaves / softness, -60, 60))), np.float32)
+
+
+def _grades(value: _Value, lens: LensValues, papers: Positions) -> Floats:
+    def column(name: str) -> Floats:
+        return np.asarray(lens.column(name)[papers], np.float32)
+
+    if value.unit:
+        if value.unit == "minute":
+            counts, bound = column("words"), value.number * WORDS_PER_MINUTE
+        else:
+            counts, bound = column(value.unit + "s"), value.number
+        if value.sign == "<=":
+            return _at_most(counts, bound, _NUMBER_SOFTNESS)
+        with np.errstate(divide="ignore"):
+            return _at_most(np.float32(1) / counts, 1 / bound, _NUMBER_SOFTNESS)
+    words = column("words")
+    short = _at_most(words, ARTICLE_EDGE, _CLASS_SOFTNESS)
+    single = np.minimum(
+        _at_most(column("sentences"), _SENTENCE_EDGE, _CLASS_SOFTNESS / 2),
+        _at_most(words, _SENTENCE_WORDS, _CLASS_SOFTNESS / 2),
+    )
+    everything = np.where(np.isnan(words), words, np.float32(1))
+    grades = {
+        ("", "sentence"): single,
+        ("<=", "sentence"): single,
+        (">=", "sentence"): everything,
+        ("", "paragraph"): np.minimum(1 - single, short),
+        ("<=", "paragraph"): short,
+        (">=", "paragraph"): 1 - single,
+        ("", "article"): 1 - short,
+        ("<=", "article"): everything,
+        (">=", "article"): 1 - short,
+    }
+    return np.asarray(grades[value.sign, value.group], np.float32)
+
+
+class LengthAttribute(Attribute):
+    """See the module."""
+
+    name = "length"
+
+    def check(self, value: str) -> None:
+        """Refuse what is neither a class nor a bound.
+
+        Raises:
+            UsageError: with the values there are.
+        """
+        _Value.parse(value)
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) 0 to 1, NaN for a paper without text and where its pages are unknown."""
+        parsed = _Value.parse(value)
+        if parsed.paged and lacks(index, "length", "pages"):  # of an older version
+            return np.full(len(papers), np.nan, np.float32)
+        lens = index.lens("length")
+        if parsed.group not in ("short", "long"):
+            return _grades(parsed, lens, papers)
+        bound = f"<={_SHORT_PAGES} pages" if parsed.group == "short" else f">={_LONG_PAGES} pages"
+        by_pages = _grades(_Value.parse(bound), lens, papers)
+        words = _Value("<=", "paragraph") if parsed.group == "short" else _Value(">=", "article")
+        by_words = _grades(words, lens, papers)
+        codes, names = index.coded("venues")
+        nowhere = (
+            np.array([not name for name in names])[codes[papers]] if names else np.ones(len(papers), bool)
+        )
+        return np.where(np.isnan(by_pages) & nowhere, by_words, by_pages)
+
+    def missing(self, value: str, index: Index) -> str:
+        """Why nothing is known of any paper."""
+        pages = lacks(index, "length", "pages") if _Value.parse(value).paged else ""
+        return pages or super().missing(value, index)
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """The pages that the record states; "" where it states none, or they were not asked for."""
+        parsed, pages = _Value.parse(value), stated_pages(paper)
+        told = parsed.unit == "page" or parsed.group in ("short", "long")
+        return f"{pages:g} pages (record)" if told and not np.isnan(pages) else ""
+
+
+ATTRIBUTES.register("length")(LengthAttribute())
