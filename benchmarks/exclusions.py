@@ -22,11 +22,11 @@ from exclusion_queries import COLLECTIONS, Collection, Pair, papers_of, read_col
 
 from aspectra.base.hashing import digest
 from aspectra.base.version import __version__
-from aspectra.lab.experiments.manifest import write_json
+from aspectra.lab.experiments.directory import write_json
 from aspectra.lab.reports.tables import Number, Table, render, to_dict
 from aspectra.papers.library.store import Store
-from aspectra.search.conditions.attributes.content import _about
-from aspectra.search.conditions.attributes.content._about import Evidence, Weights
+from aspectra.search.conditions.attributes.content import subjects as _about
+from aspectra.search.conditions.attributes.content.subjects import Evidence, Weights
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from annotations import Annotation, read_text
 from aspectra.base.version import __version__
-from aspectra.lab.experiments.manifest import write_json
+from aspectra.lab.experiments.directory import write_json
 from aspectra.lab.reports.tables import Number, Table, render, to_dict
 from aspectra.search.planning.hints import hints_by
 from aspectra.views.encoders.protocol import load_encoder

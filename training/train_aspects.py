@@ -32,7 +32,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from aspectra.base.decompression import zstd
-from aspectra.views.encoders.pooling import mean_of_spans
+from aspectra.views.encoders.prompts import mean_of_spans
 from aspectra.views.encoders.protocol import TokenEncoder, load_encoder
 from aspectra.views.terms.values import ASPECTS
 from aspectra.views.text.tokens import Tokeniser, word_spans

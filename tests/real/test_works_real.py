@@ -9,7 +9,7 @@ import pytest
 
 from aspectra.app.ingest.works import _pairs, _read
 from aspectra.app.library import create_library
-from aspectra.papers.library.links.likeness import compare
+from aspectra.papers.library.links.versions import compare
 
 
 @pytest.fixture(scope="module")

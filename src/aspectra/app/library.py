@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from aspectra.app.preferences import Preferences, make_query
 from aspectra.app.settings import DEFAULT_RECIPE, export_formats
-from aspectra.base.display import Displayed
+from aspectra.base.display import Displayed, Progress, quiet
 from aspectra.base.errors import check_choice
-from aspectra.base.progress import Progress, quiet
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.lists import UserLists
 

@@ -1,6 +1,15 @@
-"""Values that notebooks show; what draws them is in a room above, and is named here on import."""
+"""Values that notebooks show, what draws them in a room above being named here on import; and progress."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+
+Progress = Callable[[str, int, int], None]  # called with (step, done, total)
+
+
+def quiet(step: str, done: int, total: int) -> None:
+    """Show no progress."""
+
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

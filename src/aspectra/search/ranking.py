@@ -13,7 +13,7 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.record_facts import is_retracted
 from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.search.plan import Plan, Step, Tally
-from aspectra.search.planning.requests import Requests
+from aspectra.search.planning.aspects import Requests
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,7 +151,7 @@ class ConditionResult:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How well the best hits fit the words of a query, see :mod:`aspectra.search.evidence.why_not`.
+    """How well the best hits fit the words of a query, see :mod:`aspectra.search.evidence.hits`.
 
     Attributes:
         likeness: mean cosine of the query with the abstracts of the three hits most like it; None without

@@ -26,10 +26,18 @@ from aspectra.search.conditions.grading import (
     without_data,
 )
 from aspectra.search.conditions.lists import UserLists
-from aspectra.search.evidence.hits import Explainer, quotes_of
-from aspectra.search.evidence.why_not import WhyNot, fit_of, unfiltered, weak_match_warning, why_not
+from aspectra.search.evidence.hits import (
+    Explainer,
+    WhyNot,
+    fit_of,
+    quotes_of,
+    unfiltered,
+    weak_match_warning,
+    why_not,
+)
 from aspectra.search.instructions.understanding import SecondReader
 from aspectra.search.plan import Plan, Step
+from aspectra.search.planning.aspects import NOT_APPLIED
 from aspectra.search.planning.index_views import aspect_vectors, index_views, term_warnings
 from aspectra.search.planning.permitted import (
     in_publication_order,
@@ -39,7 +47,6 @@ from aspectra.search.planning.permitted import (
 )
 from aspectra.search.planning.planners.plain import lens_warnings
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
-from aspectra.search.planning.requests import NOT_APPLIED
 from aspectra.search.query import Query, Unread
 from aspectra.search.ranking import Hit, Ranking
 from aspectra.search.recipe import Recipe

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aspectra.papers.paper import Paper
-from aspectra.views.index.kinds import VIEW_KINDS
-from aspectra.views.index.opened import Index
+from aspectra.views.index.opened import VIEW_KINDS, Index
 from aspectra.views.protocol import UnitView, VectorView, View, WordView
 from aspectra.views.view import Floats, Probe
 

@@ -576,7 +576,7 @@ def test_disk_full_while_indexing(run, library, monkeypatch):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("aspectra.views.lexical.postings.save_array", full)
+    monkeypatch.setattr("aspectra.views.lexical.collection.save_array", full)
     code, _, err = run("index", "--rebuild")
     assert code == 1
     assert "the disk is full" in err

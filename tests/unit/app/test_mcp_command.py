@@ -110,7 +110,7 @@ def _fresh(code):
 def test_nothing_else_loads_mcp():
     code = (
         "import sys, aspectra; from aspectra.app.main import main; main(['--help']); "
-        "import aspectra.app.commands.served.agents; "
+        "import aspectra.app.commands.served; "
         "print([m for m in sys.modules if m.split('.')[0] in ('mcp', 'mcp_types', 'pydantic')])"
     )
     assert _fresh(code).stdout.splitlines()[-1] == "[]"

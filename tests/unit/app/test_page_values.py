@@ -14,7 +14,7 @@ from aspectra.app.surfaces.service.suggesting import suggested_papers
 from aspectra.app.surfaces.web.viewing import Wanted, address, asked_tags, pieces_of, place_of, said_of
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
-from aspectra.papers.library.marks.listing import _years
+from aspectra.papers.library.marks.reader import _years
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.query import Unread
 from aspectra.search.ranking import Evidence, Ranking

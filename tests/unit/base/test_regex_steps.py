@@ -138,7 +138,7 @@ def made() -> list[tuple[re.Pattern[Any], str]]:
     """(pattern, mode) of those that are put together from data or arguments when they are first needed."""
     from aspectra.search.conditions.attributes.content.keyword import Term
     from aspectra.search.conditions.attributes.labels import source
-    from aspectra.views.lenses import _layout, artifacts, language
+    from aspectra.views.lenses import _lead, artifacts, language
     from aspectra.views.lenses._cues import CueLens
     from aspectra.views.lenses.protocol import LENSES
     from aspectra.views.readers import aspects as _sections
@@ -152,7 +152,7 @@ def made() -> list[tuple[re.Pattern[Any], str]]:
     found += _held([*vars(language).values()])
     found += artifacts._patterns().values()
     searched = {"code", "described", "function_words"}  # the other marks are matched at beginnings of lines
-    marks = [(mark, "search" if name in searched else "match") for name, mark in _layout._marks().items()]
+    marks = [(mark, "search" if name in searched else "match") for name, mark in _lead._marks().items()]
     lenses = [lens for lens in map(LENSES.get, LENSES) if isinstance(lens, CueLens)]
     cues = [cue for lens in lenses for some in lens.table.cues.values() for cue in some if cue.pattern]
     marks += [(cue.pattern, "match" if cue.where in {"start", "line"} else "search") for cue in cues]

@@ -19,6 +19,7 @@ from aspectra.base.version import __version__
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Topic
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.means import PRESETS
+from aspectra.lab.experiments.directory import manifest
 from aspectra.lab.experiments.experiment import (
     Cell,
     benchmark_library,
@@ -28,7 +29,6 @@ from aspectra.lab.experiments.experiment import (
     run_cells,
     topic_query,
 )
-from aspectra.lab.experiments.manifest import manifest
 from aspectra.lab.experiments.recipe_tables import breakdown_tables, main_table, plain_interval
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import score_cell

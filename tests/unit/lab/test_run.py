@@ -12,7 +12,7 @@ import pytest
 
 from aspectra.base.decompression import zstd
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.runs.checks import Checks, check_run
+from aspectra.lab.runs.files import Checks, check_run
 from aspectra.lab.runs.foreign import UNMATCHED, read_export
 from aspectra.lab.runs.judged import order_ids
 from aspectra.lab.runs.rows import read_rows

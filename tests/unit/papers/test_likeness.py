@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from aspectra.papers.library.links.likeness import compare, compared, contradict, near
+from aspectra.papers.library.links.versions import compare, compared, contradict, near
 from aspectra.papers.library.rows import compared_record
 from aspectra.papers.paper import Paper, normalise_title
 

@@ -14,7 +14,7 @@ from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition, limits
 from aspectra.search.instructions.understanding import understand
 from aspectra.search.plan import Plan
-from aspectra.search.planning.requests import Requests
+from aspectra.search.planning.aspects import Requests
 from aspectra.search.query import Query, Unread
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher

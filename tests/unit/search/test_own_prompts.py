@@ -19,7 +19,7 @@ from aspectra.search.query import Query
 from aspectra.search.rerank.asker import Candidate, Question
 from aspectra.search.rerank.rerank import Method, rerank
 from aspectra.search.searcher import Searcher
-from aspectra.search.stages._rewording import prompt as stage_prompt
+from aspectra.search.stages.rewrite import prompt as stage_prompt
 from aspectra.views.prompted.asking import question, read_paper, show
 from aspectra.views.prompted.definition import LensPrompt
 from fake_encoder import FakeEncoder

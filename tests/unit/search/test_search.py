@@ -19,7 +19,7 @@ from aspectra.search.plan import Fusion, Plan, Search
 from aspectra.search.planning.planners.protocol import PLANNERS
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
-from aspectra.views.build import ahead
+from aspectra.views.build import run as ahead
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe

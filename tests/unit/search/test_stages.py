@@ -27,8 +27,8 @@ from aspectra.search.recipe import Recipe
 from aspectra.search.rerank.judges.protocol import JUDGES
 from aspectra.search.scoring.engine import Found
 from aspectra.search.searcher import Searcher
-from aspectra.search.stages._rewording import check_words, kinds, reworded
 from aspectra.search.stages.protocol import STAGES, Context, Draft, needs_model, read_stages
+from aspectra.search.stages.rewrite import check_words, kinds, reworded
 from aspectra.views.view import Probe
 from small_library import searcher_over
 

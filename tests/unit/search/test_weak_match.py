@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from aspectra.papers.paper import Paper
-from aspectra.search.evidence import why_not as weak_match
+from aspectra.search.evidence import hits as weak_match
 from aspectra.search.ranking import Fit
 from aspectra.search.searcher import Searcher
 from fake_encoder import FakeEncoder

@@ -8,7 +8,7 @@ import pytest
 from aspectra.base.errors import MissingExtra
 from aspectra.papers.paper import Paper
 from aspectra.search.instructions.understanding import understand
-from aspectra.search.planning.requests import Requests
+from aspectra.search.planning.aspects import Requests
 from aspectra.search.planning.wordings import LABELS, clauses, read_wording
 from aspectra.search.query import Query
 from aspectra.views.encoders.protocol import load_encoder

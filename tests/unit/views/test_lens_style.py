@@ -16,8 +16,7 @@ from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.build.run import build_index
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses._cues import cue
-from aspectra.views.lenses._layout import asks, layout
-from aspectra.views.lenses._lead import hardness, lead_text
+from aspectra.views.lenses._lead import asks, hardness, layout, lead_text
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder

@@ -18,7 +18,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission
 from aspectra.views.encoders.local import load_folder, make
 from aspectra.views.encoders.minilm import MiniLM
-from aspectra.views.encoders.pooling import POOLINGS
+from aspectra.views.encoders.prompts import POOLINGS
 from aspectra.views.encoders.protocol import TokenEncoder, needs_of
 from aspectra.views.encoders.transformer.network import SafetensorsNetwork, relative_buckets
 from aspectra.views.encoders.transformer.runtime import Runtime

@@ -9,7 +9,7 @@ import pytest
 
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
-from aspectra.views.build import full_text
+from aspectra.views.build import generation as full_text
 from aspectra.views.build.draft import Draft, IndexReport
 from aspectra.views.build.generation import write_generation
 from aspectra.views.lexical import bm25

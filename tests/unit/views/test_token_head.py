@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import MissingExtra
-from aspectra.views.encoders.pooling import mean_of_spans
+from aspectra.views.encoders.prompts import mean_of_spans
 from aspectra.views.encoders.protocol import load_encoder
 from aspectra.views.terms.values import ASPECTS, head_of
 from aspectra.views.text.tokens import word_spans

@@ -15,8 +15,7 @@ from aspectra.search.searcher import Searcher
 from aspectra.testing.views import ViewConformance
 from aspectra.views.build.run import build_index
 from aspectra.views.dense.reverse import dense_moments
-from aspectra.views.index.kinds import VIEW_KINDS
-from aspectra.views.index.opened import Index
+from aspectra.views.index.opened import VIEW_KINDS, Index
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.collection import Statistics, WordIndex
 from aspectra.views.lexical.reverse import Moments, WordPairs, build_moments

@@ -13,7 +13,7 @@ from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.searcher import Searcher
-from aspectra.views.build import ahead
+from aspectra.views.build import run as ahead
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder

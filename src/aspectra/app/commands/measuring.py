@@ -60,7 +60,7 @@ def measure(
     from aspectra.app.options.lab import read_excluded, read_labels, read_titles
     from aspectra.lab.evaluation.calculate import evaluate
     from aspectra.lab.evaluation.means import get_preset
-    from aspectra.lab.runs.checks import Checks, check_run
+    from aspectra.lab.runs.files import Checks, check_run
     from aspectra.lab.runs.run import Qrels
 
     chosen = get_preset(preset or "paper")

@@ -170,7 +170,7 @@ def _plan_text(made: Plan, style: str) -> str:
     # TOML and JSON escape control characters themselves; the readable form does not.
     if style == "toml":
         return made.to_toml()
-    from aspectra.search.planning.requests import Requests
+    from aspectra.search.planning.aspects import Requests
 
     requests = Requests.of(made)  # those that are applied, or not, are in the description
     searched = [f"  searched for {', '.join(requests.searched)}"] if requests.rows else []
@@ -211,7 +211,7 @@ def _answer(
     """Run a plan and write what came of it; ``asked`` is what it was made of."""
     from aspectra.app.output.papers import MOST_PAGES, check_page, page_of
     from aspectra.app.output.rankings import write_ranking
-    from aspectra.search.planning.requests import NOT_APPLIED
+    from aspectra.search.planning.aspects import NOT_APPLIED
     from aspectra.search.query import MOST_PAPERS
     from aspectra.search.stages.protocol import needs_model
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import AspectraError, BadInput
-from aspectra.base.progress import Progress, quiet
 from aspectra.base.version import __version__
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.paper import Paper

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from aspectra.papers.library.marks.listing import Listing, Wanted, listed, unknown_tag
-from aspectra.papers.library.marks.reader import Marks
+from aspectra.papers.library.marks.reader import Listing, Marks, Wanted, listed, unknown_tag
 from aspectra.papers.library.marks.values import Action, Note
 from aspectra.papers.library.store import Store
 
@@ -51,7 +50,7 @@ class LibraryMarks:
         """Papers that meet simple conditions.
 
         Args:
-            wanted: see :class:`~aspectra.papers.library.marks.listing.Wanted`.
+            wanted: see :class:`~aspectra.papers.library.marks.reader.Wanted`.
 
         Raises:
             UsageError: a condition cannot mean anything, or there is no such page.

@@ -11,8 +11,17 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.library.links.likeness import Compared, Verdict, compare, compared, near
-from aspectra.papers.library.links.versions import leading, merged_record, ordered_versions, regroup_ids
+from aspectra.papers.library.links.versions import (
+    Compared,
+    Verdict,
+    compare,
+    compared,
+    leading,
+    merged_record,
+    near,
+    ordered_versions,
+    regroup_ids,
+)
 from aspectra.papers.library.row_sums import MARKED
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper

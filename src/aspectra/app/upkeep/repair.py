@@ -10,9 +10,9 @@ from pathlib import Path
 
 from aspectra.app.library import Library, open_library
 from aspectra.app.upkeep.checkup import Check
+from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.files import disk
-from aspectra.base.progress import Progress, quiet
 from aspectra.base.version import OURSELVES
 from aspectra.papers.library.copies.backup import restore
 from aspectra.papers.library.copies.salvage import REPAIRING, salvage

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import BadInput, LibraryBusy, UsageError
 from aspectra.base.files import make_folder, write_durably
-from aspectra.base.progress import Progress, quiet
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
-from aspectra.lab.experiments.directory import FILES, Opened, save_study
+from aspectra.lab.experiments.directory import FILES, Opened, cell_facts, manifest, save_study, write_json
 from aspectra.lab.experiments.experiment import (
     BASE_MODE,
     Cell,
@@ -24,7 +24,6 @@ from aspectra.lab.experiments.experiment import (
     paper_vectors,
     run_cells,
 )
-from aspectra.lab.experiments.manifest import cell_facts, manifest, write_json
 from aspectra.lab.experiments.recipe_tables import main_tables
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import Outcome, labels_of, score_cell

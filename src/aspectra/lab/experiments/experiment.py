@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import BadInput, NoSuchPaper, UsageError
 from aspectra.base.hashing import digest, digest_texts
-from aspectra.base.progress import Progress, quiet
 from aspectra.base.spelling import read_call, split_line
 from aspectra.base.values import replace
 from aspectra.base.version import __version__

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from aspectra.base.errors import BadInput
-from aspectra.lab.runs.checks import Checks
-from aspectra.lab.runs.files import DOCUMENT_KEYS, TOPIC_KEYS
+from aspectra.lab.runs.files import DOCUMENT_KEYS, TOPIC_KEYS, Checks
 from aspectra.lab.runs.rows import Row, first_of, read_rows
 from aspectra.lab.runs.run import Run
 from aspectra.papers.paper import normalise_title

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from aspectra.base.errors import BadInput
 from aspectra.lab.runs import files as run_files
-from aspectra.lab.runs.checks import Checks
-from aspectra.lab.runs.files import DUPLICATES
+from aspectra.lab.runs.files import DUPLICATES, Checks
 from aspectra.lab.runs.judged import Order, order_ids
 
 

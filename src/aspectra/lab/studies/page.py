@@ -11,14 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.files import make_folder
-from aspectra.base.progress import Progress, quiet
 from aspectra.base.spelling import file_name
 from aspectra.lab.evaluation.means import Labels, Score
+from aspectra.lab.experiments.directory import write_json
 from aspectra.lab.experiments.execute import results, run_study
 from aspectra.lab.experiments.gap.verification import gap_tables
-from aspectra.lab.experiments.manifest import write_json
 from aspectra.lab.experiments.recipe_tables import INTERVALS_NOTE, breakdown_table, main_table, plain_interval
 from aspectra.lab.experiments.scoring import Outcome, labels_of
 from aspectra.lab.reports.comparison import System, comparison_tables, systems_of

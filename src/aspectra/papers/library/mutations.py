@@ -17,8 +17,14 @@ from aspectra.base.errors import NoSuchPaper
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.ids import numbered
 from aspectra.papers.library.links import citations
-from aspectra.papers.library.links.likeness import Compared, compare, contradict
-from aspectra.papers.library.links.versions import regroup, regroup_all, regroup_ids
+from aspectra.papers.library.links.versions import (
+    Compared,
+    compare,
+    contradict,
+    regroup,
+    regroup_all,
+    regroup_ids,
+)
 from aspectra.papers.library.marks.actions import rename_marked
 from aspectra.papers.library.marks.values import (
     Edit,

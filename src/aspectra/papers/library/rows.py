@@ -14,7 +14,7 @@ from typing import Any, Literal
 from aspectra.base.hashing import canonical_json, digest_texts
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.library.links import citations, versions
-from aspectra.papers.library.links.likeness import Compared, compared
+from aspectra.papers.library.links.versions import Compared, compared
 from aspectra.papers.library.row_sums import PAPER_ROW, damaged, row_hash
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.text.cleaning import folded

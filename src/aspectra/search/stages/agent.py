@@ -13,7 +13,8 @@ from aspectra.llm.prompts.conversation import as_data, without_marks
 from aspectra.search.plan import Step
 from aspectra.search.rerank.asker import Asker, Candidate, ShownTexts, check_tokens, fit_for
 from aspectra.search.rerank.repair import read_labels
-from aspectra.search.stages._rewording import (
+from aspectra.search.stages.protocol import STAGES, Context, Draft
+from aspectra.search.stages.rewrite import (
     ask_wording,
     check_words,
     criterion_of,
@@ -23,7 +24,6 @@ from aspectra.search.stages._rewording import (
     reworded,
     step_of,
 )
-from aspectra.search.stages.protocol import STAGES, Context, Draft
 
 _LONGEST_NOTES = 3000  # characters of notes handed on
 

@@ -2,23 +2,146 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cache
+from importlib.resources import files
+from typing import Any, ClassVar
 
+from aspectra.base.errors import UsageError
 from aspectra.base.spelling import spell
+from aspectra.base.values import replace
 from aspectra.llm import loops
-from aspectra.search.plan import Step
-from aspectra.search.rerank.asker import Asker, ShownTexts, check_tokens, fit_for
-from aspectra.search.stages._rewording import (
-    ask_wording,
-    check_words,
-    criterion_of,
-    kind_texts,
-    prompt,
-    reworded,
-    step_of,
-)
+from aspectra.llm.chat import Reply, Request, object_schema
+from aspectra.search.plan import Search, Step
+from aspectra.search.rerank.asker import Asker, Prompt, ShownTexts, check_tokens, criteria, fit_for
+from aspectra.search.rerank.repair import json_values, without_thoughts
 from aspectra.search.stages.protocol import STAGES, Context, Draft
+from aspectra.views.index.citations import GRAPH_VIEW
+from aspectra.views.view import Probe
+
+_PACKAGE = "aspectra.search.stages"
+_WORDING = object_schema(reason={"type": "string"}, query={"type": "string"})
+_LONGEST = 4000  # characters of a new wording; more is no query but an essay
+
+
+@cache
+def kinds() -> Mapping[str, Mapping[str, str]]:
+    """Name -> ``write`` (how texts that fit may be worded) and ``look`` (what to learn from those found)."""
+    found: dict[str, dict[str, str]] = tomllib.loads(
+        (files(_PACKAGE) / "prompts" / "kinds.toml").read_text("utf-8")
+    )
+    return {name: {k: " ".join(v.split()) for k, v in entry.items()} for name, entry in found.items()}
+
+
+def kind_texts(kind: str) -> Mapping[str, str]:
+    """One of :func:`kinds`.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    if kind not in kinds():
+        raise UsageError(f"unknown kind of search {kind!r}", why="known: " + ", ".join(sorted(kinds())))
+    return kinds()[kind]
+
+
+def criterion_of(kind: str) -> str:
+    """What makes a text fit in a search of this kind, as judges call it; "" where the query says it."""
+    return kind if kind in criteria() else ""
+
+
+def prompt(name: str, path: str = "") -> Prompt:
+    """One of our prompts, or a file of the user's."""
+    return Prompt.load(name, path, package=_PACKAGE)
+
+
+def field_of(text: str, name: str) -> Any:
+    """The value of a field in the last JSON object of a reply that has it; None where none has."""
+    found = None
+    for value in json_values(without_thoughts(text)):
+        if isinstance(value, Mapping):
+            folded = {str(key).casefold(): inner for key, inner in value.items()}
+            found = folded.get(name, found)
+    return found
+
+
+def wording(text: str, words: Prompt) -> str:
+    """A new wording in a reply to a prompt, cut to what is still a query; "" where there is none."""
+    plain = words.talk.reply == "text"
+    found = without_thoughts(text) if plain else field_of(text, words.talk.keys.get("query", "query"))
+    new = " ".join(found.split())[:_LONGEST] if isinstance(found, str) else ""
+    return "" if words.talk.repeats(new) else new
+
+
+async def ask_wording(asker: Asker, words: Prompt, kind: str, **more: str) -> str:
+    """What a model makes of the asker's question, or "" where nothing usable comes.
+
+    Args:
+        asker: counts the calls; its texts hold the question.
+        words: the prompt.
+        kind: of search, see :func:`kind_texts`.
+        more: values of the prompt's other placeholders.
+    """
+
+    def usable(reply: Reply) -> bool:
+        return bool(wording(reply.text, words))
+
+    def build(share: float) -> Request:
+        values = {**asker.shown.values([], [], share), "way": kind_texts(kind)["write"], **more}
+        return words.request(values, max_tokens=700, schema=_WORDING)
+
+    reply = await asker.ask(build, usable)
+    return "" if reply is None else wording(reply.text, words)
+
+
+def reworded(search: Search, text: str, *, keep: bool = False) -> Search:
+    """The search in other words.
+
+    Probes that compare the seeds themselves stay: sentences of aspects, reverse probes, citations.
+
+    Args:
+        search: whose probes get the new wording.
+        text: the new wording, instead of words and seeds alike.
+        keep: search the old wording too; the new one then has the same weight.
+    """
+    new = []
+    for probe in search.probes:
+        if not _takes_words(probe):
+            new.append(probe)
+            continue
+        if keep:
+            new.append(probe)
+        new.append(replace(probe, text=text, seeds=(), aspect="reworded" if keep else probe.aspect))
+    return replace(search, probes=tuple(new))
+
+
+def check_words(search: Search, stage: str) -> None:
+    """Check that a new wording can change a search.
+
+    Raises:
+        UsageError: all its probes compare the seeds themselves.
+    """
+    if not any(map(_takes_words, search.probes)):
+        raise UsageError(
+            f"{stage} has no words to change here",
+            why="all probes compare the papers themselves: "
+            + ", ".join(probe.view for probe in search.probes),
+            hint=f"aspectra similar ID -r 'hybrid | {stage}'",
+        )
+
+
+def _takes_words(probe: Probe) -> bool:
+    return not (probe.matching or probe.reverse or probe.view == GRAPH_VIEW)
+
+
+def step_of(spelling: str, asker: Asker, *notes: str, degraded: bool = False) -> Step:
+    """What a stage did whose asker counted its questions."""
+    if asker.shown.query_cut:
+        notes += ("the query was shown only in part",)
+    if asker.shown.cut:
+        notes += (f"papers shown only in part: {len(asker.shown.cut)}",)
+    return Step(spelling, notes, asker.tally(degraded=degraded), asker.stopped, asker.last_error)
 
 
 @STAGES.register("rewrite")

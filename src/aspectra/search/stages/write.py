@@ -18,8 +18,8 @@ from aspectra.papers.paper import Paper
 from aspectra.search.plan import Search, Step
 from aspectra.search.planning.planners.guided import WRITERS
 from aspectra.search.rerank.asker import Asker, ShownTexts, fit_for, in_parallel, rules
-from aspectra.search.stages._rewording import field_of, prompt, step_of
 from aspectra.search.stages.protocol import STAGES, Context, Draft
+from aspectra.search.stages.rewrite import field_of, prompt, step_of
 from aspectra.views.prompted.asking import Shown, question, show
 from aspectra.views.prompted.definition import LensPrompt, PromptedLens, builtin_text, definitions
 from aspectra.views.prompted.schema import Unreadable

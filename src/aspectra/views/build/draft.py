@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.base.display import Progress
 from aspectra.base.errors import LibraryCorrupt
-from aspectra.base.progress import Progress
 from aspectra.papers.library.derived import Arrays
 from aspectra.papers.library.generations.folders import FileSums
 from aspectra.papers.library.store import Store
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.prompts import prompt_facts
 from aspectra.views.encoders.protocol import Encoder
-from aspectra.views.lexical.collection import Statistics
-from aspectra.views.lexical.postings import Segment
+from aspectra.views.lexical.collection import Segment, Statistics
 from aspectra.views.lexical.reverse import Document, WordPairs, build_moments
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import new_array

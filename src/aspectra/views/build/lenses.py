@@ -12,8 +12,8 @@ from typing import Any
 import joblib
 import numpy as np
 
+from aspectra.base.display import Progress
 from aspectra.base.errors import LibraryCorrupt
-from aspectra.base.progress import Progress
 from aspectra.papers.library.derived import Overtaken, Producer, TakesValues
 from aspectra.papers.library.rows import Parts
 from aspectra.papers.library.store import Store

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.progress import Progress
+from aspectra.base.display import Progress
 from aspectra.papers.library.derived import Producer, TakesValues
 from aspectra.papers.library.rows import Parts, paper_columns, paper_from_row
 from aspectra.papers.library.store import Store

@@ -33,8 +33,7 @@ from aspectra.views.build.draft import Draft
 from aspectra.views.build.generation import write_generation
 from aspectra.views.build.records import update_citations
 from aspectra.views.index.citations import GRAPH_VIEW
-from aspectra.views.lexical.collection import WordIndex, merged_vocabulary
-from aspectra.views.lexical.postings import Segment
+from aspectra.views.lexical.collection import Segment, WordIndex, merged_vocabulary
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.storage.arrays import save_array
 from aspectra.views.storage.columns import id_order, places_of, sample_ids, stored_ids

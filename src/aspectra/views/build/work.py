@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.base.display import Progress
 from aspectra.base.errors import LibraryCorrupt, MissingExtra
 from aspectra.base.hashing import digest_texts
-from aspectra.base.progress import Progress
 from aspectra.papers.library.derived import Missing, TakesValues
 from aspectra.papers.library.generations.folders import FORMAT
 from aspectra.papers.library.store import Store

@@ -25,8 +25,7 @@ from aspectra.base.hashing import digest
 from aspectra.views.encoders.prompts import name_of
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, folder_permission, positive_int
 from aspectra.views.encoders.query_encoder import content_hash
-from aspectra.views.encoders.transformer.encoder import Tokens
-from aspectra.views.encoders.transformer.head import Dense, Head, Step
+from aspectra.views.encoders.transformer.encoder import Dense, Head, Step, Tokens
 from aspectra.views.encoders.transformer.late import LateTransformer, Marking
 from aspectra.views.encoders.transformer.modules import read_module
 from aspectra.views.encoders.transformer.network import SafetensorsNetwork

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
-from aspectra.views.encoders.pooling import POOLINGS
-from aspectra.views.encoders.prompts import PROMPT_OPTIONS, name_of, resolve_prompts
+from aspectra.views.encoders.prompts import POOLINGS, PROMPT_OPTIONS, name_of, resolve_prompts
 from aspectra.views.encoders.protocol import (
     ENCODERS,
     EncoderFactory,
@@ -23,8 +22,13 @@ from aspectra.views.encoders.protocol import (
     yes_or_no,
 )
 from aspectra.views.encoders.query_encoder import content_hash
-from aspectra.views.encoders.transformer.encoder import Tokens, TokenStateEncoder, TransformerEncoder
-from aspectra.views.encoders.transformer.head import Head, Pooling
+from aspectra.views.encoders.transformer.encoder import (
+    Head,
+    Pooling,
+    Tokens,
+    TokenStateEncoder,
+    TransformerEncoder,
+)
 from aspectra.views.encoders.transformer.modules import ModelFolder
 from aspectra.views.encoders.transformer.network import Network, SafetensorsNetwork
 from aspectra.views.encoders.transformer.runtime import Runtime, available_cores

@@ -19,8 +19,7 @@ from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.hashing import digest
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, folder_permission, positive_int
 from aspectra.views.encoders.query_encoder import content_hash
-from aspectra.views.encoders.transformer.encoder import Tokens, TokenStateEncoder
-from aspectra.views.encoders.transformer.head import Head
+from aspectra.views.encoders.transformer.encoder import Head, Tokens, TokenStateEncoder
 from aspectra.views.encoders.transformer.modules import ModelFolder
 from aspectra.views.encoders.transformer.network import SafetensorsNetwork
 from aspectra.views.encoders.transformer.runtime import Runtime, available_cores

@@ -29,8 +29,7 @@ from aspectra.base.trust import ADDRESSES, OPENAI_ORIGIN, OPENAI_VARIABLE, Permi
 from aspectra.llm import chat as failures
 from aspectra.llm.client.openai_compatible import ACCEPTED, Body, Endpoint
 from aspectra.llm.secrets import key_variable
-from aspectra.views.encoders.pooling import unit_rows
-from aspectra.views.encoders.prompts import Prompts
+from aspectra.views.encoders.prompts import Prompts, unit_rows
 from aspectra.views.encoders.protocol import (
     ENCODERS,
     EncoderFactory,

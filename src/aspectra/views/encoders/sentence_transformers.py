@@ -21,8 +21,15 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
-from aspectra.views.encoders.pooling import POOLINGS, pool_spans, unit_rows
-from aspectra.views.encoders.prompts import PROMPT_OPTIONS, encodable, name_of, resolve_prompts
+from aspectra.views.encoders.prompts import (
+    POOLINGS,
+    PROMPT_OPTIONS,
+    encodable,
+    name_of,
+    pool_spans,
+    resolve_prompts,
+    unit_rows,
+)
 from aspectra.views.encoders.protocol import (
     ENCODERS,
     EncoderFactory,

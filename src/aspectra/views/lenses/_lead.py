@@ -1,18 +1,230 @@
-"""The text that lenses of cues read: a paper's title and lead, prepared once for all of them."""
+"""What lenses read of a text: its title and lead, prepared once for all, and what its lines are made of."""
 
 from __future__ import annotations
 
 import itertools
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from operator import mul
+from typing import Literal, NamedTuple
 
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import lead_field, split_sentences, trimmed
-from aspectra.views.lenses._layout import Layout, layout
+from aspectra.views.lenses._features import load_data
 from aspectra.views.lenses.protocol import TextSpan
+
+# What kind of lines a text is made of: code, comments, items, options, headings, prose.
+#
+# Lines are told apart by their marks alone, so that it works in any language. One pass; a text of a single
+# line, as most abstracts are, costs next to nothing.
+
+LineKind = Literal[
+    "answer", "clause", "code", "comment", "heading", "item", "option", "prose", "question", "quote", "turn"
+]
+
+
+class Line(NamedTuple):
+    """A line that is not blank: ``text[start:end]``, without its line break."""
+
+    kind: LineKind
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The lines of a text, blank lines and fences left out."""
+
+    lines: tuple[Line, ...]
+
+    @cached_property
+    def counts(self) -> Mapping[LineKind, int]:
+        """Lines of each kind; kinds without a line are missing."""
+        return Counter(line.kind for line in self.lines)
+
+    @cached_property
+    def weights(self) -> Mapping[LineKind, int]:
+        """Characters of each kind."""
+        out: dict[LineKind, int] = {}
+        for line in self.lines:
+            out[line.kind] = out.get(line.kind, 0) + line.end - line.start
+        return out
+
+    def number(self, *kinds: LineKind) -> int:
+        """How many lines are of one of the kinds."""
+        return sum(self.counts.get(kind, 0) for kind in kinds)
+
+    def share(self, *kinds: LineKind) -> float:
+        """Share of the lines that are of one of the kinds, 0 without lines."""
+        return self.number(*kinds) / max(1, len(self.lines))
+
+    def weight(self, *kinds: LineKind) -> float:
+        """Share of the characters in lines of the kinds."""
+        return sum(self.weights.get(kind, 0) for kind in kinds) / max(1, sum(self.weights.values()))
+
+    def first(self, *kinds: LineKind) -> Line | None:
+        """The first line of one of the kinds."""
+        return next((line for line in self.lines if line.kind in kinds), None)
+
+
+_LONGEST_CLAUSE = 250  # characters; longer lines are numbered paragraphs
+_OPTION_REACH = 100  # characters in which an option and its arguments end
+_CLOSERS = " \t\r\"'”’“‘»)」』*_"
+_LONGEST_COMMAND = 300  # characters; longer lines are paragraphs
+
+
+@cache
+def _marks() -> dict[str, re.Pattern[str]]:
+    """The patterns of ``data/layout.toml``; compiled at the first use."""
+    return {name: re.compile(pattern) for name, pattern in load_data("layout").items()}
+
+
+def _is(mark: str, line: str) -> bool:
+    """Whether a line begins with a mark."""
+    return _marks()[mark].match(line) is not None
+
+
+def _ends_with(line: str, marks: str) -> bool:
+    return line.rstrip(_CLOSERS)[-1:] in marks if line.strip(_CLOSERS) else False
+
+
+def _ends_sentence(line: str) -> bool:
+    return _ends_with(line, ".!?。！？…")
+
+
+def asks(line: str) -> bool:
+    """Whether a line ends in a question mark; quotes, emphasis and a name in brackets aside."""
+    if line.rstrip().endswith((")", "）")):
+        line = line[: max(line.rfind("("), line.rfind("（"))]
+    return _ends_with(line, "?？")
+
+
+def _is_option(line: str) -> bool:
+    flag = _marks()["flag"].match(line)
+    if flag is None:
+        return False
+    described = _marks()["described"].search(line, flag.end(), flag.end() + _OPTION_REACH)
+    return described is not None and line.count(" ", flag.end(), described.start()) <= 3
+
+
+def _looks_like_code(line: str) -> bool:
+    if _is("prompt", line) or _is("ticked", line):
+        return True
+    if len(line) > _LONGEST_COMMAND or not _marks()["code"].search(line):
+        return False
+    words = max(1, line.count(" "))
+    spoken = len(_marks()["function_words"].findall(line))
+    # In prose every third or fourth word is a function word; a stop at the end makes it a sentence.
+    return spoken <= (0 if _ends_sentence(line) else 0.15 * words)
+
+
+def _outside(line: str) -> LineKind | None:
+    """The kind of a line outside code fences by its own marks, None for prose and ``#`` lines."""
+    found: LineKind | None = None
+    if len(line) <= _LONGEST_CLAUSE and _is("clause", line):
+        found = "clause"
+    elif _is_option(line):
+        found = "option"
+    elif _is("bullet", line) or _is("number", line):
+        found = "item"
+    elif _is("question", line):
+        found = "question"
+    elif _is("answer", line):
+        found = "answer"
+    elif _is("quote", line):
+        found = "quote"
+    elif _looks_like_code(line) or (_is("indented", line) and not _ends_sentence(line)):
+        found = "code"
+    elif line.lstrip().startswith(("//", "/*", "<!--")):
+        found = "comment"
+    elif _is("turn", line):
+        found = "turn"
+    elif line.isupper() and len(line.strip()) <= 60 and not _ends_sentence(line):
+        found = "heading"
+    return found
+
+
+def _fenced(line: str) -> LineKind:
+    if _is_option(line):
+        return "option"
+    return "comment" if _is("comment", line) else "code"
+
+
+def _hash_runs(rows: list[str], kinds: list[LineKind | None]) -> None:
+    """Decide for each run of ``# ...`` lines: comments of the code below them, or headings of a page.
+
+    A comment stands directly above its command; a heading has a blank line or prose below it.
+    """
+    at = 0
+    while at < len(rows):
+        if kinds[at] is not None or not _is("hash", rows[at]):
+            at += 1
+            continue
+        stop = at
+        while stop < len(rows) and kinds[stop] is None and _is("hash", rows[stop]):
+            stop += 1
+        below = rows[stop] if stop < len(rows) else ""
+        commands = stop < len(rows) and (
+            kinds[stop] == "code"
+            or (
+                kinds[stop] in (None, "turn")
+                and (_is("plain_command", below) or rows[stop - 1].rstrip().endswith((":", "：")))
+                and not _marks()["function_words"].search(below)
+                and not _ends_sentence(below)
+            )
+        )
+        comments = commands or stop - at > 1
+        for i in range(at, stop):
+            kinds[i] = "comment" if comments else "heading"
+        while commands and stop < len(rows) and rows[stop].strip() and kinds[stop] in (None, "code", "turn"):
+            kinds[stop] = "code"
+            stop += 1
+            if stop < len(rows) and _is("hash", rows[stop]):
+                break
+        at = stop
+
+
+def layout(text: str) -> Layout:
+    r"""The lines of a text.
+
+    >>> [line.kind for line in layout("# Count lines\nwc -l FILE\n\n- One thing.\n- Another.").lines]
+    ['comment', 'code', 'item', 'item']
+    """
+    rows = text.split("\n")
+    kinds: list[LineKind | None] = [None] * len(rows)
+    skipped = set()
+    fence = False
+    for i, row in enumerate(rows):
+        if not row.strip():
+            skipped.add(i)
+        elif _is("fence", row):
+            fence = not fence
+            skipped.add(i)
+        elif fence:
+            kinds[i] = _fenced(row)
+        elif _is("underline", row):
+            skipped.add(i)
+            if i and kinds[i - 1] is None and i - 1 not in skipped:
+                kinds[i - 1] = "heading"
+        else:
+            kinds[i] = _outside(row)
+    if "question" not in kinds:  # "A." is then the first of several points
+        kinds = [
+            "item" if k == "answer" and _is("letter_a", r) else k for k, r in zip(kinds, rows, strict=True)
+        ]
+    if "#" in text:
+        _hash_runs(rows, kinds)
+    lines = []
+    start = 0
+    for i, row in enumerate(rows):
+        if i not in skipped:
+            lines.append(Line(kinds[i] or "prose", start, start + len(row)))
+        start += len(row) + 1
+    return Layout(tuple(lines))
+
 
 # Characters read: the style of a page shows long before its end.
 _MOST = 12_000

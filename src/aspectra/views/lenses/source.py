@@ -16,8 +16,7 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import split_sentences
 from aspectra.views.lenses._cues import CueLens
 from aspectra.views.lenses._features import logistic
-from aspectra.views.lenses._layout import Layout, LineKind, asks
-from aspectra.views.lenses._lead import LeadText, hardness
+from aspectra.views.lenses._lead import Layout, LeadText, LineKind, asks, hardness
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
@@ -146,7 +145,7 @@ LENSES.register("source")(SourceLens())
 
 # In what form a text comes: code, questions and answers, a manual, prose, a list.
 #
-# The kinds of its lines decide, which need no language (see :mod:`aspectra.views.lenses._layout`); words
+# The kinds of its lines decide, which need no language (see :mod:`aspectra.views.lenses._lead`); words
 # help with manuals and question-and-answer posts. Grades are independent: a manual may be a list as well.
 
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
 from aspectra.papers.text.cleaning import unspelt
-from aspectra.views.lexical.collection import Statistics, WordIndex
-from aspectra.views.lexical.postings import alphabetical, count_words, save_postings
+from aspectra.views.lexical.collection import Statistics, WordIndex, alphabetical, count_words, save_postings
 from aspectra.views.lexical.reverse import WordPairs, build_pairs
 from aspectra.views.protocol import Asked, View, ViewFacts
 from aspectra.views.storage.folder import StoredFolder

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.marks.values import Note
 from aspectra.papers.library.store import Store
-from aspectra.views.lexical.postings import Postings, Weighing, count_words
+from aspectra.views.lexical.collection import Postings, Weighing, count_words
 from aspectra.views.protocol import Asked, View, ViewFacts
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions

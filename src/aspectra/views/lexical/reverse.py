@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.views.lexical.collection import Statistics
-from aspectra.views.lexical.postings import Postings, Weighing
+from aspectra.views.lexical.collection import Postings, Statistics, Weighing
 from aspectra.views.storage.arrays import StoredArray, save_array
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.text.tokens import LexicalSettings

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import LibraryBusy, UsageError
 from aspectra.base.hashing import digest, digest_texts
-from aspectra.base.progress import Progress, quiet
 from aspectra.llm.assemble import Model
 from aspectra.llm.budget import Cost, prompt_tokens
 from aspectra.llm.chat import ChatModel, ModelError, Offline

@@ -24,7 +24,7 @@ from aspectra.papers.library.derived import Arrays, Producer
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.dense.matching import narrowed
-from aspectra.views.encoders.pooling import mean_of_spans, unit_rows
+from aspectra.views.encoders.prompts import mean_of_spans, unit_rows
 from aspectra.views.encoders.protocol import EachText, Encoder, Encoding, TokenEncoder, Vectors
 from aspectra.views.storage.units import EncodedText
 from aspectra.views.text.tokens import plain_words, word_spans

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.views.lexical.bm25 import LexicalView
-from aspectra.views.lexical.postings import Postings, alphabetical, postings_of, save_postings
+from aspectra.views.lexical.collection import Postings, alphabetical, postings_of, save_postings
 from aspectra.views.protocol import Asked, ViewFacts
 from aspectra.views.storage.arrays import save_array
 from aspectra.views.storage.folder import StoredFolder

@@ -17,7 +17,7 @@ from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from aspectra.base.progress import Progress
+    from aspectra.base.display import Progress
     from aspectra.lab.experiments.study import Source, Study
     from aspectra.lab.reports.tables import Table
     from aspectra.search.recipe import Recipe

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import AspectraError
-from aspectra.base.progress import Progress, quiet
 from aspectra.papers.library.marks.values import Item, Note
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.paper import Paper

@@ -285,7 +285,7 @@ def _searching(router: APIRouter, service: Service, gate: Gate) -> None:
         tags=["search"],
     )
     async def plan(request: Request) -> Response:
-        from aspectra.search.planning.requests import Requests
+        from aspectra.search.planning.aspects import Requests
 
         asked = await read_body(request, Question)
         made = await _turn(gate, request, lambda: service.plan(asked))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.papers.export.protocol import Writer
     from aspectra.papers.paper import Paper
-    from aspectra.search.evidence.why_not import WhyNot
+    from aspectra.search.evidence.hits import WhyNot
     from aspectra.search.ranking import Hit, Ranking
 
 

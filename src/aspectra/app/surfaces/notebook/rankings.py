@@ -26,7 +26,7 @@ from aspectra.app.surfaces.notebook.elements import (
     table,
 )
 from aspectra.app.terminal.screen import count, schema_of
-from aspectra.search.planning.requests import NOT_APPLIED
+from aspectra.search.planning.aspects import NOT_APPLIED
 
 if TYPE_CHECKING:
     from aspectra.app.output.criteria import Cell, Criterion

@@ -34,9 +34,8 @@ from aspectra.app.surfaces.web.viewing import (
 from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import AspectraError, check_length
 from aspectra.base.values import replace as with_fields
-from aspectra.search.planning.aspects import ASPECT_ROLES, named_sentences
+from aspectra.search.planning.aspects import ASPECT_ROLES, NOT_APPLIED, named_sentences
 from aspectra.search.planning.planners.protocol import PLANNERS
-from aspectra.search.planning.requests import NOT_APPLIED
 from aspectra.search.query import LIKE_DECIDED
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from aspectra.lab.construction.protocol import Workbench, listed, rows_of, step
 from aspectra.lab.construction.steps.latent import SAID, group_id
 from aspectra.lab.construction.steps.write import AskingOptions, Note, own_prompt, replies
 from aspectra.papers.text.cleaning import folded
-from aspectra.search.stages._rewording import field_of
+from aspectra.search.stages.rewrite import field_of
 
 _CHUNK = 150  # values that a model is shown at a time
 _MANY = 3  # fields from which a group is as mixed as can be

@@ -18,7 +18,7 @@ from aspectra.lab.construction.made import Made, MadeText
 from aspectra.lab.construction.protocol import Workbench, placed_in, step
 from aspectra.lab.construction.steps.write import AskingOptions, Note, own_prompt, replies, words_of
 from aspectra.papers.text.cleaning import folded
-from aspectra.search.stages._rewording import field_of, wording
+from aspectra.search.stages.rewrite import field_of, wording
 
 _FEW = 5  # words, below which a reply is no document
 _SAME = 0.9  # share of words of both in common from which a text was not written anew

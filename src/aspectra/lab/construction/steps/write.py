@@ -22,7 +22,7 @@ from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request
 from aspectra.papers.paper import normalise_title
 from aspectra.search.rerank.asker import Asker, Candidate, Prompt, Question, ShownTexts, in_parallel
-from aspectra.search.stages._rewording import wording
+from aspectra.search.stages.rewrite import wording
 
 _SAMPLE = 2_000  # documents whose words are counted
 _SHORT = 4  # letters, below which a word gives nothing away

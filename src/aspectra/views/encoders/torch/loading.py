@@ -12,7 +12,7 @@ from typing import Any
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.trust import Permission
 from aspectra.llm.client.openai_compatible import offline
-from aspectra.views.encoders.pooling import POOLINGS
+from aspectra.views.encoders.prompts import POOLINGS
 from aspectra.views.encoders.protocol import yes_or_no
 from aspectra.views.encoders.query_encoder import content_hash
 

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
-from aspectra.views.encoders.pooling import mean_of_tokens, pool_spans, unit_rows
+from aspectra.views.encoders.prompts import mean_of_tokens, pool_spans, unit_rows
 from aspectra.views.encoders.protocol import EachText, Encoding, Kind, Span, Vectors
-from aspectra.views.encoders.transformer.encoder import Tokens
-from aspectra.views.encoders.transformer.head import Step
+from aspectra.views.encoders.transformer.encoder import Step, Tokens
 from aspectra.views.encoders.transformer.runtime import Runtime
 
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import UsageError
-from aspectra.views.encoders.pooling import POOLINGS
-from aspectra.views.encoders.transformer.encoder import Spelling
-from aspectra.views.encoders.transformer.head import Dense, Head, Norm, Pooling, Step, Unit
+from aspectra.views.encoders.prompts import POOLINGS
+from aspectra.views.encoders.transformer.encoder import Dense, Head, Norm, Pooling, Spelling, Step, Unit
 from aspectra.views.encoders.transformer.weights import (
     as_float32,
     needs_torch,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.views.encoders.openvino_import import import_openvino
-from aspectra.views.encoders.pooling import unit_rows
+from aspectra.views.encoders.prompts import unit_rows
 from aspectra.views.encoders.protocol import Vectors
 from aspectra.views.encoders.query_encoder import recall, remember
 from aspectra.views.encoders.transformer.network import Network

@@ -1,1 +1,0 @@
-"""Commands that serve a library: to browsers and programs, and to agents."""
