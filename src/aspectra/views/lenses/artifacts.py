@@ -30,9 +30,16 @@ _NO_RELEASE = frozenset({"provide", "make", "making", "share"})  # who provides 
 
 
 @cache
+def _needs() -> tuple[str, ...]:
+    """One of these is in every text that ``trigger`` is found in: much faster to look for."""
+    return tuple(load_data("artifacts")["needs"])
+
+
+@cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     """The patterns of the data file, things among them; compiled at the first use."""
     data = load_data("artifacts")
+    del data["needs"]
     parts = data.pop("things") | data
     return {name: re.compile("|".join(some), re.IGNORECASE) for name, some in parts.items()}
 
@@ -90,6 +97,9 @@ def _texts(paper: Paper) -> Iterator[tuple[str, str]]:
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     """The sentences with a word of availability."""
+    folded = text.casefold()
+    if not any(need in folded for need in _needs()):
+        return
     free = 0
     for count, found in enumerate(_patterns()["trigger"].finditer(text)):
         if found.start() < free or count > _MOST_SENTENCES:

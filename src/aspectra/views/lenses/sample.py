@@ -23,6 +23,7 @@ from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
 _TOKEN = re.compile(r"[0-9]{1,9}(?:[,\u2009\u202f][0-9]{3})*+(?:\.[0-9]+)?|[^\W\d_]+|[%=.;:()<>≥≤+±-]")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _FILLERS = 6  # words between a number and its noun
 _LEAST, _MOST = 2, 10_000_000
 _ONES = (
@@ -117,6 +118,8 @@ def _noun(tokens: Sequence[_Token], number: _Number) -> tuple[int, bool] | None:
 def _found(lead: LeadText) -> list[_Found]:
     """All numbers of participants."""
     known = _words()
+    if "=" not in lead.text and known["everybody"].isdisjoint(_parts(lead)):
+        return []
     tokens = [_Token(m[0], *m.span()) for m in _TOKEN.finditer(lead.plain_text)]
     stops = [at for at, token in enumerate(tokens) if token.text == "."]
     out: list[_Found] = []
@@ -156,6 +159,12 @@ def _found(lead: LeadText) -> list[_Found]:
         same = [found for mark, found in groups if mark == groups[0][0]]
         out.append(_Found(2, sum(found.value for found in same), same[0].start, same[-1].end))
     return out
+
+
+def _parts(lead: LeadText) -> set[str]:
+    """The words of a text, without the number of times; of *two-person* the parts too."""
+    whole = lead.tokens.keys()
+    return {*whole, *(part for token in whole if not token.isalpha() for part in _LETTERS.findall(token))}
 
 
 def _glued(text: str, start: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import filterfalse
 
 import numpy as np
 
@@ -275,7 +276,8 @@ def _words_and_characters(text: str) -> tuple[float, int]:
             text, count = pattern.subn(" ", text)
             words += worth * count
         tokens = text.split()
-    return words + sum(token.isalnum() or _LETTER.search(token) is not None for token in tokens), characters
+    odd = [*filterfalse(str.isalnum, tokens)]
+    return words + len(tokens) - len(odd) + sum(_LETTER.search(one) is not None for one in odd), characters
 
 
 def _sentences(text: str) -> int:
