@@ -26,6 +26,7 @@ _SMALL = _WORDS["small"]  # words of any phrase that say nothing of how it is me
 _PAIR = 2
 _MOST = 8  # combinations that one denial names
 _DOCUMENTS = ("kind", "status")  # attributes that say what papers are
+_COUNTED = 3  # words of a number of things
 _NAME = 3  # characters of a name that begins with a digit: "3d"
 _COMBINED = "a denial of several things at once"
 _DETAIL = "a detail of what is asked for"
@@ -43,6 +44,12 @@ def _amount(piece: Piece) -> bool:
     return any(
         m.low[0].isdigit() and (m.low.isdecimal() or len(m.low) > _NAME) for m in piece.marks if m.free
     ) or any(m.low in _WORDS["amount"] for m in piece.marks if not is_rule(m))
+
+
+def _at_least(text: str, free: Sequence[Request]) -> bool:
+    """Whether words are a number of things that no table counts: *at least two experiments*."""
+    words = text[free[0].start : free[0].end].lower().split()
+    return text[: free[0].start].endswith("at ") and words[0] in ("least", "most") and len(words) <= _COUNTED
 
 
 def tastes(piece: Piece) -> tuple[tuple[int, int, str], ...]:
@@ -103,7 +110,7 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
         return Read(piece, "request", sign, tuple(values), lost=lost)
     if free and any(m.cat == "taste" for m in piece.marks) and not values:
         return Read(piece, "unread", sign, why=TASTE)
-    if free and not values and sign.negative and _amount(piece):
+    if free and not values and ((sign.negative and _amount(piece)) or _at_least(text, free)):
         return Read(piece, "unread", sign, why=_AMOUNT)
     if values and free and any(r.attribute == "aspect" for r in values):
         free = []

@@ -28,6 +28,7 @@ _STOPS, _ABOUT, _WITH = _WORDS["stops"], _WORDS["about"], _WORDS["with"]
 _SUBJECTS = frozenset("language kind status format source artifacts access citations".split())
 _METHOD, _UTTER = _WORDS["method"], _WORDS["utter"]
 _NEAR = 12  # marks before a word that may say what it is about
+_VERBS = ("func", "doc")  # what a verb that has no other sense is marked as
 _OWN = 3  # marks between "my" and what is mine
 _FEW = 3  # words on either side of an "and" that joins two denials
 
@@ -123,6 +124,12 @@ def sign_of(piece: Piece) -> Sign:
     if not any(m.free or (m.cat == "cue" and n) for n, m in enumerate(piece.marks[:first])):
         return Sign(tuple(rules), "lead")
     last = piece.marks.index(rules[-1])
+    if (
+        rules[-1].low in _WORDS["states"]
+        and last + 1 < len(piece.marks)
+        and piece.marks[last + 1].cat in _VERBS
+    ):
+        return Sign()  # "studies proving that homework does not work"
     if not any(m.free or m.carries for m in piece.marks[last + 1 :]):
         behind: list[Mark] = []
         for mark in reversed(piece.marks):

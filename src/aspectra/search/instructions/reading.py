@@ -192,6 +192,8 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
 
 def _first_is_subject(piece: Piece, sign: Sign, others: bool) -> bool:
     """Whether the first piece of a question is its subject though it has a sign: *Only children*."""
+    if sign.place == "unsure" and not others:
+        return True  # "papers showing that homework does not help in primary school"
     values = requests_of(piece, sign, company=True)
     documents = any(m.cat == "doc" for m in piece.marks)
     denied = others and sign.negative and sign.strong
