@@ -116,7 +116,7 @@ def _is_name(reads: Sequence[Read]) -> bool:
 def _doubtful(read: Read) -> bool:
     """Whether a piece that would be searched for holds words of a request."""
     marks = read.piece.marks
-    if marks[0].low in _WORDS["asking"] or read.piece.joint == "bracket":
+    if marks[0].low in _WORDS["asking"] or read.piece.joint in ("bracket", "inline"):
         return False
     sign = sign_of(read.piece)
     opens = [

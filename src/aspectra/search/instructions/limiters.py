@@ -323,6 +323,40 @@ def needs(piece: Piece, sign: Sign) -> bool:
     return opens and any(m.free for m in others[:1]) and all(m.cat != "lead" for m in others)
 
 
+def is_told(piece: Piece, sign: Sign) -> bool:
+    """Whether a denial is told of what is searched for: *people who never marry*, *excluding X from Y*."""
+    first = next((n for n, m in enumerate(piece.marks) if m is sign.rules[0]), len(piece.marks))
+    before, behind = piece.marks[:first], piece.marks[first + 1 :]
+    told = any(m.cat == "lead" or m.low in _WORDS["ways"] for m in before)
+    told = told or (bool(before) and before[-1].low in _WORDS["who"])
+    parts = not first and sign.rules[0].low in _WORDS["excludes"] and any(m.low == "from" for m in behind)
+    return parts or (told and sign.negative and any(m.free for m in behind))
+
+
+def loose(piece: Piece, sign: Sign, listed: bool) -> bool:
+    """Whether a verb of denial stands in a list of plain words: *residual blocks, skip connections*."""
+    if (
+        piece.joint != "comma"
+        or sign.rules[0] is not piece.marks[0]
+        or sign.rules[0].low not in _WORDS["imperatives"]
+        or not (listed or any(m.low in _WORDS["and"] for m in piece.marks))
+    ):
+        return False
+    return not any(m.carries or m.cat in ("doc", "polite") for m in piece.marks)
+
+
+def besides(before: Read, sign: Sign) -> bool:
+    """Whether *other than* follows a denial, and so is an exception to it: *no US samples other than ...*."""
+    denied = before.sign.negative and before.role == "request"
+    return denied and any(m.low in _WORDS["besides"] for m in sign.rules)
+
+
+def tells(piece: Piece, sign: Sign, before: Read) -> bool:
+    """Whether a relative clause with a denial goes on with a subject: *methods that need no data*."""
+    about = before.piece.marks[-1].low in _WORDS["ways"] or piece.marks[0].low in _WORDS["who"]
+    return about and piece.joint == "inline" and sign.negative and not before.lost and not before.sign.rules
+
+
 def is_event(piece: Piece) -> bool:
     """Whether a piece gives a time by an event: *published after the GDPR*."""
     content = [m for m in piece.marks if m.cat not in ("doc", "polite") and m.low not in _WORDS["done"]]

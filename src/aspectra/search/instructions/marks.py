@@ -151,6 +151,10 @@ def _named(marks: list[Mark]) -> None:
         if people and before is not None and (before.low == "with" or before.cat == "neg"):
             marks[at] = replace(mark, cat="word", attribute="", values=())  # who was studied
             continue
+        of_whom = [m.attribute if m.low != "of" else "of" for m in marks[at + 1 : at + 3]]
+        if mark.low in _WORDS["surveys"] and of_whom in (["of", "population"], ["of", "audience"]):
+            marks[at] = replace(mark, cat="word", attribute="", values=())  # "surveys of teachers"
+            continue
         writers = after is not None and after.low in _WORDS["writers"]
         if after is not None and (writers or after.low in _WORDS["labs"]):  # "by German authors"
             one = mark.attribute == "author" or (

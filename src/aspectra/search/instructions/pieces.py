@@ -85,6 +85,8 @@ def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
         return False  # two denials in one: "nothing without code"
     said = sum(m.free or m.cat == "label" for m in marks[:at])
     if question and mark.low in _WORDS["modifies"] and said < _SEVERAL:
+        if not said and any(m.cat == "lead" for m in marks[:at]):
+            return False  # "articles about children without siblings"
         return any(
             m.cat == "doc" or m.carries for m in marks[:at]
         )  # one word has no such thing: "learning without forgetting"

@@ -20,11 +20,14 @@ from aspectra.search.conditions.condition import Condition, Exemption, Relation
 from aspectra.search.instructions.guarding import field_of, guarded, in_field, is_typed
 from aspectra.search.instructions.limiters import (
     allows,
+    besides,
     combined,
     denied_again,
     heads,
     is_event,
+    is_told,
     leads_to,
+    loose,
     needs,
     nested,
     perhaps_denied,
@@ -33,6 +36,7 @@ from aspectra.search.instructions.limiters import (
     rejected,
     signed,
     tastes,
+    tells,
 )
 from aspectra.search.instructions.lists import LIST, denial, settled
 from aspectra.search.instructions.marks import is_english, marks_of
@@ -192,8 +196,8 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
 
 def _first_is_subject(piece: Piece, sign: Sign, others: bool) -> bool:
     """Whether the first piece of a question is its subject though it has a sign: *Only children*."""
-    if sign.place == "unsure" and not others:
-        return True  # "papers showing that homework does not help in primary school"
+    if not others and (sign.place == "unsure" or is_told(piece, sign)):
+        return True
     values = requests_of(piece, sign, company=True)
     documents = any(m.cat == "doc" for m in piece.marks)
     denied = others and sign.negative and sign.strong
@@ -218,7 +222,7 @@ def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool, 
     if piece.joint == "bracket" and not piece.bracketed and sign.cats == {"soft"} and piece.free:
         return True  # the sentence goes on behind brackets
     started = any(read.role == "subject" or read.subject for read in before[-_NEAR:])
-    return _loose(piece, sign, listed) or (not started and _first_is_subject(piece, sign, others))
+    return loose(piece, sign, listed) or (not started and _first_is_subject(piece, sign, others))
 
 
 def _is_fix(piece: Piece) -> bool:
@@ -265,7 +269,7 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
         last = before[-1]
         opened = last.role == "exception" and not (last.piece.carries or last.piece.free)
         other = first in _WORDS["otherwise"] and any(r.relation == "require" for r in last.requests)
-        if "except" in sign.cats or opened or other or _besides(last, sign):
+        if "except" in sign.cats or opened or other or besides(last, sign):
             return Read(piece, "exception", sign)
     if sign.place == "inner" and not (number and before[-1].requests and piece.carries):
         sign = Sign()
@@ -279,6 +283,8 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     if sign.rules and question and number and not context.others and (led := leads_to(piece, sign)):
         kept = tuple(r for r in requests_of(piece, sign, company=True) if r.end <= led[0])
         return Read(piece, "subject", sign, kept, subject=led)
+    if question and number and not context.others and tells(piece, sign, before[-1]):
+        return Read(piece, "subject", subject=(piece.start, piece.end))
     if question and number and not context.others and needs(piece, sign):
         piece, sign = replace(piece, marks=piece.marks[1:]), Sign()
     if sign.rules and question and _is_subject(piece, sign, before, context.others, context.listed):
@@ -389,24 +395,6 @@ def _without_aspects(piece: Piece) -> Piece:
         for m in piece.marks
     )
     return replace(piece, marks=marks)
-
-
-def _loose(piece: Piece, sign: Sign, listed: bool) -> bool:
-    """Whether a verb of denial stands in a list of plain words: *residual blocks, skip connections*."""
-    if (
-        piece.joint != "comma"
-        or sign.rules[0] is not piece.marks[0]
-        or sign.rules[0].low not in _WORDS["imperatives"]
-        or not (listed or any(m.low in _WORDS["and"] for m in piece.marks))
-    ):
-        return False
-    return not any(m.carries or m.cat in ("doc", "polite") for m in piece.marks)
-
-
-def _besides(before: Read, sign: Sign) -> bool:
-    """Whether *other than* follows a denial, and so is an exception to it: *no US samples other than ...*."""
-    denied = before.sign.negative and before.role == "request"
-    return denied and any(m.low in _WORDS["besides"] for m in sign.rules)
 
 
 def _long(piece: Piece, sign: Sign) -> Read:
