@@ -329,3 +329,67 @@ búhos, no después de 2010
 def test_a_denied_side_of_a_year_leaves_the_other(text):
     late = text in LATE.split("\n")
     assert read_instruction(text).spellings == (f"require year={'>=' if late else '<='}2010",)
+
+
+INLINE = {  # what is denied in the sentence of the subject: beginnings, denials, values
+    "papers on owls, recent studies of owls, owls, owl diets": (
+        """
+not written in
+not in
+that are not in
+which are not written in
+never published in
+not published in
+not from
+that are not from
+no longer in
+neither written nor published in
+that were not published in
+other than in
+but not in
+except in
+excluding those in
+not appearing in
+that did not appear in
+not coming from
+not originally in
+outside of
+""",
+        "German, Nature, PLoS ONE, 2019, Spanish",
+    ),
+    "Arbeiten über Eulen, Eulen": ("\nnicht auf\ndie nicht auf\naber nicht auf\nohne die auf\n", "Deutsch"),
+    "articles sur les hiboux, les hiboux": (
+        "\nqui ne sont pas en\npas en\nmais pas en\nnon publiés en\npas publiés en\n",
+        "anglais, 2019",
+    ),
+    "artículos sobre búhos, búhos": (
+        "\nque no estén en\nno en\npero no en\nnunca publicados en\nno publicados en\n",
+        "inglés, 2019",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{subject} {denial} {value}"
+        for subjects, (denials, values) in INLINE.items()
+        for subject in subjects.split(", ")
+        for denial in denials.split("\n")[1:-1]
+        for value in values.split(", ")
+    ],
+)
+def test_what_is_denied_behind_a_subject_is_not_wished_for(text):
+    found = read_instruction(text).spellings
+    assert not [one for one in found if one.startswith(("prefer", "require")) and "recency" not in one]
+
+
+def test_most_denials_behind_a_subject_are_read():
+    denials, values = INLINE["papers on owls, recent studies of owls, owls, owl diets"]
+    texts = [
+        f"papers on owls {one} {value}" for one in denials.split("\n")[1:-1] for value in values.split(", ")
+    ]
+    read = [
+        text for text in texts if any(one[:2] in ("ex", "av") for one in read_instruction(text).spellings)
+    ]
+    assert len(read) >= 0.95 * len(texts)

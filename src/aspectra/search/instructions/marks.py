@@ -208,7 +208,9 @@ def _named(marks: list[Mark]) -> None:
         if mark.cat == "hard" and mark.low == "need" and after is not None and after.low == "for":
             marks[at] = replace(mark, cat="word")
         ends = after is None or after.cat in DELIMITERS
-        if mark.cat == "fix" and mark.low in _WORDS["bare_no"] and before and before.carries and ends:
+        told = after is not None and (after.carries or after.low in _WORDS["published"])
+        refused = before is not None and (before.carries if ends else mark.low == "non" and told)
+        if mark.cat == "fix" and mark.low in _WORDS["bare_no"] and refused:
             marks[at] = replace(mark, cat="neg", sub="strong")  # "Blogs nein"
             continue
         if mark.cat != "neg" or before is None:

@@ -25,6 +25,7 @@ _PREPOSITION = _WORDS["without"]  # denials that stand like prepositions, with u
 _VERBAL = _WORDS["verbal"]  # denials that need a break before them
 _FORWARD = _WORDS["forward"]  # softeners of what follows
 _ASKS = _WORDS["asks"]
+_RECORDED = ("language", "venue", "publisher", "author", "year")  # what no subject has, but its papers
 _LEADS_ON = _WORDS["prepositions"]
 _ARTICLES = _WORDS["articles"]
 
@@ -107,7 +108,10 @@ def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
         return content and (
             after.carries or after.cat in ("doc", "taste", "cue", "lead") or after.low in _LEADS_ON
         )
-    return content and (after.carries or after.cat == "doc" or not question)
+    recorded = after.low in _LEADS_ON and any(
+        m.attribute in _RECORDED for m in marks[at + 2 : at + _SEVERAL + 2]
+    )
+    return content and (after.carries or after.cat == "doc" or not question or recorded)
 
 
 def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
@@ -145,7 +149,10 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         return ""  # cut before the "and"
     if mark.low in _RELATIVE and any(m.cat == "taste" and " " in m.low for m in marks[at:]):
         return "inline"
-    if mark.low in _RELATIVE and not last and (before.carries or any(m.cat == "doc" for m in marks[:at])):
+    denied = marks[at + 1].cat == "neg" if not last and before.free else False
+    denied = denied and any(m.attribute in _RECORDED for m in marks[at + 2 : at + _NEAR])
+    documents = before.carries or any(m.cat == "doc" for m in marks[:at])
+    if mark.low in _RELATIVE and not last and (documents or denied):  # "owls that are not in German"
         doubly = any(m.cat == "neg" for m in marks[:at])
         # "nothing that is not German"; "no essays that mention zinc" denies what is both
         doubly = doubly and (marks[at + 1].cat == "term" or not any(m.carries or m.free for m in marks[:at]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aspectra.search.instructions.meaning import Request, Sign, requests_of, soften
 from aspectra.search.instructions.pieces import Piece
@@ -35,6 +35,8 @@ _NAMED = frozenset("venue affiliation author publisher".split())
 _HAN = frozenset("kind language recency status citations access venue_rank".split())  # behind it in Chinese
 _BEHIND = frozenset("citations access venue_rank status known author recency".split())
 _NOUNS = ("doc", "open", "change", "value")  # categories of marks that a name with "by" may follow
+_PLAIN = Sign()
+_FAR = 6  # marks between what is denied and its denial
 _REACH = 5  # words between an adjective and the word for documents that it describes
 
 
@@ -73,13 +75,23 @@ def _is_head(mark: Mark) -> bool:
     )
 
 
-def _requests(piece: Piece, picked: Sequence[int]) -> list[Request]:
-    """Requests of some marks of a piece, each by itself."""
+def _requests(piece: Piece, picked: Sequence[int], sign: Sign = _PLAIN) -> list[Request]:
+    """Requests of some marks of a piece, each by itself, under a sign."""
     out: list[Request] = []
     for at in picked:
         alone = Piece((piece.marks[at],), "inline", piece.sentence)
-        out += requests_of(alone, Sign(), company=True)
+        out += requests_of(alone, sign, company=True)
     return out
+
+
+def _denial(marks: Sequence[Mark], first: int, end: int) -> int:
+    """Number of the denial of what stands behind a subject, or -1: *owls never published in Nature*."""
+    for at in range(end - 1, max(first, end - _FAR), -1):
+        if marks[at].cat == "neg" or marks[at].low in _WORDS["outside"]:
+            return at
+        if marks[at].free or marks[at].carries:
+            break
+    return -1
 
 
 def _front(piece: Piece) -> tuple[list[int], int, bool]:
@@ -374,8 +386,17 @@ def subject_of(piece: Piece) -> Subject:
         more, last = [], len(piece.marks)
     if not more:
         more, last = _inner(piece, first, asked)
+    behind = [n for n in more if not any(m.free for m in piece.marks[n:last])]
+    denial = _denial(piece.marks, first, last) if more and behind == more else -1
+    sign = _PLAIN
+    if denial > 0:
+        sign, last = Sign((replace(piece.marks[denial], cat="neg", sub="strong"),), "lead"), denial
+        while last > first + 1 and not (piece.marks[last - 1].free or piece.marks[last - 1].carries):
+            last -= 1
     doubtful = map(soften, _requests(piece, _perhaps_author(piece.marks, first, last or len(piece.marks))))
-    requests = sorted([*_requests(piece, [*picked, *more]), *doubtful], key=lambda r: r.start)
+    requests = sorted(
+        [*_requests(piece, picked), *_requests(piece, more, sign), *doubtful], key=lambda r: r.start
+    )
     cut = bool(requests) or any(m.cat in ("taste", "demand", "lead") for m in piece.marks[:first])
     start = piece.marks[first].start if cut and first < len(piece.marks) else piece.start
     return Subject(tuple(requests), start, piece.marks[last - 1].end if more else piece.end, asked)
