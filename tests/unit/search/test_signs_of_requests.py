@@ -357,6 +357,26 @@ outside of
 """,
         "German, Nature, PLoS ONE, 2019, Spanish",
     ),
+    "papers about owls, owls, what do owls eat?": (
+        """
+that are not
+which are not
+but not
+but no
+without
+except
+excluding
+minus
+other than
+apart from
+besides
+unlike
+ignoring
+not counting
+that should not be
+""",
+        "reviews, theses, preprints, blog posts, case reports, patents",
+    ),
     "Arbeiten über Eulen, Eulen": ("\nnicht auf\ndie nicht auf\naber nicht auf\nohne die auf\n", "Deutsch"),
     "articles sur les hiboux, les hiboux": (
         "\nqui ne sont pas en\npas en\nmais pas en\nnon publiés en\npas publiés en\n",
@@ -393,3 +413,13 @@ def test_most_denials_behind_a_subject_are_read():
         text for text in texts if any(one[:2] in ("ex", "av") for one in read_instruction(text).spellings)
     ]
     assert len(read) >= 0.95 * len(texts)
+
+
+@pytest.mark.parametrize(
+    "told", ["that are", "which are", "limited to", "restricted to", "which must be", "only"]
+)
+@pytest.mark.parametrize("value", ["reviews", "theses", "preprints", "patents"])
+def test_what_papers_should_be_is_read_behind_a_subject(told, value):
+    found = read_instruction(f"papers about owls {told} {value}")
+    assert found.topic == "owls"
+    assert [one.partition(" ")[0] for one in found.spellings] in (["require"], ["prefer"])

@@ -151,6 +151,10 @@ def _named(marks: list[Mark]) -> None:
         if people and before is not None and (before.low == "with" or before.cat == "neg"):
             marks[at] = replace(mark, cat="word", attribute="", values=())  # who was studied
             continue
+        lacks = mark.free and mark.low in _WORDS["lacking"] and before is not None
+        if lacks and after is not None and after.carries and after.sure:
+            marks[at] = replace(mark, cat="neg", sub="strong")  # "owls unlike surveys"
+            continue
         of_whom = [m.attribute if m.low != "of" else "of" for m in marks[at + 1 : at + 3]]
         if mark.low in _WORDS["surveys"] and of_whom in (["of", "population"], ["of", "audience"]):
             marks[at] = replace(mark, cat="word", attribute="", values=())  # "surveys of teachers"

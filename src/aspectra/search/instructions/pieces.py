@@ -26,6 +26,7 @@ _VERBAL = _WORDS["verbal"]  # denials that need a break before them
 _FORWARD = _WORDS["forward"]  # softeners of what follows
 _ASKS = _WORDS["asks"]
 _RECORDED = ("language", "venue", "publisher", "author", "year")  # what no subject has, but its papers
+_DOCUMENTS = ("kind", "status", "source")
 _LEADS_ON = _WORDS["prepositions"]
 _ARTICLES = _WORDS["articles"]
 
@@ -72,6 +73,13 @@ def is_rule(mark: Mark) -> bool:
     return mark.cat in SIGNS or mark.cat == "wish"
 
 
+def _of_papers(mark: Mark) -> bool:
+    """Whether a mark says what papers are, and no subject: a language, a journal, *reviews*."""
+    return mark.attribute in _RECORDED or (
+        mark.attribute in _DOCUMENTS and mark.sure and "weak" not in mark.flags and mark.cat == "value"
+    )
+
+
 def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
     """Whether a denial inside a run begins a piece of its own."""
     before, mark = marks[at - 1], marks[at]
@@ -88,9 +96,8 @@ def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
     if question and mark.low in _WORDS["modifies"] and said < _SEVERAL:
         if not said and any(m.cat == "lead" for m in marks[:at]):
             return False  # "articles about children without siblings"
-        return any(
-            m.cat == "doc" or m.carries for m in marks[:at]
-        )  # one word has no such thing: "learning without forgetting"
+        # One word has no such thing: "learning without forgetting".
+        return any(m.cat == "doc" or m.carries for m in marks[:at]) or _of_papers(after)
     if mark.low in _PREPOSITION:
         return not (question and marks[0].low in _ASKS and not any(m.cat == "doc" for m in marks[:at]))
     said = before.free or before.carries
@@ -108,9 +115,7 @@ def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
         return content and (
             after.carries or after.cat in ("doc", "taste", "cue", "lead") or after.low in _LEADS_ON
         )
-    recorded = after.low in _LEADS_ON and any(
-        m.attribute in _RECORDED for m in marks[at + 2 : at + _SEVERAL + 2]
-    )
+    recorded = after.low in _LEADS_ON and any(map(_of_papers, marks[at + 2 : at + _SEVERAL + 2]))
     return content and (after.carries or after.cat == "doc" or not question or recorded)
 
 
@@ -150,7 +155,7 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
     if mark.low in _RELATIVE and any(m.cat == "taste" and " " in m.low for m in marks[at:]):
         return "inline"
     denied = marks[at + 1].cat == "neg" if not last and before.free else False
-    denied = denied and any(m.attribute in _RECORDED for m in marks[at + 2 : at + _NEAR])
+    denied = denied and any(_of_papers(m) for m in marks[at + 2 : at + _NEAR])
     documents = before.carries or any(m.cat == "doc" for m in marks[:at])
     if mark.low in _RELATIVE and not last and (documents or denied):  # "owls that are not in German"
         doubly = any(m.cat == "neg" for m in marks[:at])
@@ -186,6 +191,12 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         return "inline"
     if mark.cat == "hard" and content and not last and mark.low in _WORDS["only"] and marks[at + 1].carries:
         return "inline"
+    if mark.cat == "hard" and mark.low in _WORDS["limited"]:
+        held = next((m for m in marks[at + 1 : at + _SEVERAL + 1] if m.cat != "func"), None)
+        told = marks[at - 2] if before.low in _RELATIVE and at > 1 else before
+        content = told.free or told.carries or told.cat == "doc"
+        if content and held is not None and _of_papers(held):
+            return "inline"
     return ""
 
 
