@@ -80,6 +80,14 @@ def _of_papers(mark: Mark) -> bool:
     )
 
 
+def _limits_papers(marks: Sequence[Mark], at: int) -> bool:
+    """Whether a hard word limits what papers are: *must be reviews*, not *must be tested in trials*."""
+    if marks[at].cat != "hard" or marks[at].low not in _WORDS["limited"]:
+        return False
+    held = next((m for m in marks[at + 1 : at + _SEVERAL + 1] if m.cat != "func"), None)
+    return held is not None and _of_papers(held)
+
+
 def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
     """Whether a denial inside a run begins a piece of its own."""
     before, mark = marks[at - 1], marks[at]
@@ -154,14 +162,16 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         return ""  # cut before the "and"
     if mark.low in _RELATIVE and any(m.cat == "taste" and " " in m.low for m in marks[at:]):
         return "inline"
-    denied = marks[at + 1].cat == "neg" if not last and before.free else False
-    denied = denied and any(_of_papers(m) for m in marks[at + 2 : at + _NEAR])
-    documents = before.carries or any(m.cat == "doc" for m in marks[:at])
-    if mark.low in _RELATIVE and not last and (documents or denied):  # "owls that are not in German"
+    told = before.carries or any(m.cat == "doc" for m in marks[:at])
+    if before.free and not last:  # "owls that are not in German"
+        told = told or (marks[at + 1].cat == "neg" and any(map(_of_papers, marks[at + 2 : at + _NEAR])))
+        told = told or _limits_papers(marks, at + 1)
+    if mark.low in _RELATIVE and not last and told:
         doubly = any(m.cat == "neg" for m in marks[:at])
         # "nothing that is not German"; "no essays that mention zinc" denies what is both
         doubly = doubly and (marks[at + 1].cat == "term" or not any(m.carries or m.free for m in marks[:at]))
-        return "inline" if marks[at + 1].cat in ("neg", "term") and not doubly else ""
+        cut = marks[at + 1].cat in ("neg", "term") or _limits_papers(marks, at + 1)
+        return "inline" if cut and not doubly else ""
     if (
         mark.cat == "term"
         and question
@@ -191,12 +201,8 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         return "inline"
     if mark.cat == "hard" and content and not last and mark.low in _WORDS["only"] and marks[at + 1].carries:
         return "inline"
-    if mark.cat == "hard" and mark.low in _WORDS["limited"]:
-        held = next((m for m in marks[at + 1 : at + _SEVERAL + 1] if m.cat != "func"), None)
-        told = marks[at - 2] if before.low in _RELATIVE and at > 1 else before
-        content = told.free or told.carries or told.cat == "doc"
-        if content and held is not None and _of_papers(held):
-            return "inline"
+    if content and _limits_papers(marks, at):
+        return "inline"
     return ""
 
 
