@@ -377,6 +377,24 @@ that should not be
 """,
         "reviews, theses, preprints, blog posts, case reports, patents",
     ),
+    "papers about owls, recent work on owls": (
+        """
+not by
+not written by
+other than by
+excluding those by
+that are not by
+never by
+which were not written by
+ignoring anything by
+minus anything by
+""",
+        "Smith, Jane Goodall, Ito and Kim",
+    ),
+    "猫头鹰的论文, 关于猫头鹰的研究": (
+        "\n，不要\n，除了\n，非\n，除去\n，不是\n",
+        "综述, 学位论文, 会议论文",
+    ),
     "Arbeiten über Eulen, Eulen": ("\nnicht auf\ndie nicht auf\naber nicht auf\nohne die auf\n", "Deutsch"),
     "articles sur les hiboux, les hiboux": (
         "\nqui ne sont pas en\npas en\nmais pas en\nnon publiés en\npas publiés en\n",

@@ -152,7 +152,13 @@ def _named(marks: list[Mark]) -> None:
             marks[at] = replace(mark, cat="word", attribute="", values=())  # who was studied
             continue
         lacks = mark.free and mark.low in _WORDS["lacking"] and before is not None
-        if lacks and after is not None and after.carries and after.sure:
+        held = next((m for m in marks[at + 1 : at + 4] if m.cat not in ("func", "doc")), None)
+        if (
+            lacks
+            and held is not None
+            and held.carries
+            and (held.sure or held.attribute in ("artifacts", "author"))
+        ):
             marks[at] = replace(mark, cat="neg", sub="strong")  # "owls unlike surveys"
             continue
         of_whom = [m.attribute if m.low != "of" else "of" for m in marks[at + 1 : at + 3]]

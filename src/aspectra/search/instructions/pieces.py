@@ -75,8 +75,10 @@ def is_rule(mark: Mark) -> bool:
 
 def _of_papers(mark: Mark) -> bool:
     """Whether a mark says what papers are, and no subject: a language, a journal, *reviews*."""
-    return mark.attribute in _RECORDED or (
-        mark.attribute in _DOCUMENTS and mark.sure and "weak" not in mark.flags and mark.cat == "value"
+    return (
+        mark.attribute in _RECORDED
+        or mark.attribute == "access"
+        or (mark.attribute in _DOCUMENTS and mark.sure and "weak" not in mark.flags and mark.cat == "value")
     )
 
 
@@ -116,7 +118,8 @@ def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
             return True  # "sentiment analysis financial news no tweets please"
     content = before.free or before.carries or before.cat == "doc"
     if mark.low in _VERBAL and question:
-        return content and (after.cat == "taste" or (mark.low == "beyond" and after.attribute == "language"))
+        beyond = mark.low == "beyond" and after.attribute == "language"
+        return content and (after.cat == "taste" or beyond or after.attribute == "author")
     if is_rule(before) or mark.low in _VERBAL:
         return False
     if mark.sub == "not":
