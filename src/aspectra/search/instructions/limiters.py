@@ -234,7 +234,7 @@ def _led(piece: Piece, values: Sequence[Request], sign: Sign) -> tuple[int, int]
     for at, mark in enumerate(piece.marks):
         if at and (mark.cat == "lead" or (mark.low in _WORDS["of"] and "of" in piece.marks[at - 1].flags)):
             behind = piece.marks[at + 1 :]
-            while behind and is_rule(behind[-1]):
+            while behind and (is_rule(behind[-1]) or behind[-1].cat == "polite"):
                 behind = behind[:-1]
             headed = any(r.end <= mark.start for r in values) or (
                 not sign.negative and any(m.cat == "doc" for m in piece.marks[:at])
