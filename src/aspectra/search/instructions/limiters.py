@@ -87,8 +87,11 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
         if judged and not values:
             return Read(piece, "unread", sign, why=TASTE)
     if question and not others and (led := _led(piece, values, sign)):
-        kept = tuple(r for r in values if r.end <= led[0])
-        return Read(piece, "request", sign, kept, subject=led)
+        kept = [r for r in values if r.end <= led[0]]
+        if sign.place == "post" and (tail := [r for r in values if r.start >= _last_free(piece)]):
+            kept += tail  # "papers on owls German only"
+            led = led[0], max(m.end for m in piece.marks if m.end <= tail[0].start)
+        return Read(piece, "request", sign, tuple(kept), subject=led)
     if question and not others and sign.place == "post" and values and piece.marks[0].free:
         behind = tuple(r for r in values if r.start >= _last_free(piece))
         if behind:  # "teacher burnout qualitative studies preferred"

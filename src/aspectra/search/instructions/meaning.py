@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from aspectra.search.instructions.pieces import Piece, is_rule
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
-from aspectra.search.instructions.recognisers.names import is_place, is_publisher
+from aspectra.search.instructions.recognisers.names import is_place, is_publisher, is_venue
 
 # Facts of the record: hard where they are stated plainly.
 FACTS = frozenset("year venue author affiliation publisher cites".split())
@@ -385,6 +385,9 @@ def free_requests(text: str, piece: Piece, used: Sequence[Request], sign: Sign) 
             value = text[start:end].strip(" \"'“”‘’«»„")
             if is_place(value):
                 out.append(Request("population", value, relation, start, end))
+                continue
+            if is_venue(value) and value[0].isupper():  # "only Nature"
+                out.append(Request("venue", value, sign.relation(hard=True), start, end))
                 continue
             attribute = (
                 "keyword" if b - a == 1 and piece.marks[a].cat == "quote" else _attribute(piece, first, sign)

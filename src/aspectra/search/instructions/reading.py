@@ -87,10 +87,11 @@ def _no_request(piece: Piece) -> str:
 def _meant_for(piece: Piece, before: Read) -> tuple[Request, ...]:
     """What *for* says in a sentence of its own or behind a request: *How do tides work? For beginners.*"""
     marks = piece.marks
-    set_off = piece.joint == "stop" or before.role == "request"
-    if piece.free or not set_off or marks[0].low not in _WORDS["for"]:
+    if piece.free or marks[0].low not in _WORDS["for"]:
         return ()
-    return tuple(requests_of(piece, Sign(), company=True))
+    found = tuple(requests_of(piece, Sign(), company=True))
+    set_off = piece.joint == "stop" or before.role == "request"
+    return found if set_off or all((r.attribute, r.value) == ("audience", "lay") for r in found) else ()
 
 
 def _unsigned_question(text: str, piece: Piece, number: int, *, alone: bool, company: bool) -> Read:
