@@ -394,7 +394,9 @@ def subject_of(piece: Piece) -> Subject:
     denial = _denial(piece.marks, first, last) if more and behind == more else -1
     sign = _PLAIN
     if denial > 0:
-        sign, last = Sign((replace(piece.marks[denial], cat="neg", sub="strong"),), "lead"), denial
+        rule = piece.marks[denial]
+        rule = rule if rule.cat == "neg" else replace(rule, cat="neg", sub="strong")
+        sign, last = Sign((rule,), "lead"), denial
         while last > first + 1 and not (piece.marks[last - 1].free or piece.marks[last - 1].carries):
             last -= 1
     doubtful = map(soften, _requests(piece, _perhaps_author(piece.marks, first, last or len(piece.marks))))
