@@ -20,7 +20,7 @@ from aspectra.lab.reports.tables import Table, render
 from aspectra.lab.simulation.oracle import Oracle
 from aspectra.llm.chat import ChatModel
 from aspectra.llm.scripted import Scripted
-from aspectra.search.rerank.asker import Question
+from aspectra.search.rerank.question import Question
 from aspectra.search.rerank.rerank import Method, rerank
 
 HERE = Path(__file__).parent

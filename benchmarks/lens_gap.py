@@ -38,7 +38,7 @@ from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.query import Query
-from aspectra.search.rerank.asker import Candidate, Question
+from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import Method, rerank
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index

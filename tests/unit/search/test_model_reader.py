@@ -16,7 +16,7 @@ from aspectra.llm.scripted import Scripted
 from aspectra.search.instructions.understanding import understand
 from aspectra.search.planning.model_reader import ModelReader, items_in
 from aspectra.search.query import Query
-from aspectra.search.rerank.asker import Prompt
+from aspectra.search.rerank.shown_texts import Prompt
 
 
 def reply(*items: tuple[str, str]) -> str:

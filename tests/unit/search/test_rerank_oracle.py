@@ -13,7 +13,7 @@ import pytest
 from aspectra.base.errors import UsageError
 from aspectra.lab.simulation.oracle import Oracle
 from aspectra.llm.chat import Message, Request
-from aspectra.search.rerank.asker import Candidate, Question
+from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.repair import read_labels
 from aspectra.search.rerank.rerank import Method, rerank
 

@@ -185,7 +185,7 @@ def written(store: Store, papers: Any, form: str, versions: str) -> str:
         UsageError: ``trec`` without a ranking.
     """
     from aspectra.papers.export.protocol import WRITERS
-    from aspectra.papers.library.marks.writer import with_marks
+    from aspectra.papers.library.marks.carrying import with_marks
     from aspectra.search.ranking import Ranking
 
     if isinstance(papers, Ranking):

@@ -26,6 +26,7 @@ from aspectra.papers.library.links.versions import (
     regroup_ids,
 )
 from aspectra.papers.library.marks.actions import rename_marked
+from aspectra.papers.library.marks.carrying import part_marks, stated_decision
 from aspectra.papers.library.marks.values import (
     Edit,
     OriginWriter,
@@ -35,7 +36,6 @@ from aspectra.papers.library.marks.values import (
     stated_database,
     values_of,
 )
-from aspectra.papers.library.marks.writer import part_marks, stated_decision
 from aspectra.papers.library.rows import bump, compared_record, drop_papers, put_paper, stored_paper
 from aspectra.papers.paper import Paper, Remark, normalise_title
 

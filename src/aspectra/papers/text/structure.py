@@ -8,7 +8,6 @@ stays text, so nothing is lost.
 from __future__ import annotations
 
 import re
-import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,7 +168,9 @@ class Outline:
 def _reflow(lines: list[str]) -> str:
     """Printed lines as paragraphs: one line each, with a blank line between."""
     lengths = [len(line) for line in lines if len(line) > 30]
-    short = 0.75 * statistics.median(lengths) if len(lengths) >= 4 else 0.0
+    from statistics import median  # a slow import, for texts without structure
+
+    short = 0.75 * median(lengths) if len(lengths) >= 4 else 0.0
     paragraphs: list[list[str]] = [[]]
     for line in lines:
         text = one_line(line)

@@ -10,8 +10,10 @@ from aspectra.base.errors import UsageError
 from aspectra.base.spelling import read_member, spell, split_line
 from aspectra.llm.chat import ChatModel, ModelError
 from aspectra.search.plan import Tally
-from aspectra.search.rerank.asker import Asker, Candidate, Fit, Question, ShownTexts
+from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.protocol import JUDGES, Judge
+from aspectra.search.rerank.question import Candidate, Question
+from aspectra.search.rerank.shown_texts import Fit, ShownTexts
 from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, JudgedPapers, Sorted, Sorter
 
 # A method of reranking: a judge and a sorter that fit, as a value with one spelling.

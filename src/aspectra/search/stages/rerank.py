@@ -10,8 +10,8 @@ from aspectra.base.spelling import spell
 from aspectra.base.trust import Permission
 from aspectra.llm import loops
 from aspectra.search.plan import Step
-from aspectra.search.rerank.asker import check_tokens, fit_for
 from aspectra.search.rerank.rerank import Method, rerank
+from aspectra.search.rerank.shown_texts import check_tokens, fit_for
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 
 
@@ -24,12 +24,13 @@ class Reranking:
         method: judge and sorter, as in ``listwise+tournament``.
         depth: how many of the first papers are put in order.
         criterion: what makes a paper fit, see
-            :class:`~aspectra.search.rerank.asker.Question`; "" for the aspect that is asked for, else
+            :class:`~aspectra.search.rerank.question.Question`; "" for the aspect that is asked for, else
             relevance.
         full: whether judges see full texts too, fitted to the budget.
         solutions: whether judges see solutions, of the query and of the papers (``solution`` in a record).
         text_tokens, request_tokens: of one text, and of all texts in one question, at most, see
-            :func:`~aspectra.search.rerank.asker.fit_for`; 0 for whole texts, and for what the model reads.
+            :func:`~aspectra.search.rerank.shown_texts.fit_for`; 0 for whole texts, and for what the model
+            reads.
     """
 
     name: ClassVar[str] = "rerank"

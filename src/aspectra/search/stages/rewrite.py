@@ -15,8 +15,9 @@ from aspectra.base.values import replace
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request, object_schema
 from aspectra.search.plan import Search, Step
-from aspectra.search.rerank.asker import Asker, Prompt, ShownTexts, check_tokens, criteria, fit_for
+from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.repair import json_values, without_thoughts
+from aspectra.search.rerank.shown_texts import Prompt, ShownTexts, check_tokens, criteria, fit_for
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.views.index.citations import GRAPH_VIEW
 from aspectra.views.view import Probe

@@ -17,7 +17,8 @@ from aspectra.llm.prompts.conversation import read_prompt
 from aspectra.papers.paper import Paper
 from aspectra.search.plan import Search, Step
 from aspectra.search.planning.planners.guided import WRITERS
-from aspectra.search.rerank.asker import Asker, ShownTexts, fit_for, in_parallel, rules
+from aspectra.search.rerank.asker import Asker, in_parallel
+from aspectra.search.rerank.shown_texts import ShownTexts, fit_for, rules
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.stages.rewrite import field_of, prompt, step_of
 from aspectra.views.prompted.asking import Shown, question, show

@@ -23,8 +23,10 @@ from aspectra.lab.construction.protocol import Workbench, step
 from aspectra.lab.construction.steps.pooling import left_out, unjudged
 from aspectra.llm import loops
 from aspectra.papers.text.cleaning import folded
-from aspectra.search.rerank.asker import Asker, Candidate, Question, ShownTexts, in_parallel
+from aspectra.search.rerank.asker import Asker, in_parallel
 from aspectra.search.rerank.judges.prompted import Grade
+from aspectra.search.rerank.question import Candidate, Question
+from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.views.prompted.definition import definition
 from aspectra.views.prompted.store import readings
 from aspectra.views.view import Floats

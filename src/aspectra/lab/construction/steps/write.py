@@ -21,7 +21,9 @@ from aspectra.lab.construction.protocol import NAME, Workbench, step
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request
 from aspectra.papers.paper import normalise_title
-from aspectra.search.rerank.asker import Asker, Candidate, Prompt, Question, ShownTexts, in_parallel
+from aspectra.search.rerank.asker import Asker, in_parallel
+from aspectra.search.rerank.question import Candidate, Question
+from aspectra.search.rerank.shown_texts import Prompt, ShownTexts
 from aspectra.search.stages.rewrite import wording
 
 _SAMPLE = 2_000  # documents whose words are counted

@@ -16,8 +16,9 @@ from typing import Literal, Protocol, TypeVar
 
 from aspectra.base.errors import UsageError
 from aspectra.base.registry import Registry
-from aspectra.search.rerank.asker import Asker, Candidate, in_parallel
+from aspectra.search.rerank.asker import Asker, in_parallel
 from aspectra.search.rerank.judges.protocol import Answers, Judge, ListJudge, PairJudge, ScoreJudge
+from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import repair
 
 T = TypeVar("T")
