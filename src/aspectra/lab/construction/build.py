@@ -60,7 +60,7 @@ def verdict_of(made: Made, bench: Workbench) -> tuple[str, ...]:
 
 def _lengths(made: Made, bench: Workbench) -> str:
     """How far length alone tells what is wanted, where a model wrote documents; "" elsewhere."""
-    if all(one.origin in ("changed", "title") for one in made.texts.values()):
+    if not any(one.written for one in made.texts.values()):
         return ""
     words = {one.id: len(one.text.split()) for one in bench.documents(made, sorted(made.judged))}
     wanted, longer, pairs = made.relevant(), 0.0, 0

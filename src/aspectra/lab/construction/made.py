@@ -58,6 +58,11 @@ class MadeText(Value, frozen=True):
     origin: str = "changed"
     removed: tuple[str, ...] = ()
 
+    @property
+    def written(self) -> bool:
+        """Whether a language model wrote it."""
+        return self.origin not in ("changed", "title")
+
     @classmethod
     def of_title(cls, title: str) -> MadeText | None:
         """A cited work of which only the title is known; None without words."""
@@ -136,6 +141,11 @@ class Made:
                     hint="remove that file; the step is made again",
                 ) from error
         return cls(corpus, tuple(drafts), qrels, excluded, texts, facts)
+
+    @property
+    def plainly(self) -> Judged:
+        """The judgements of questions without an instruction."""
+        return self.qrels.get("gold") or self.qrels.get("original", {})
 
     @property
     def judged(self) -> set[str]:

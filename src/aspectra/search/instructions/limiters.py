@@ -354,7 +354,7 @@ def besides(before: Read, sign: Sign) -> bool:
     return denied and any(m.low in _WORDS["besides"] for m in sign.rules)
 
 
-def tells(piece: Piece, sign: Sign, before: Read) -> bool:
+def goes_on(piece: Piece, sign: Sign, before: Read) -> bool:
     """Whether a relative clause with a denial goes on with a subject: *methods that need no data*."""
     about = before.piece.marks[-1].low in _WORDS["ways"] or piece.marks[0].low in _WORDS["who"]
     return about and piece.joint == "inline" and sign.negative and not before.lost and not before.sign.rules

@@ -142,6 +142,35 @@ def _phrasal(marks: list[Mark]) -> None:
                     break
 
 
+def _beside(marks: list[Mark], at: int) -> Mark | None:
+    """A mark as its neighbours make it another thing; None where they do not."""
+    mark, ahead = marks[at], marks[at + 1 : at + 4]
+    two = marks[max(0, at - 2) : at]
+    if mark.low in _WORDS["lacking"] and mark.free and two:  # "owls unlike surveys"
+        held = next((m for m in ahead if m.cat not in ("func", "doc")), mark)
+        if held.carries and (held.sure or held.attribute in ("artifacts", "author")):
+            return replace(mark, cat="neg", sub="strong")
+    of_people = len(ahead) > 1 and ahead[0].low == "of" and ahead[1].attribute in ("population", "audience")
+    if mark.low in _WORDS["surveys"] and of_people:
+        return replace(mark, cat="word", attribute="", values=())  # "surveys of teachers"
+    first, last = two if len(two) > 1 else (mark, mark)
+    if mark.low in _WORDS["samples"] and last.low == "only" and first.attribute == "population":
+        return replace(mark, cat="func")  # "women only samples"
+    people = mark.low in _WORDS["people"] and mark.attribute == "population"
+    if people and first.cat == "doc" and last.low == "by":
+        return replace(mark, cat="taste", sub="", attribute="", values=())  # "papers by women"
+    if mark.free and two and two[-1].cat in SIGNS and ahead and ahead[0].low in _WORDS["paid"]:
+        return replace(mark, cat="taste", sub="")  # "no Airbnb-funded work"
+    if mark.low in _WORDS["paid"] and last.cat == "taste" and first.cat in SIGNS:
+        return replace(mark, cat="func")
+    if mark.low in _WORDS["unneeded"] and two and two[-1].attribute in ("kind", "source"):
+        return replace(mark, cat="neg", sub="avoid")  # "reviews not needed"
+    told = [m.attribute for m in [*two[-1:], *ahead[:1]] if m.carries]
+    if mark.low in _WORDS["dont_need"] and told and "artifacts" not in told:
+        return replace(mark, cat="neg", sub="avoid")  # "I don't need reviews"
+    return None
+
+
 def _named(marks: list[Mark]) -> None:
     """What is another thing by what stands beside it: *nerve block*, *exceptions to*, *with students*."""
     for at, mark in enumerate(marks):
@@ -150,20 +179,6 @@ def _named(marks: list[Mark]) -> None:
         people = mark.attribute == "audience" and mark.low.endswith("s")
         if people and before is not None and (before.low == "with" or before.cat == "neg"):
             marks[at] = replace(mark, cat="word", attribute="", values=())  # who was studied
-            continue
-        lacks = mark.free and mark.low in _WORDS["lacking"] and before is not None
-        held = next((m for m in marks[at + 1 : at + 4] if m.cat not in ("func", "doc")), None)
-        if (
-            lacks
-            and held is not None
-            and held.carries
-            and (held.sure or held.attribute in ("artifacts", "author"))
-        ):
-            marks[at] = replace(mark, cat="neg", sub="strong")  # "owls unlike surveys"
-            continue
-        of_whom = [m.attribute if m.low != "of" else "of" for m in marks[at + 1 : at + 3]]
-        if mark.low in _WORDS["surveys"] and of_whom in (["of", "population"], ["of", "audience"]):
-            marks[at] = replace(mark, cat="word", attribute="", values=())  # "surveys of teachers"
             continue
         writers = after is not None and after.low in _WORDS["writers"]
         if after is not None and (writers or after.low in _WORDS["labs"]):  # "by German authors"
@@ -174,33 +189,8 @@ def _named(marks: list[Mark]) -> None:
                 marks[at] = replace(mark, cat="taste", sub="", attribute="", values=())
                 marks[at + 1] = replace(after, cat="doc", attribute="", values=())
                 continue
-        only = (
-            before is not None and before.low == "only" and at > 1 and marks[at - 2].attribute == "population"
-        )
-        if only and mark.low in _WORDS["samples"]:
-            marks[at] = replace(mark, cat="func")  # "women only samples"
-            continue
-        if (
-            mark.low in _WORDS["paid"]
-            and at > 1
-            and before is not None
-            and before.free
-            and marks[at - 2].cat in SIGNS
-        ):
-            marks[at - 1] = replace(before, cat="taste", sub="")  # "no Airbnb-funded work"
-            marks[at] = replace(mark, cat="func")
-            continue
-        if mark.low in _WORDS["unneeded"] and before is not None and before.attribute in ("kind", "source"):
-            marks[at] = replace(mark, cat="neg", sub="avoid")  # "reviews not needed"
-            continue
-        if mark.low in _WORDS["dont_need"]:
-            beside = [m for m in (before, after) if m is not None and m.carries]
-            if beside and all(m.attribute != "artifacts" for m in beside):
-                marks[at] = replace(mark, cat="neg", sub="avoid")  # "I don't need reviews"
-                continue
-        by = [m.low if m.cat != "doc" else "doc" for m in marks[max(0, at - 2) : at]] == ["doc", "by"]
-        if by and mark.attribute == "population" and mark.low in _WORDS["people"]:
-            marks[at] = replace(mark, cat="taste", sub="", attribute="", values=())  # "papers by women"
+        if other := _beside(marks, at):
+            marks[at] = other
             continue
         if mark.cat == "except" and mark.low in _WORDS["first"] and after is not None and after.low == "to":
             marks[at] = replace(mark, cat="word")

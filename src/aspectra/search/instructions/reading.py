@@ -23,6 +23,7 @@ from aspectra.search.instructions.limiters import (
     besides,
     combined,
     denied_again,
+    goes_on,
     heads,
     is_event,
     is_told,
@@ -36,7 +37,6 @@ from aspectra.search.instructions.limiters import (
     rejected,
     signed,
     tastes,
-    tells,
 )
 from aspectra.search.instructions.lists import LIST, denial, settled
 from aspectra.search.instructions.marks import is_english, marks_of
@@ -284,7 +284,7 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     if sign.rules and question and number and not context.others and (led := leads_to(piece, sign)):
         kept = tuple(r for r in requests_of(piece, sign, company=True) if r.end <= led[0])
         return Read(piece, "subject", sign, kept, subject=led)
-    if question and number and not context.others and tells(piece, sign, before[-1]):
+    if question and number and not context.others and goes_on(piece, sign, before[-1]):
         return Read(piece, "subject", subject=(piece.start, piece.end))
     if question and number and not context.others and needs(piece, sign):
         piece, sign = replace(piece, marks=piece.marks[1:]), Sign()

@@ -258,7 +258,7 @@ def _limits(marks: Sequence[Mark], at: int, framed: bool, changes: bool) -> bool
         return listed or mark.low.split()[0] in _WITH or before.low in _WITH | _THAT
     if mark.attribute in _HEADS and mark.sure and _is_head(mark) and at > 1:
         said = " ".join(m.low for m in marks[max(0, at - 3) : at])
-        if said.endswith(tuple(one.replace("_", " ") for one in _WORDS["stated"])):
+        if said.endswith(tuple(_WORDS["stated"])):
             return True  # "owls that are reviews"
     if mark.attribute == "kind" and mark.low in _WORDS["reviews"]:
         return before.free

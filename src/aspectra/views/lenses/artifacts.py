@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -30,17 +31,15 @@ _NO_RELEASE = frozenset({"provide", "make", "making", "share"})  # who provides 
 
 
 @cache
-def _needs() -> tuple[str, ...]:
-    """One of these is in every text that ``trigger`` is found in: much faster to look for."""
-    return tuple(load_data("artifacts")["needs"])
+def _data() -> dict[str, Any]:
+    return load_data("artifacts")
 
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     """The patterns of the data file, things among them; compiled at the first use."""
-    data = load_data("artifacts")
-    del data["needs"]
-    parts = data.pop("things") | data
+    parts = {**_data(), **_data()["things"]}
+    del parts["things"], parts["needs"]
     return {name: re.compile("|".join(some), re.IGNORECASE) for name, some in parts.items()}
 
 
@@ -98,7 +97,7 @@ def _texts(paper: Paper) -> Iterator[tuple[str, str]]:
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     """The sentences with a word of availability."""
     folded = text.casefold()
-    if not any(need in folded for need in _needs()):
+    if not any(need in folded for need in _data()["needs"]):
         return
     free = 0
     for count, found in enumerate(_patterns()["trigger"].finditer(text)):

@@ -59,11 +59,15 @@ def files_of(runs: Sequence[str]) -> list[Path]:
     return [Path(one) / "records.jsonl" if Path(one).is_dir() else Path(one) for one in runs]
 
 
+def _runs(folder: Path, options: FavourOptions) -> list[Path]:
+    return files_of(options.runs)
+
+
 @step(
     "pool",
     PoolOptions,
     "The first documents of several systems, for a judge or people.",
-    sheets=lambda folder, options: files_of(options.runs),
+    sheets=_runs,
 )
 def pool(made: Made, bench: Workbench, options: PoolOptions) -> Made:
     """Keep what each system finds first (the fact ``pool``).
@@ -156,7 +160,7 @@ def left_out(made: Made, grades: Mapping[str, Mapping[str, int]]) -> dict[str, s
     "favour",
     FavourOptions,
     "Whether a system, such as a judge, favours texts that a language model wrote.",
-    sheets=lambda folder, options: files_of(options.runs),
+    sheets=_runs,
 )
 def favour(made: Made, bench: Workbench, options: FavourOptions) -> Made:
     """Report how often each system places a written text above another of the same grade; change nothing.
@@ -167,14 +171,13 @@ def favour(made: Made, bench: Workbench, options: FavourOptions) -> Made:
     Raises:
         BadInput, UsageError: rankings cannot be read, or are of another set.
     """
-    written = {one.id: one.origin for one in made.texts.values() if one.origin not in ("changed", "title")}
+    written = {one.id: one.origin for one in made.texts.values() if one.written}
     if not options.runs or not written:
         bench.found["favour"] = "*not looked at*" if written else "no language model wrote a document"
         return made
-    judged = made.qrels.get("gold") or made.qrels.get("original", {})
     pairs = {
         query: [(a, b) for a in own.keys() & written for b in own.keys() - written if own[a] == own[b]]
-        for query, own in judged.items()
+        for query, own in made.plainly.items()
     }
     shares: dict[str, dict[str, float]] = {}
     for name, firsts in first_found(made, options.runs, options.benchmark, len(made.corpus)).items():

@@ -234,10 +234,9 @@ def screen(made: Made, bench: Workbench, options: ScreenOptions) -> Made:
         bench.found[options.ask] = "*not looked at*"
         return made
     systems = first_found(made, options.runs, options.benchmark, options.depth)
-    judged = made.qrels.get("gold") or made.qrels.get("original", {})
     pairs = [
         (query, doc)
-        for query, grades in judged.items()
+        for query, grades in made.plainly.items()
         for doc, grade in grades.items()
         if grade > 0
         and sum(doc not in firsts[query] for firsts in systems.values()) >= options.share * len(systems)
