@@ -41,9 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = _run(given)
             sys.stdout.flush()
         finally:
-            if arguments is None and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-                # Nothing is left to be undone, and Python shows a traceback while it ends.
-                signal.signal(signal.SIGINT, signal.SIG_DFL)
+            if arguments is None:
+                # Nothing is left to be undone: Python looks for garbage once more, in what ends anyway,
+                # which takes 75 ms, and shows a traceback while it ends.
+                gc.freeze()
+                if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+                    signal.signal(signal.SIGINT, signal.SIG_DFL)
     except KeyboardInterrupt:
         # Everything is written in batches, so there is nothing to save here.
         _say("interrupted", why="what was finished is kept", hint="the same command goes on from there")

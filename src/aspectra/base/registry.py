@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 import pkgutil
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -106,6 +109,32 @@ class Registry(Generic[T]):
 
 
 @cache
+def _may_plug_in() -> bool:
+    """Whether an installed package may have an entry point of ours (``metadata`` takes 40 ms)."""
+    if sum(hasattr(finder, "find_distributions") for finder in sys.meta_path) > 1:
+        return True  # packages lie elsewhere too
+    for folder in dict.fromkeys(sys.path):
+        try:
+            with os.scandir(folder or ".") as entries:
+                names = [
+                    entry.path
+                    for entry in entries
+                    if entry.name.endswith((".dist-info", ".egg-info", ".egg"))
+                ]
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return True  # an archive
+        for name in names:
+            if name.endswith(".egg"):
+                return True
+            with contextlib.suppress(OSError), open(f"{name}/entry_points.txt", "rb") as file:
+                if b"[aspectra." in file.read():
+                    return True
+    return False
+
+
+@cache
 def _all_entry_points() -> Any:  # of another class before Python 3.12
     from importlib import metadata
 
@@ -113,7 +142,7 @@ def _all_entry_points() -> Any:  # of another class before Python 3.12
 
 
 def _entry_points(group: str) -> Iterable[metadata.EntryPoint]:
-    found: Iterable[metadata.EntryPoint] = _all_entry_points().select(group=group)
+    found: Iterable[metadata.EntryPoint] = _all_entry_points().select(group=group) if _may_plug_in() else ()
     return found
 
 

@@ -1,0 +1,53 @@
+"""Registries find out cheaply whether any installed package brings members."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from aspectra.base import registry
+
+_POINTS = "[aspectra.encoder]\nmine = mine:Encoder\n"
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "missing")])
+    monkeypatch.setattr(sys, "meta_path", sys.meta_path[:0])
+    return tmp_path
+
+
+def _put(folder: Path, text: str) -> None:
+    folder.mkdir()
+    (folder / "entry_points.txt").write_text(text)
+
+
+@pytest.mark.parametrize("kind", ["dist-info", "egg-info"])
+def test_an_entry_point_of_ours_is_seen(installed: Path, kind: str) -> None:
+    _put(installed / f"other-1.0.{kind}", "[console_scripts]\naspectra = aspectra.__main__:main\n")
+    assert not registry._may_plug_in.__wrapped__()
+    _put(installed / f"mine-1.0.{kind}", _POINTS)
+    assert registry._may_plug_in.__wrapped__()
+
+
+def test_what_cannot_be_looked_into_may_have_one(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (installed / "packed.egg").write_bytes(b"")
+    assert registry._may_plug_in.__wrapped__()
+    (installed / "packed.egg").unlink()
+    archive = installed / "app.zip"
+    archive.write_bytes(b"")
+    monkeypatch.setattr(sys, "path", [str(archive)])
+    assert registry._may_plug_in.__wrapped__()
+
+
+def test_finders_beside_pythons_own_are_asked(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Finder:
+        def find_distributions(self) -> list[object]:
+            return []
+
+    monkeypatch.setattr(sys, "meta_path", [Finder()])
+    assert not registry._may_plug_in.__wrapped__()
+    monkeypatch.setattr(sys, "meta_path", [Finder(), Finder()])
+    assert registry._may_plug_in.__wrapped__()
