@@ -27,12 +27,12 @@ import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, process_time
 
 import httpx
 
+from aspectra.base.values import replace
 from aspectra.llm.assemble import Model, ModelSettings, build_model
 from aspectra.llm.budget import Limits
 from aspectra.llm.chat import Message, Request

@@ -16,13 +16,13 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
 from aspectra.base.decompression import zstd
 from aspectra.base.errors import AspectraError
+from aspectra.base.values import replace
 from aspectra.base.version import __version__
 from aspectra.papers.paper import Paper, Section
 from aspectra.papers.sources.detection import read_papers

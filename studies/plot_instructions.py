@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
+from aspectra.base.values import replace
 from aspectra.lab.figures.drawing import write_drawing
 from aspectra.lab.figures.kinds import draw
 from aspectra.lab.figures.recorded import Choice, open_all

@@ -6,11 +6,11 @@ Nothing here needs torch. Two words of the vocabulary serve as markers.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from aspectra.base.values import replace
 from aspectra.views.encoders.transformer.weights import read_weights
 from folder_models import MODELS, WIDTH, write_model, write_safetensors
 

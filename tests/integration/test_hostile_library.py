@@ -12,11 +12,11 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from aspectra.base.values import replace
 from aspectra.papers.library.store import Store
 from aspectra.views.build.run import build_index
 from aspectra.views.build.work import SETTINGS_KEY

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Audit, Benchmark, Topic
 from aspectra.lab.experiments.experiment import Cell, prompts_hash
 from aspectra.search.recipe import Recipe

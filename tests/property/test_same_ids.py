@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from aspectra.base.values import replace
 from aspectra.base.values import replace as changed
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
 from aspectra.lab.experiments.experiment import Cell, run_cells, topic_query

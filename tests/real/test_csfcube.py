@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from aspectra.base.values import replace
 from aspectra.lab.studies.file import read_study_file
 from aspectra.lab.studies.page import run_study_file
 from long import LONG

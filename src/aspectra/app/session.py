@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -19,6 +19,7 @@ from aspectra.app.settings import Settings, default_library, load_config
 from aspectra.app.terminal.panels import COMMON, option, show_all_help
 from aspectra.base.config import Config
 from aspectra.base.errors import AspectraError, LibraryNotFound, UsageError
+from aspectra.base.values import replace
 
 if TYPE_CHECKING:
     from aspectra.app.library import Library

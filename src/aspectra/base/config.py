@@ -12,11 +12,11 @@ import contextlib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 import msgspec
+from msgspec import Struct
 
 from aspectra.base.errors import UsageError, did_you_mean, unknown_name
 from aspectra.base.values import Value
@@ -43,8 +43,7 @@ def setting(about: str, *, path: bool = False, guard: bool = False, **limits: fl
     return make(description=about, extra={"path": path, "guard": guard}, **limits)
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """One setting, as its class declares it.
 
     Attributes:

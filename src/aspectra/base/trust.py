@@ -16,11 +16,12 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import Literal, get_args
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from aspectra.base.errors import NotTrusted, UsageError
 
@@ -65,8 +66,7 @@ def origin_of(url: str) -> str:
     return f"{address.scheme}://{shown}{'' if port in (None, _PORTS[address.scheme]) else f':{port}'}"
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class Permission:
+class Permission(Struct, frozen=True, order=True):
     """One thing that the user permits.
 
     It prints and parses as one text: ``https://host``, ``https://host with VARIABLE``, ``model:PLACE``,

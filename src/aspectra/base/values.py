@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import threading
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
+from msgspec import Struct, structs
 from msgspec.structs import force_setattr as force_setattr
-from msgspec.structs import replace as replace
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from dataclasses import replace as replace  # what checks the names and kinds of fields
+else:
+
+    def replace(value: T, /, **changes: Any) -> T:
+        """A copy of a struct or of a dataclass with other values in some fields."""
+        return (structs if isinstance(value, Struct) else dataclasses).replace(value, **changes)
+
 
 # TOML keys of so many parts take the parser the square of their number.
 _DEEP_KEY = re.compile(r"""(?:[\w"'-]{1,60}[ \t]*\.[ \t]*){100}""")

@@ -19,17 +19,19 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from aspectra.base.errors import UsageError, refuse_unknown
 from aspectra.base.hashing import canonical_json
 from aspectra.llm.chat import BudgetReached, ChatModel, ModelError, Reply, Request, Usage, Wrapper
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True):
     """Money for a million tokens, of questions and of answers."""
 
     input: float
@@ -44,8 +46,7 @@ class Price:
         return (self.input * asked + self.output * answered) / 1e6
 
 
-@dataclass(frozen=True)
-class Prices:
+class Prices(Struct, frozen=True):
     """All prices of a file.
 
     Attributes:
@@ -54,7 +55,7 @@ class Prices:
     """
 
     currency: str = ""
-    models: Mapping[str, Price] = field(default_factory=dict)
+    models: Mapping[str, Price] = msgspec.field(default_factory=dict)
 
     def of(self, model: str) -> Price | None:
         """The model's price, or None where nobody stated one."""
@@ -146,8 +147,7 @@ class Cost:
 _PARTS = operator.attrgetter(*(field.name for field in fields(Cost)))
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Hard limits; None sets none.
 
     Attributes:

@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, Self
 
+import msgspec
+from msgspec import Struct
+
 from aspectra.base.errors import AspectraError
 from aspectra.base.hashing import digest
 
@@ -26,8 +29,7 @@ def object_schema(**properties: Any) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One turn of a conversation."""
 
     role: Role
@@ -75,16 +77,14 @@ class Request:
         return digest([turns, asked, None if self.schema is None else dict(self.schema)])
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """What one call cost, in tokens."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """One answer.
 
     Attributes:
@@ -109,7 +109,7 @@ class Reply:
     recorded: bool = False
     lost: tuple[Usage, ...] = ()
     simulated: bool = False
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
 
 class ChatModel(Protocol):

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 from aspectra.base.errors import AspectraError
 from aspectra.base.files import refuse_journal
 from aspectra.base.hashing import digest_texts
+from aspectra.base.values import replace
 from aspectra.llm.budget import Account, charged, note_recorded
 from aspectra.llm.chat import ChatModel, Late, ModelError, Reply, Request, Usage, Wrapper
 from aspectra.llm.loops import PerLoop

@@ -11,9 +11,9 @@ import logging
 import random
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.llm.budget import charged, prompt_tokens
 from aspectra.llm.chat import (
     ChatModel,

@@ -9,19 +9,19 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from aspectra.base.display import Displayed
 from aspectra.base.hashing import digest
-from aspectra.base.values import converted
+from aspectra.base.values import converted, replace
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(Struct, frozen=True):
     """Something the reader of the file should know about one record.
 
     Attributes:
@@ -35,8 +35,7 @@ class Remark:
     skipped: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """One section of the full text, in reading order. ``heading`` may be empty."""
 
     heading: str
@@ -72,8 +71,7 @@ class Reference:
     identifiers: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """A span of a paper's stored text: ``field_text(paper, field)[start:end]``.
 
     ``field`` is ``title``, ``abstract`` or ``section:N`` (N counts from 0).

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from aspectra.papers.bibliography import shared_text
 from aspectra.papers.paper import Paper
@@ -95,8 +96,7 @@ _FREE_DOI = re.compile(r"10\.(?:48550|1371|3390|3389|7554|1186|18653|7717|31234|
 _FREE_LICENCE = re.compile(r"creative ?commons|\bcc[- ]?(?:by|0|zero)\b|open access", re.I)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordFacts:
+class RecordFacts(Struct, frozen=True):
     """What one record states.
 
     Attributes:

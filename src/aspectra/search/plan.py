@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, get_args
 
-from msgspec import Meta
+from msgspec import Meta, Struct, field
 
 from aspectra.base.display import Displayed
 from aspectra.base.errors import UsageError, check_length, check_number
@@ -34,8 +33,7 @@ _LOST = {  # defect -> what it means
 }
 
 
-@dataclass(frozen=True)
-class Tally:
+class Tally(Struct, frozen=True):
     """Counts of the questions put to a model; tallies add up with ``+``.
 
     Attributes:
@@ -72,8 +70,7 @@ class Tally:
         )
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Struct, frozen=True):
     """What one step did.
 
     Attributes:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from msgspec import Struct
+
 from aspectra.base.errors import UsageError, check_length, check_number, unknown_name
-from aspectra.base.values import Value, force_setattr
+from aspectra.base.values import Value, force_setattr, replace
 from aspectra.search.conditions.condition import Conditions, as_names, check_conditions, distinct
 from aspectra.views.view import Matching
 
@@ -163,8 +164,7 @@ DIFFERENT_WEIGHT = 0.8
 ASPECT_MATCHINGS: tuple[Matching, ...] = ("maxsim", "centroid")
 
 
-@dataclass(frozen=True)
-class Shares:
+class Shares(Struct, frozen=True):
     """What each reading of an aspect has of the aspect's weight.
 
     Attributes:
@@ -221,8 +221,7 @@ LIKE_DECIDED = "feedback(papers=10,decided=yes,against=0.25)"
 TEXT_WEIGHT = 1.0
 
 
-@dataclass(frozen=True)
-class Directed:
+class Directed(Struct, frozen=True):
     """One probe of a directional plan before it knows its seed; fields as in a probe.
 
     ``{chunks}`` and ``{encoder}`` in a view's name stand for the library's own.

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from aspectra.base.display import Displayed
 from aspectra.base.trec import trec_lines
 from aspectra.papers.paper import Paper
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """A quote that shows why a hit was found, checked by slicing the stored text.
 
     Attributes:
@@ -63,8 +64,7 @@ class Evidence:
         return out
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeScore:
+class ProbeScore(Struct, frozen=True):
     """The score of one hit by one probe.
 
     Attributes:
@@ -102,8 +102,7 @@ class ProbeScore:
         return " ".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionResult:
+class ConditionResult(Struct, frozen=True):
     """What one condition found in one hit.
 
     Attributes:
@@ -149,8 +148,7 @@ class ConditionResult:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(Struct, frozen=True):
     """How well the best hits fit the words of a query, see :mod:`aspectra.search.evidence.hits`.
 
     Attributes:
@@ -173,8 +171,7 @@ class Fit:
         return {"weak": self.weak, "likeness": likeness, **rounded}
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """A paper at its place.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
@@ -192,7 +191,7 @@ class Recipe(Value, frozen=True):
             search = search_with(name, understood.query, views, options)
         told, joined = (query.instruction if how == way else "" for way in ("encoder", "concat"))
         search, ignored = for_encoders(search, views, told, joined=bool(joined))
-        return search, dataclasses.replace(understood, unread=(*understood.unread, *ignored))
+        return search, replace(understood, unread=(*understood.unread, *ignored))
 
 
 def _told(aspects: tuple[str, ...], views: ViewNames, sentences: tuple[int, ...] = ()) -> tuple[str, ...]:

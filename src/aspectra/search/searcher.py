@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+
+from msgspec import Struct
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt, ViewMismatch
 from aspectra.base.values import replace
@@ -58,8 +58,7 @@ from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(Struct, frozen=True):
     """The papers that a plan found, in order, before hits are made of them.
 
     Attributes:
@@ -240,7 +239,7 @@ class Searcher:
                     self.library.get(seed)  # raises where there is no such paper at all
                 engine.check_seed(seed)
             made = Recipe.parse(recipe, "read") if isinstance(recipe, str) else recipe
-            views = dataclasses.replace(index_views(engine.index), second=self.second)
+            views = replace(index_views(engine.index), second=self.second)
             plan = with_permitted(lambda views: made.plan(query, views), views, engine.index)
             bound = bound_conditions(plan.conditions, query.seeds, engine.index, self.lists)
             conditions, moved = ordering_conditions(bound, engine.index)

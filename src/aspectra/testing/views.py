@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from aspectra.base.values import replace
 from aspectra.papers.paper import Paper
 from aspectra.views.index.opened import VIEW_KINDS, Index
 from aspectra.views.protocol import UnitView, VectorView, View, WordView

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.views.encoders.prompts import Prompts
@@ -36,8 +38,7 @@ def lens_base(name: str) -> str:
     return _LENS + name
 
 
-@dataclass(frozen=True)
-class ViewFacts:
+class ViewFacts(Struct, frozen=True):
     """What a view's name and its entry in the manifest say of it.
 
     Attributes:
@@ -49,7 +50,7 @@ class ViewFacts:
 
     base: str
     scorer: str
-    stored: Mapping[str, Any] = field(default_factory=dict)
+    stored: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
     @classmethod
     def of(cls, name: str, stored: Mapping[str, Any] | None = None) -> ViewFacts:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
@@ -100,8 +100,7 @@ class Probe(Value, frozen=True):
             raise UsageError(f"unknown role {unknown[0]!r}", why="known: " + ", ".join(ROLES))
 
 
-@dataclass(frozen=True)
-class Scored:
+class Scored(Struct, frozen=True):
     """Papers with a score each, higher is better.
 
     Attributes:

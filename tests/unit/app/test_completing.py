@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from aspectra.app.ingest.library_facts import summary
 from aspectra.app.ingest.works import Works
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.papers.library.copies.salvage import salvage
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper

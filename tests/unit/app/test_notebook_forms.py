@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import replace as replaced
 from html import unescape
 from itertools import pairwise
 from types import SimpleNamespace
@@ -20,6 +19,7 @@ from aspectra.app.surfaces.notebook.elements import MARKED, bar
 from aspectra.app.surfaces.notebook.papers import ROLE_COLOURS
 from aspectra.base.errors import MissingExtra, NoSuchPaper, UsageError
 from aspectra.base.values import replace
+from aspectra.base.values import replace as replaced
 from aspectra.lab.figures.drawing import Drawing, svg_text
 from aspectra.papers.paper import Paper, Sentence
 from aspectra.search.conditions.condition import Condition

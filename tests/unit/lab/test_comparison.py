@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Audit, Benchmark
 from aspectra.lab.evaluation.means import Evaluation, Score
 from aspectra.lab.experiments.experiment import Cell

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +13,7 @@ import benchmark_fixtures as made_up
 from aspectra.base.errors import AspectraError, BadInput, NoSuchPaper, UsageError
 from aspectra.base.files import Disk, disk, using
 from aspectra.base.hashing import digest
+from aspectra.base.values import replace
 from aspectra.base.values import replace as changed
 from aspectra.base.version import __version__
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Topic

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
+from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Audit, Topic
 from aspectra.lab.measures.protocol import parse
 from aspectra.lab.reports.published import Published, tables

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
 
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.llm.chat import (
     BadRequest,
     ContextExceeded,

@@ -7,13 +7,13 @@ import os
 import sqlite3
 import stat
 import time
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.llm.budget import spending
 from aspectra.llm.chat import Message, Reply, Request, Transient, Usage
 from aspectra.llm.journal import Journal, JournalBroken, JournalFailed, JournalFile, Record, acceptable

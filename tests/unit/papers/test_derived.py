@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from aspectra.base.errors import LibraryCorrupt
+from aspectra.base.values import replace
 from aspectra.papers.library.derived import Producer, pack, unpack
 from aspectra.papers.library.rows import BLANK
 from aspectra.papers.library.store import Store

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from aspectra.base.errors import BadInput
+from aspectra.base.values import replace
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.limits import LIMITS
@@ -96,12 +97,11 @@ def test_real_doctypes_and_repeated_ids_are_read(tmp_path: Path) -> None:
 
 
 def test_one_record_at_a_time_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import dataclasses
 
     from aspectra.papers.sources.xml import elements
 
     # Together the records have more tags than one of them may have.
-    monkeypatch.setattr(elements, "LIMITS", dataclasses.replace(LIMITS, values=40_000))
+    monkeypatch.setattr(elements, "LIMITS", replace(LIMITS, values=40_000))
     path = tmp_path / "x.xml"
     one = BODY.format("", "<x/>" * 1000)
     path.write_text("<articles>" + one * 100 + "</articles>")

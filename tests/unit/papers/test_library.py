@@ -10,7 +10,6 @@ import sqlite3
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import pytest
 
@@ -23,6 +22,7 @@ from aspectra.base.errors import (
     NoSuchPaper,
     UsageError,
 )
+from aspectra.base.values import replace
 from aspectra.papers.ids import distinct_ids
 from aspectra.papers.library import mutations, row_sums
 from aspectra.papers.library.folder.lock import WriterLock, noted_error

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
 
+from aspectra.base.values import replace
 from aspectra.papers.identifiers import identifiers_in, normalise
 from aspectra.papers.library.links import citations as linking
 from aspectra.papers.library.store import Store

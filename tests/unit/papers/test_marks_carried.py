@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import replace
 
 import pytest
 
 from aspectra.app.library import create_library, open_library
+from aspectra.base.values import replace
 from aspectra.papers.library.marks.carrying import stated_decision
 from aspectra.papers.paper import Paper
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt
+from aspectra.base.values import replace
 from aspectra.papers.library import row_sums
 from aspectra.papers.library.copies.salvage import salvage
 from aspectra.papers.library.derived import Producer

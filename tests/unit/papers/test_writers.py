@@ -3,11 +3,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from aspectra.base.values import replace
 from aspectra.papers.bibliography import csl_types
 from aspectra.papers.export.protocol import WRITERS
 from aspectra.papers.paper import Paper

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import replace
 
 import pytest
 
+from aspectra.base.values import replace
 from aspectra.papers.bibliography import date_parts
 from aspectra.papers.export.protocol import WRITERS
 from aspectra.papers.paper import Paper

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 
 from aspectra.app.ingest.works import Works
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.papers.paper import Paper, Reference, Section
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.attributes.record.named import named_papers

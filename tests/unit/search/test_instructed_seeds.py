@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -111,7 +109,7 @@ def test_the_stored_vector_serves_where_nothing_is_encoded(searchers):
     view = index.view("abstract@fake")
     asked = view.look_up(Probe("abstract@fake", seeds=("seed",)))
     np.testing.assert_array_equal(asked.vectors, np.asarray(view.vectors_of("seed")))
-    assert dataclasses.replace(index.facts("abstract@fake"), stored={}).seed_prompts is None
+    assert replace(index.facts("abstract@fake"), stored={}).seed_prompts is None
 
 
 def test_a_seed_has_its_stored_vector_where_the_encoder_is_not_permitted(searchers, monkeypatch):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from aspectra.base.values import replace
 from aspectra.papers.library.store import Store
 from aspectra.search.scoring.engine import Engine
 from aspectra.search.searcher import Searcher

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from aspectra.base.errors import UsageError, ViewMismatch
+from aspectra.base.values import replace
 from aspectra.search.plan import Search
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, PLANNERS, ViewNames
 from aspectra.search.query import Query

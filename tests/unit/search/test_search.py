@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import json
 import re
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from aspectra.base.errors import BadInput, LibraryCorrupt, NoSuchPaper, UsageError, ViewMismatch
+from aspectra.base.values import replace
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.condition import limits

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from test_planners import EVERYTHING
 from aspectra.app.surfaces.service.question import Question
 from aspectra.base.errors import UsageError
 from aspectra.base.spelling import read_member
+from aspectra.base.values import replace
 from aspectra.base.values import replace as changed
 from aspectra.lab.simulation.oracle import Oracle
 from aspectra.llm.chat import BudgetReached, ContextExceeded, KeyRefused, Transient

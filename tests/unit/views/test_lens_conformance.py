@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aspectra.base.values import replace
 from aspectra.papers.library.rows import part_sql
 from aspectra.papers.paper import Paper, Reference, Section, Sentence, field_text
 from aspectra.views.dense.lens_vectors import vector_lens

@@ -7,7 +7,6 @@ import logging
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 
 from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission
+from aspectra.base.values import replace
 from aspectra.views.encoders.local import load_folder, make
 from aspectra.views.encoders.minilm import MiniLM
 from aspectra.views.encoders.prompts import POOLINGS

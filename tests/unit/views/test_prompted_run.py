@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 
 import pytest
 
 from aspectra.base.errors import LibraryBusy, LibraryCorrupt, UsageError
+from aspectra.base.values import replace
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.budget import Limits
 from aspectra.llm.chat import (

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from aspectra.base.errors import LibraryBusy
 from aspectra.base.files import Disk, using
+from aspectra.base.values import replace
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.searcher import Searcher

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from aspectra.base.errors import UsageError, ViewMismatch
+from aspectra.base.values import replace
 from aspectra.base.values import replace as changed
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section

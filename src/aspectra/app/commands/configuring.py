@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +16,7 @@ from aspectra.app.terminal.screen import columns, safe
 from aspectra.base.config import PROJECT_FILE, find_key, keys_of, parse_value, read_file
 from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission, allow, allowed, from_environment, refused, withdraw
+from aspectra.base.values import replace
 
 app = CommandGroup("Show and change settings.")
 

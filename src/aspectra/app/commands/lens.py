@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +22,7 @@ from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import OUTPUT, AsJson, CommandGroup, option
 from aspectra.app.terminal.screen import columns, count
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 
 if TYPE_CHECKING:
     from aspectra.papers.library.store import Store

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +17,7 @@ from aspectra.app.settings import DEFAULT_RECIPE
 from aspectra.app.terminal.panels import OUTPUT, PREFERENCES, AsJson, OutputFile, option
 from aspectra.app.terminal.screen import count, safe
 from aspectra.base.errors import LibraryNotFound, UsageError
+from aspectra.base.values import replace
 
 if TYPE_CHECKING:
     from aspectra.app.library import Library

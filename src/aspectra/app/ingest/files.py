@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import AspectraError, BadInput
+from aspectra.base.values import replace
 from aspectra.base.version import __version__
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.paper import Paper

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aspectra.base.errors import UsageError, unknown_name
+from aspectra.base.values import replace
 from aspectra.papers.library.row_sums import MARKED
 
 if TYPE_CHECKING:

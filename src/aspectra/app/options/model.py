@@ -160,8 +160,7 @@ def language_model(
     Raises:
         UsageError: as :func:`model_settings`.
     """
-    from dataclasses import replace
-
+    from aspectra.base.values import replace
     from aspectra.llm.assemble import build_model
 
     settings = model_settings(session, connect=connect)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.papers.record_facts import is_retracted
 
 if TYPE_CHECKING:
@@ -161,7 +164,7 @@ def _condition_line(found: ConditionResult) -> str:
 def _hit(hit: Hit, *, explain: bool) -> dict[str, Any]:
     out = hit.to_dict()
     if explain:
-        out["probes"] = [asdict(probe) for probe in hit.probes]
+        out["probes"] = [structs.asdict(probe) for probe in hit.probes]
     return out
 
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError, unknown_name
+from aspectra.base.values import replace
 from aspectra.lab.benchmarks._audit import Corpus, audit, paper_of
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._places import read_data

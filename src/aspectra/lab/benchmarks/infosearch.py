@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.values import replace
 from aspectra.lab.benchmarks._audit import Corpus, Problems, audit, keep_judged, own_id
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._modes import MODES, Part, instruction_negatives, read_part

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.values import replace
 from aspectra.lab.benchmarks._audit import Corpus, Problems, audit, keep_judged, own_id, paper_of
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._places import Collection, collection

@@ -10,7 +10,7 @@ declares. ``tests/unit/lab/test_benchmark_conformance.py`` tests every member on
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.registry import Registry
+from aspectra.base.values import replace
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._places import HubSet as HubSet
 from aspectra.lab.benchmarks._places import collection_at, compared, hub_sets, next_command, place, where

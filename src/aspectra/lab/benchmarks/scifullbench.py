@@ -15,12 +15,13 @@ references (what the query cites) and citations (what cites the query).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput
 from aspectra.base.hashing import digest_texts
+from aspectra.base.values import replace
 from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark

@@ -14,7 +14,7 @@ import re
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ import numpy as np
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.files import disk, make_folder, write_durably
 from aspectra.base.hashing import digest, digest_texts
+from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark
 from aspectra.lab.construction.export import Layout, as_texts, write_set
 from aspectra.lab.construction.made import Draft, Made

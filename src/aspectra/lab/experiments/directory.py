@@ -13,7 +13,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import Any
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.files import make_folder, write_durably
 from aspectra.base.hashing import digest
-from aspectra.base.values import Value
+from aspectra.base.values import Value, replace
 from aspectra.base.version import __version__
 from aspectra.lab.benchmarks.protocol import Benchmark
 from aspectra.lab.experiments.experiment import Cell

@@ -6,10 +6,11 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.means import Evaluation, Preset, Score, get_preset

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from aspectra.base.errors import UsageError, check_choice, unknown_name
 from aspectra.base.hashing import digest, digest_texts
 from aspectra.base.spelling import file_name, read_member
-from aspectra.base.values import Value
+from aspectra.base.values import Value, replace
 from aspectra.base.values import replace as changed
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.evaluation.means import get_preset

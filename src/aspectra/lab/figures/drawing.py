@@ -10,7 +10,7 @@ import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -21,6 +21,7 @@ from aspectra.base.display import Displayed
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.files import make_folder, write_durably
 from aspectra.base.spelling import file_name
+from aspectra.base.values import replace
 from aspectra.lab.reports.tables import Table, render
 
 if TYPE_CHECKING:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError, check_choice
+from aspectra.base.values import replace
 from aspectra.lab.experiments.directory import Opened
 from aspectra.lab.experiments.experiment import BASE_MODE, library_state, vectors_by_id
 from aspectra.lab.experiments.records import Records

@@ -6,11 +6,12 @@ import json
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError, unknown_name
+from aspectra.base.values import replace
 from aspectra.lab.evaluation.means import get_preset
 from aspectra.lab.experiments.directory import FILES, Opened, open_study
 from aspectra.lab.experiments.execute import results, score_study

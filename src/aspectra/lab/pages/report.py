@@ -5,11 +5,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
 from aspectra.base.errors import AspectraError, MissingExtra, UsageError
+from aspectra.base.values import replace
 from aspectra.lab.experiments.directory import Opened
 from aspectra.lab.figures.drawing import Drawing, needs_plot, printable, svg_text
 from aspectra.lab.figures.kinds import draw

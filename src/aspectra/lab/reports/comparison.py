@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark
 from aspectra.lab.evaluation.means import get_preset
 from aspectra.lab.measures.protocol import parse

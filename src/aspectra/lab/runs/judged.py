@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import BadInput, check_choice
+from aspectra.base.values import replace
 
 Order = Literal["id-descending", "id-ascending", "input"]
 Precision = Literal["float64", "float32"]

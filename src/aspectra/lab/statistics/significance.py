@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
 from aspectra.base.errors import BadInput, UsageError, check_choice
+from aspectra.base.values import replace
 from aspectra.lab.runs.judged import Array
 
 RESAMPLES = 10_000

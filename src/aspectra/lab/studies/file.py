@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -45,7 +45,7 @@ from urllib.parse import quote
 
 from aspectra.base.errors import AspectraError, BadInput, UsageError, refuse_unknown
 from aspectra.base.spelling import file_name, read_member, spell
-from aspectra.base.values import Value
+from aspectra.base.values import Value, replace
 from aspectra.base.values import replace as changed
 from aspectra.lab.experiments.study import Study
 from aspectra.llm.chat import ChatModel

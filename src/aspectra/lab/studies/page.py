@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.files import make_folder
 from aspectra.base.spelling import file_name
+from aspectra.base.values import replace
 from aspectra.lab.evaluation.means import Labels, Score
 from aspectra.lab.experiments.directory import write_json
 from aspectra.lab.experiments.execute import results, run_study

@@ -27,12 +27,13 @@ import stat
 import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import UsageError, check_choice, check_number, refuse_unknown
+from aspectra.base.values import replace
 from aspectra.llm.chat import Message, Request, Role
 
 LARGEST_PROMPT = 2**16  # bytes of a prompt; a key of many parts takes quadratic time to read

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 from aspectra.base.registry import Registry
+from aspectra.base.values import replace
 from aspectra.papers.bibliography import SHARED, shared_list
 from aspectra.papers.names import given_first, name_parts, stated_names
 from aspectra.papers.paper import Paper

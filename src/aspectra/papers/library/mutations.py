@@ -7,13 +7,14 @@ import difflib
 import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from aspectra.base.errors import NoSuchPaper
+from aspectra.base.values import replace
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.ids import numbered
 from aspectra.papers.library.links import citations

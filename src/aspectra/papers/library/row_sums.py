@@ -15,13 +15,13 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import xor
 from typing import Any
 
 import msgspec
 import xxhash
+from msgspec import Struct
 
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.papers.library.folder.lock import remembering
@@ -37,8 +37,7 @@ _ENCODE = msgspec.msgpack.Encoder().encode
 _POSITIVE = (1 << 63) - 1  # SQLite's integers are signed
 
 
-@dataclass(frozen=True, slots=True)
-class _Relation:
+class _Relation(Struct, frozen=True):
     """Rows that are summed up.
 
     Attributes:

@@ -6,9 +6,9 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
+from aspectra.base.values import replace
 from aspectra.papers.bibliography import keywords_in, pages_in
 from aspectra.papers.identifiers import ARXIV_DOI, SCHEMES, addresses_in, issns_in, normalise
 from aspectra.papers.ids import choose_id

@@ -6,12 +6,12 @@ import io
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
 from aspectra.base.decompression import Bounds, Expansion
 from aspectra.base.errors import BadInput
+from aspectra.base.values import replace
 from aspectra.papers.sources.files import InputFile
 
 _ZIP = b"PK\x03\x04"

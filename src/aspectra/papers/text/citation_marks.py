@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+
+from msgspec import Struct
 
 # Part of every cache key that depends on what is left out: raise it when the rules change.
 STRIPPER_VERSION = 1
@@ -50,8 +51,7 @@ _RULES = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Stripped:
+class Stripped(Struct, frozen=True, dict=True):
     """A text without its citations.
 
     Attributes:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.text.cleaning import one_line
@@ -154,8 +155,7 @@ _AFTER_ABSTRACT = re.compile(
 _LONGEST_ABSTRACT = 6000  # characters; a longer one means that the first heading was missed
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(Struct, frozen=True):
     """The parts of a text. ``front`` is the text between the title and the abstract."""
 
     title: str

@@ -21,17 +21,17 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.search.conditions.condition import MEETS, Condition, Exemption, distinct
+from aspectra.search.conditions.condition import MEETS, Condition, Exemption, Relation, distinct
 from aspectra.search.conditions.lists import UserLists
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
@@ -59,8 +59,7 @@ class _OfAll(NamedTuple):
     missing: str
 
 
-@dataclass(frozen=True)
-class Graded:
+class Graded(Struct, frozen=True):
     """What conditions did to candidates.
 
     Attributes:
@@ -366,7 +365,7 @@ def ordering_conditions(
             continue
         whys = {c: ATTRIBUTES.get(c.attribute).orders_only(c.value, index) for c in group}
         if why := next(filter(None, whys.values()), ""):
-            relation = "prefer" if group[0].sign > 0 else "avoid"
+            relation: Relation = "prefer" if group[0].sign > 0 else "avoid"
             moved |= {c: replace(c, relation=relation) for c in group}
             said |= {c: whys[c] or why for c in group}
     return distinct(moved.get(c, c) for c in conditions), [(c, said[c]) for c in conditions if c in said]

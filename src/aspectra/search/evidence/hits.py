@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from aspectra.base.values import replace
 from aspectra.papers.paper import Paper, Unit, field_text
@@ -304,8 +304,7 @@ def quotes_of(
     return with_notes(index, search, papers, with_passages(index, search, papers, found))
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Struct, frozen=True):
     """One reason against a paper, or for it.
 
     Attributes:
@@ -319,8 +318,7 @@ class Reason:
     quote: str = ""
 
 
-@dataclass(frozen=True)
-class WhyNot:
+class WhyNot(Struct, frozen=True):
     """What became of one paper under a plan.
 
     Attributes:

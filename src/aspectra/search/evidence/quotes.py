@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from msgspec import Struct
 
+from aspectra.base.values import replace
 from aspectra.papers.library.rows import full_hash
 from aspectra.papers.paper import Paper, Section, field_text
 from aspectra.papers.text.structure import lead_field, split_sentences
@@ -45,8 +46,7 @@ _OWN_WORK = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
+class _Candidate(Struct, frozen=True):
     """A sentence that may be quoted; its vector is found or made later.
 
     ``background`` is the probability that it says what was known before, 0 where no lens says.

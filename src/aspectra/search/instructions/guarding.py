@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
+from aspectra.base.values import replace
 from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.meaning import FACTS, Request, Sign, requests_of, sign_of
 from aspectra.search.instructions.pieces import Piece

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import islice, pairwise, product
 
+from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.content.combination import combined as combination
 from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.meaning import (

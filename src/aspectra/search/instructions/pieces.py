@@ -7,7 +7,8 @@ ideally ...*). Each piece is then read by itself, with the help of its neighbour
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from aspectra.search.instructions.marks import SIGNS
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
@@ -31,8 +32,7 @@ _LEADS_ON = _WORDS["prepositions"]
 _ARTICLES = _WORDS["articles"]
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """A run of marks that is read as one.
 
     Attributes:

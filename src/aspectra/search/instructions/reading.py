@@ -12,10 +12,13 @@ The way of a text: ``marks`` names its words by the tables in ``words``, ``piece
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
+from msgspec import Struct
+
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.search.conditions.condition import Condition, Exemption, Relation
 from aspectra.search.instructions.guarding import field_of, guarded, in_field, is_typed
 from aspectra.search.instructions.limiters import (
@@ -299,8 +302,7 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     return _unsigned_instruction(text, piece)
 
 
-@dataclass(frozen=True, slots=True)
-class _Context:
+class _Context(Struct, frozen=True):
     """What a piece is judged by beside itself.
 
     Attributes:
@@ -415,8 +417,7 @@ _MOST, _MOST_ASPECTS = 32, 4  # conditions, and aspects of each sign, that are r
 _LONG = 400  # characters: beyond, a text is a description of a need, of which only plain limiters are read
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A part of the text and what became of it.
 
     Attributes:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 
+from msgspec import Struct
+
+from aspectra.base.values import replace
 from aspectra.search.instructions.meaning import (
     FREE,
     Request,
@@ -45,8 +47,7 @@ _APART = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Struct, frozen=True):
     """What a piece came to.
 
     Attributes:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+
+from aspectra.base.values import replace
 from aspectra.search.instructions.meaning import Request, Sign, requests_of, soften
 from aspectra.search.instructions.pieces import Piece
 from aspectra.search.instructions.recognisers.bounds import number_of
@@ -40,8 +42,7 @@ _FAR = 6  # marks between what is denied and its denial
 _REACH = 5  # words between an adjective and the word for documents that it describes
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """A piece that has words to search for.
 
     Attributes:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
@@ -56,8 +56,7 @@ Hints = Callable[[str], Iterable[tuple[int, int]]]  # where each word of a text 
 SecondReader = Callable[[str, Reading], Reading]  # of a text, with what the rules read in it
 
 
-@dataclass(frozen=True, slots=True)
-class Understood:
+class Understood(Struct, frozen=True):
     """A query with its words read.
 
     Attributes:
@@ -149,7 +148,7 @@ def _worded(query: Query, text: str, read: Callable[[str], Reading], wordings: W
         what, option = ("difference", "different") if told.differs else ("likeness", "same")
         why = f"perhaps {what} in the {told.aspect} is meant: --{option} {told.aspect}"
         unread.append(Unread(told.words, why))
-    return dataclasses.replace(
+    return replace(
         reading,
         conditions=tuple(c for c in reading.conditions if _asked(c, told, free)),
         same=(told.aspect,) if told.sure else (),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from shlex import quote
 from typing import Any
+
+from msgspec import Struct
 
 from aspectra.base.errors import LibraryCorrupt, UsageError, check_length, unknown_name
 from aspectra.base.values import converted
@@ -43,8 +44,7 @@ _WORDS = {
 _NAMES = {word.replace("-", " "): name for name, words in _WORDS.items() for word in [name, *words.split()]}
 
 
-@dataclass(frozen=True, slots=True)
-class Aspect:
+class Aspect(Struct, frozen=True):
     """One aspect.
 
     Attributes:
@@ -235,8 +235,7 @@ def aspects_asked(probes: Iterable[Probe], sign: int) -> list[str]:
 NOT_APPLIED = "not applied:"
 
 
-@dataclass(frozen=True, slots=True)
-class Requests:
+class Requests(Struct, frozen=True):
     """Three lists.
 
     Attributes:

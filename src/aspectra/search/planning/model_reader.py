@@ -13,13 +13,14 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 from time import monotonic
 
 import msgspec
 
 from aspectra.base.errors import AspectraError, UsageError
+from aspectra.base.values import replace
 from aspectra.llm import loops
 from aspectra.llm.budget import Cost
 from aspectra.llm.chat import ChatModel, Reply, Request, object_schema

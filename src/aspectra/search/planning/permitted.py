@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from aspectra.base.errors import AspectraError, ViewMismatch
+from aspectra.base.values import replace
 from aspectra.base.values import replace as changed
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.plan import Plan, Search

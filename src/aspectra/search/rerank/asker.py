@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import replace
 from typing import TypeVar
 
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.llm.budget import Cost, Price, call_cost
 from aspectra.llm.chat import ChatModel, ContextExceeded, ModelError, Offline, Refused, Reply, Request
 from aspectra.search.plan import Tally

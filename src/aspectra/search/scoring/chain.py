@@ -12,10 +12,12 @@ weight of the parent's own list is this project's option.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
@@ -122,8 +124,7 @@ class Chain:
             )
 
 
-@dataclass
-class Node:
+class Node(Struct):
     """A list, and what the paper that it promoted found.
 
     Attributes:
@@ -136,7 +137,7 @@ class Node:
     papers: Positions
     gone: set[int]
     leaf: bool = False
-    children: list[Node] = field(default_factory=list)
+    children: list[Node] = msgspec.field(default_factory=list)
 
     def promote(self) -> int | None:
         """The first paper that its branch has not promoted yet, now marked as promoted; None without one."""

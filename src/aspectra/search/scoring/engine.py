@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -223,9 +222,7 @@ class Engine:
             fused = score_papers(self.index, how, mask, count - len(ids))
             if parts and len(fused.scores):  # all of them below the papers before
                 above = min(part.scores.min(initial=np.inf) for part in parts)
-                fused = dataclasses.replace(
-                    fused, scores=fused.scores - max(fused.scores.max() - above + 1.0, 0.0)
-                )
+                fused = replace(fused, scores=fused.scores - max(fused.scores.max() - above + 1.0, 0.0))
             at = top_positions(fused.scores, count - len(ids), self.index.id_order[fused.papers])
             ids += [self.index.ids[position] for position in fused.papers[at]]
             scores += fused.scores[at].tolist()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
+from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import apply_conditions, field_mean, lead
@@ -22,8 +23,7 @@ from aspectra.views.view import Floats, Positions, Scored, top_positions
 _BATCH = 40  # candidates graded at a time by conditions that read texts
 
 
-@dataclass(frozen=True)
-class Fused:
+class Fused(Struct, frozen=True):
     """Fused scores of papers before they are cut.
 
     Attributes:
@@ -57,8 +57,7 @@ class Fused:
         )
 
 
-@dataclass(frozen=True)
-class Scoring:
+class Scoring(Struct, frozen=True):
     """What the papers of one search are scored by.
 
     Attributes:

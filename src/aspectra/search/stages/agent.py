@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError, check_choice
 from aspectra.base.spelling import spell
+from aspectra.base.values import replace
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request, object_schema
 from aspectra.llm.prompts.conversation import as_data, without_marks

@@ -10,13 +10,15 @@ the group ``aspectra.stage``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
+
+from msgspec import Struct
 
 from aspectra.base.errors import UsageError
 from aspectra.base.registry import Registry
 from aspectra.base.spelling import read_member, spell, split_line
 from aspectra.base.trust import Permission
+from aspectra.base.values import replace
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.paper import Paper
 from aspectra.search.plan import Plan, Search, Step
@@ -27,8 +29,7 @@ from aspectra.search.scoring.engine import Engine, Found
 from aspectra.search.scoring.scores import Fused
 
 
-@dataclass(frozen=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """What is known between two steps.
 
     Attributes:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from dataclasses import dataclass, field, replace
 from time import perf_counter
 
+from msgspec import Struct, field
+
 from aspectra.base.spelling import read_member
+from aspectra.base.values import replace
 from aspectra.base.values import replace as changed
 from aspectra.llm.budget import Cost, estimate
 from aspectra.search.plan import Search, Step
@@ -17,8 +19,7 @@ from aspectra.search.stages.protocol import STAGES, Context, Draft, Stage
 Move = tuple[str, int | None, int]
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """What has come of a plan's steps so far.
 
     Attributes:

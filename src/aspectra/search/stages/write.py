@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError, check_choice, check_number
 from aspectra.base.hashing import digest_texts
 from aspectra.base.spelling import spell
+from aspectra.base.values import replace
 from aspectra.base.values import replace as changed
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request, object_schema

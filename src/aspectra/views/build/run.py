@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.hashing import digest
+from aspectra.base.values import replace
 from aspectra.papers.library.derived import Overtaken, Producer, Rows
 from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.store import Store

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from aspectra.base.display import Progress
 from aspectra.base.errors import LibraryCorrupt, MissingExtra
 from aspectra.base.hashing import digest_texts
+from aspectra.base.values import replace
 from aspectra.papers.library.derived import Missing, TakesValues
 from aspectra.papers.library.generations.folders import FORMAT
 from aspectra.papers.library.store import Store

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
@@ -32,8 +32,7 @@ from aspectra.views.view import Floats, Matching, Metric, Positions, Probe, Scor
 # Units of some papers, read once and scored for several probes.
 
 
-@dataclass(frozen=True)
-class UnitBatch:
+class UnitBatch(Struct, frozen=True, dict=True):
     """Units of papers that take part.
 
     Attributes:

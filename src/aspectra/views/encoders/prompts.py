@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
@@ -123,8 +123,7 @@ def name_of(place: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", Path(place).name).strip("-.").lower() or "model"
 
 
-@dataclass(frozen=True)
-class Prompts:
+class Prompts(Struct, frozen=True):
     """What is put before a text.
 
     Attributes:

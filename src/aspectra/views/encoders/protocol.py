@@ -17,6 +17,7 @@ from typing import Literal, Protocol, runtime_checkable
 from urllib.parse import parse_qsl
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.base.errors import AspectraError, UsageError
@@ -194,8 +195,7 @@ class LateEncoder(TokenEncoder, Protocol):
     query_tokens: int
 
 
-@dataclass(frozen=True)
-class EncoderFactory:
+class EncoderFactory(Struct, frozen=True):
     """Loads encoders of one family.
 
     Attributes:

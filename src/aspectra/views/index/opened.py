@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Protocol, cast
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import ViewMismatch
 from aspectra.base.registry import Registry
+from aspectra.base.values import replace
 from aspectra.base.values import replace as changed
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text

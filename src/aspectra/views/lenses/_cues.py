@@ -11,11 +11,11 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from aspectra.papers.paper import Paper
 from aspectra.views.lenses._features import Features, load_data, logistic
@@ -68,8 +68,7 @@ class Phrase(NamedTuple):
     noun: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Cue:
+class Cue(Struct, frozen=True):
     """Phrases and a pattern that count for (or, with a negative weight, against) a label.
 
     Attributes:

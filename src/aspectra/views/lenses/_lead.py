@@ -6,10 +6,11 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from operator import mul
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import lead_field, split_sentences, trimmed
@@ -34,8 +35,7 @@ class Line(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True, dict=True):
     """The lines of a text, blank lines and fences left out."""
 
     lines: tuple[Line, ...]
@@ -245,8 +245,7 @@ STEM = 4  # letters by which beginnings of words are looked up
 _LEAST_WORDS = 8  # with fewer words their mean length is chance
 
 
-@dataclass(frozen=True)
-class LeadText:
+class LeadText(Struct, frozen=True, dict=True):
     """A paper's title and lead, prepared once for all lenses that read them.
 
     Attributes:

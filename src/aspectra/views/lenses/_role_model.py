@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.resources import as_file, files
 from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.views.lenses._features import load_data
@@ -75,8 +75,7 @@ _GROUPS = {
 PLACES = sum(_GROUPS.values())
 
 
-@dataclass(frozen=True)
-class Pieces:
+class Pieces(Struct, frozen=True, dict=True):
     """Word pieces of sentences, one after the other.
 
     Attributes:

@@ -9,10 +9,10 @@ corpus is stored raw and normalised by the code that reads it from a generation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from aspectra.base.errors import UsageError
 from aspectra.base.registry import Registry
@@ -66,8 +66,7 @@ class Lens(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class LensValues:
+class LensValues(Struct, frozen=True):
     """A lens's values in one generation.
 
     Attributes:

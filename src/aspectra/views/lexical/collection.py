@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
@@ -131,8 +132,7 @@ def _float32(rarity: float | Floats) -> np.float32 | Floats:
     return np.float32(rarity) if isinstance(rarity, int | float) else rarity.astype(np.float32, copy=False)
 
 
-@dataclass(frozen=True)
-class Postings:
+class Postings(Struct, frozen=True):
     """Of one segment, by word.
 
     Attributes:
@@ -237,8 +237,7 @@ _GIVEN = "statistics.json"
 _MANY, _ROOM = 1000, 1 << 22
 
 
-@dataclass(frozen=True)
-class Statistics:
+class Statistics(Struct, frozen=True):
     """Of a collection of documents.
 
     Attributes:

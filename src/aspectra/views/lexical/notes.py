@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
@@ -27,8 +27,7 @@ def note_text(note: Note) -> str:
     return "\n".join(part for part in (note.text, note.quote) if part.strip())
 
 
-@dataclass(frozen=True)
-class _Notes:
+class _Notes(Struct, frozen=True):
     """The notes of one revision.
 
     Attributes:

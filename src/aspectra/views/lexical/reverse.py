@@ -12,10 +12,10 @@ Source: the idea and its measurement are this project's, see docs/full-papers.md
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.views.lexical.collection import Postings, Statistics, Weighing
@@ -33,8 +33,7 @@ _LEAST = 1e-6  # a deviation below this is none
 Document = tuple[NDArray[np.integer], Floats]  # numbers of its words, and their BM25 weights
 
 
-@dataclass(frozen=True)
-class Moments:
+class Moments(Struct, frozen=True):
     """What each candidate scores on average, when it asks.
 
     Attributes:
@@ -96,8 +95,7 @@ def moments_of(scored: Iterable[tuple[int, Floats]], own: Floats) -> Moments:
     return Moments(np.nan_to_num(mean).astype(np.float32), deviation.astype(np.float32))
 
 
-@dataclass(frozen=True)
-class _Lists:
+class _Lists(Struct, frozen=True):
     """Rows of (number, value) pairs: the numbers of row i are ``numbers[offsets[i] : offsets[i + 1]]``."""
 
     offsets: NDArray[np.int64]
@@ -212,8 +210,7 @@ def _words_there(document: Document, words: int, numbers: Positions | None) -> D
     return at[known], weights[known]
 
 
-@dataclass(frozen=True)
-class _Sides:
+class _Sides(Struct, frozen=True):
     """What asks, by word, and what answers, by document."""
 
     by_word: _Lists

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from aspectra.base.values import replace
 from aspectra.llm.budget import prompt_tokens
 from aspectra.llm.chat import BadRequest, ChatModel, ContextExceeded, Message, Refused, Reply, Request
 from aspectra.llm.prompts.conversation import as_data, fill, without_hidden, without_marks

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Any
 
 from aspectra.base.errors import LibraryCorrupt, UsageError
 from aspectra.base.hashing import digest, digest_texts
-from aspectra.base.values import converted
+from aspectra.base.values import converted, replace
 from aspectra.llm.chat import Message
 from aspectra.llm.prompts.conversation import CONVERSATION_KEYS, Conversation, fill, parse_prompt, read_prompt
 from aspectra.papers.library.mutations import Writer

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import LibraryBusy, UsageError
 from aspectra.base.hashing import digest, digest_texts
+from aspectra.base.values import replace
 from aspectra.llm.assemble import Model
 from aspectra.llm.budget import Cost, prompt_tokens
 from aspectra.llm.chat import ChatModel, ModelError, Offline

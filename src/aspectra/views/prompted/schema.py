@@ -10,8 +10,9 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from aspectra.base.errors import UsageError, refuse_unknown
 from aspectra.llm.chat import object_schema
@@ -34,8 +35,7 @@ class Unreadable(ValueError):
     """A reply that gives no value; its text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Struct, frozen=True):
     """A value read from a reply.
 
     Attributes:
@@ -47,8 +47,7 @@ class Read:
     repaired: bool = False
 
 
-@dataclass(frozen=True)
-class ValueSchema:
+class ValueSchema(Struct, frozen=True):
     """The values of one lens.
 
     Attributes:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import EllipsisType
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.papers.library.generations.folders import Checksums, Generations, damaged
@@ -84,8 +84,7 @@ class SegmentedArray(StoredArray):
             part.close()
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """How a generation is made up.
 
     Attributes:

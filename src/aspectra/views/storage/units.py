@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.papers.paper import Paper, Unit
@@ -18,8 +18,7 @@ _TITLE = -2
 _ABSTRACT = -1  # sections count from 0
 
 
-@dataclass(frozen=True)
-class Units:
+class Units(Struct, frozen=True):
     """Spans grouped by paper.
 
     Attributes:
@@ -150,8 +149,7 @@ def paper_spans(paper: Paper) -> tuple[str, list[tuple[int, int]], list[tuple[st
     return held.text, spans, units
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedText:
+class EncodedText(Struct, frozen=True):
     """What the abstract views encode of a paper: its title, then the lead text.
 
     Attributes:

@@ -9,17 +9,18 @@ text, the encoder's fingerprint and the head's hash. Words are those of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib.resources import as_file, files
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.hashing import digest
+from aspectra.base.values import replace
 from aspectra.papers.library.derived import Arrays, Producer
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
@@ -39,8 +40,7 @@ from aspectra.views.view import Floats
 ASPECTS = ("background", "method", "result")
 
 
-@dataclass(frozen=True)
-class TokenHead:
+class TokenHead(Struct, frozen=True, dict=True):
     """Weights over token states.
 
     Attributes:
@@ -116,8 +116,7 @@ _VERSION = 1  # of the values: raise it when words, chances or vectors are made 
 _LEAST = 0.1  # an aspect has a vector where some token has this chance of it
 
 
-@dataclass(frozen=True)
-class PaperTerms:
+class PaperTerms(Struct, frozen=True, dict=True):
     """The words of a paper.
 
     Attributes:
@@ -230,8 +229,7 @@ _JOINTS = (" ", "-", "\u2010", "\u2011")
 _LONGEST = 5  # words
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+class Phrase(Struct, frozen=True):
     """Words that follow each other and name the same aspect.
 
     Attributes:
@@ -245,8 +243,7 @@ class Phrase:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """What a paper has for an aspect.
 
     Attributes:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.base.values import replace
 from aspectra.views.lexical.bm25 import LexicalView
 from aspectra.views.lexical.collection import Postings, alphabetical, postings_of, save_postings
 from aspectra.views.protocol import Asked, ViewFacts

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from aspectra.base.errors import UsageError
 
 _CHUNK = re.compile(r"(\d+)([wt])")
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkSize:
+class ChunkSize(Struct, frozen=True):
     """Size of full-text chunks: ``250w`` (words between spaces) or ``3000t`` (words and punctuation)."""
 
     count: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +15,7 @@ from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import option
 from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 
 if TYPE_CHECKING:
     from aspectra.base.display import Progress

@@ -14,12 +14,13 @@ import json
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from aspectra.app.ingest.zotero.connection import Connection, Reply, ZoteroApi, ZoteroError
 from aspectra.base.hashing import digest_texts
+from aspectra.base.values import replace
 from aspectra.papers.bibliography import names_in, shared_text
 from aspectra.papers.names import name_parts, stated_names
 from aspectra.papers.paper import Paper

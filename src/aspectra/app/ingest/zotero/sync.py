@@ -7,12 +7,13 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import AspectraError
+from aspectra.base.values import replace
 from aspectra.papers.library.marks.values import Item, Note
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.paper import Paper

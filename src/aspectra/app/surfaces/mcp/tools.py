@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aspectra.app.surfaces.mcp import arguments
@@ -23,6 +23,7 @@ from aspectra.app.surfaces.mcp.choices import (
 )
 from aspectra.app.surfaces.mcp.listing import MOST_REACHED, Told, find_similar, search_papers
 from aspectra.base.errors import AspectraError, Gone
+from aspectra.base.values import replace
 from aspectra.papers.record_facts import is_retracted
 
 if TYPE_CHECKING:

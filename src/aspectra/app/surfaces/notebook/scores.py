@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from aspectra.app.surfaces.notebook.elements import (
 )
 from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.lab.figures.drawing import (
     GREY,
     SMALLEST,

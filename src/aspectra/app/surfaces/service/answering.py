@@ -11,11 +11,14 @@ import threading
 from collections import OrderedDict
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
 
 from aspectra.app.output.papers import MOST_PAGES, check_page, page_of
 from aspectra.base.errors import AspectraError, Gone, NoSuchPaper, NotAllowed, UsageError, ViewMismatch
+from aspectra.base.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -123,7 +126,7 @@ class Answer:
         out = self.ranking.to_dict()
         if explain:
             for row, hit in zip(out["hits"], self.ranking, strict=True):
-                row["probes"] = [asdict(probe) for probe in hit.probes]
+                row["probes"] = [structs.asdict(probe) for probe in hit.probes]
         if self.page is not None:
             out["page"] = asdict(self.page)
         return {**out, "generation": self.ranking.generation, "next_cursor": self.next}

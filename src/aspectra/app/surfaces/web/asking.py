@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
@@ -33,6 +32,7 @@ from aspectra.app.surfaces.web.viewing import (
 )
 from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import AspectraError, check_length
+from aspectra.base.values import replace
 from aspectra.base.values import replace as with_fields
 from aspectra.search.planning.aspects import ASPECT_ROLES, NOT_APPLIED, named_sentences
 from aspectra.search.planning.planners.protocol import PLANNERS

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import APIRouter
-from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -28,6 +27,7 @@ from aspectra.app.surfaces.web.viewing import (
     words_of,
 )
 from aspectra.base.errors import UsageError, check_choice
+from aspectra.base.values import replace
 from aspectra.papers.text.structure import lead_field
 from aspectra.search.query import LIKE_DECIDED
 

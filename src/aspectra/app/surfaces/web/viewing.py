@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 from zlib import crc32
 
 import jinja2
-from msgspec.structs import replace
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -25,6 +24,7 @@ from aspectra.app.surfaces.service.question import Question
 from aspectra.app.surfaces.service.trail import Trail
 from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import AspectraError, UsageError, check_choice, check_length
+from aspectra.base.values import replace
 from aspectra.papers.record_facts import is_retracted
 from aspectra.papers.text.structure import abstract_sentences
 from aspectra.search.conditions.attributes.content.combination import split_up

@@ -11,11 +11,10 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.base.values import Value
+from aspectra.base.values import Value, replace
 from aspectra.base.values import replace as with_fields
 from aspectra.lab.construction.made import Draft, Made
 from aspectra.lab.construction.protocol import Workbench, listed, rows_of, step

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from aspectra.base.errors import UsageError
-from aspectra.base.values import Value
+from aspectra.base.values import Value, replace
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.construction.made import Draft, Made, MadeText
 from aspectra.lab.construction.protocol import Workbench, step

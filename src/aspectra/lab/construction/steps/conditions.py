@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
-from aspectra.base.values import Value
+from aspectra.base.values import Value, replace
 from aspectra.lab.construction.made import Draft, Made
 from aspectra.lab.construction.protocol import Workbench, listed, placed_in, step
 from aspectra.papers.record_facts import language_name

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.base.values import Value
+from aspectra.base.values import Value, replace
 from aspectra.lab.construction.made import Draft, Made
 from aspectra.lab.construction.protocol import Workbench, rows_of, step
 from aspectra.papers.paper import normalise_title

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.resources import files
 from typing import Literal
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.hashing import digest_texts
-from aspectra.base.values import Value
+from aspectra.base.values import Value, replace
 from aspectra.lab.construction.made import Draft, Made
 from aspectra.lab.construction.protocol import Workbench, step
 from aspectra.lab.construction.steps.pooling import left_out, unjudged

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Literal
 
 from aspectra.base.hashing import digest_texts
-from aspectra.base.values import Value
+from aspectra.base.values import Value, replace
 from aspectra.lab.construction.made import Draft, Made, MadeText
 from aspectra.lab.construction.protocol import Workbench, step
 from aspectra.papers.paper import Paper, Reference, normalise_title

@@ -11,12 +11,11 @@ what it alone found. ``favour`` says which systems place texts that a language m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import UsageError
-from aspectra.base.values import Value
+from aspectra.base.values import Value, replace
 from aspectra.lab.construction.made import Made
 from aspectra.lab.construction.protocol import Workbench, step
 from aspectra.lab.evaluation.calculate import evaluate

@@ -13,7 +13,6 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace as replaced
 from pathlib import Path
 from typing import ClassVar, Literal, TypeVar
 
@@ -23,6 +22,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.files import make_folder, write_durably
 from aspectra.base.hashing import digest
 from aspectra.base.values import Value, replace
+from aspectra.base.values import replace as replaced
 from aspectra.lab.construction.export import as_texts
 from aspectra.lab.construction.made import Draft, Made, MadeText
 from aspectra.lab.construction.protocol import Workbench, step

@@ -9,10 +9,10 @@ is so is for people to say, in a review.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.hashing import digest
+from aspectra.base.values import replace
 from aspectra.base.values import replace as with_fields
 from aspectra.lab.construction.made import Made, MadeText
 from aspectra.lab.construction.protocol import Workbench, placed_in, step

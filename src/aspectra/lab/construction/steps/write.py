@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 from aspectra.base.errors import UsageError
-from aspectra.base.values import Value
+from aspectra.base.values import Value, replace
 from aspectra.base.values import replace as with_fields
 from aspectra.lab.construction.made import Made
 from aspectra.lab.construction.protocol import NAME, Workbench, step

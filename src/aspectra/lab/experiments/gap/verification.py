@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, cast
 
 from aspectra.base.errors import BadInput, UsageError, unknown_name
-from aspectra.base.values import Value
+from aspectra.base.values import Value, replace
 from aspectra.lab.benchmarks.protocol import Benchmark
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.means import get_preset

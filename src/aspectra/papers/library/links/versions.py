@@ -10,12 +10,12 @@ import re
 import sqlite3
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
+from aspectra.base.values import replace
 from aspectra.papers.bibliography import SHARED, shared_text
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.library.row_sums import MARKED, RowSums

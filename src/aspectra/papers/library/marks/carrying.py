@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
+from aspectra.base.values import replace
 from aspectra.papers.bibliography import shared_list, shared_text
 from aspectra.papers.library.marks.reader import MarkedLibrary, Marks
 from aspectra.papers.library.marks.values import DECISIONS, Decision, Note

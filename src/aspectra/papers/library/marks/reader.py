@@ -7,8 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from aspectra.base.errors import UsageError, check_choice, check_number
 from aspectra.papers.library.marks.values import KEPT_STEPS, Action, Decision, Edit, Item, Note, Origin
@@ -224,8 +225,7 @@ _DAY = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?", re.ASCII)
 _MOST = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """Which papers, in which order.
 
     Attributes:
@@ -249,8 +249,7 @@ class Wanted:
     page: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """One page of papers.
 
     Attributes:

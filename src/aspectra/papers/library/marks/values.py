@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+from msgspec import Struct
+
 from aspectra.papers.library.rows import put_paper, stored_paper
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.cleaning import one_line
@@ -77,8 +80,7 @@ class Decision:
     under: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """What the searcher changed in the record of a paper.
 
     Attributes:
@@ -88,8 +90,8 @@ class Edit:
         at: time of the last change, in ISO format.
     """
 
-    given: Mapping[str, Any] = field(default_factory=dict)
-    file: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    file: Mapping[str, Any] = msgspec.field(default_factory=dict)
     file_hash: str = ""
     at: str = ""
 
@@ -115,8 +117,7 @@ class Origin:
     at: str
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """The item of another program that a paper is.
 
     Attributes:
@@ -132,8 +133,7 @@ class Item:
     version: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """A step that can be undone.
 
     Attributes:

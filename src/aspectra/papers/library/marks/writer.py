@@ -6,13 +6,13 @@ import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from aspectra.base.errors import NoSuchPaper, UsageError
+from aspectra.base.values import replace
 from aspectra.papers.library.marks.actions import ActionWriter, Step, count_change
 from aspectra.papers.library.marks.values import (
     DECISIONS,

@@ -6,9 +6,9 @@ Notes and attachments stay with each item in ``metadata["zotero"]``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
+from aspectra.base.values import replace
 from aspectra.papers.bibliography import database_of
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.json.records import JsonFormat

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from aspectra.papers.bibliography import keywords_in
 from aspectra.papers.names import (
@@ -169,8 +169,7 @@ def folded(name: str) -> str:
     return _NO_NAME.sub(" ", name.casefold()).strip()
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(Struct, frozen=True, dict=True):
     """The first row of a table.
 
     Attributes:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import csv
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput
+from aspectra.base.values import replace
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.limits import LIMITS

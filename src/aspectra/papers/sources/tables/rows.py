@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput
+from aspectra.base.values import replace
 from aspectra.papers.bibliography import csl_types, names_in
 from aspectra.papers.identifiers import addresses_in, named_identifiers, normalise, parse_identifier
 from aspectra.papers.names import given_first

@@ -10,13 +10,14 @@ import datetime
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
 from lxml import etree
 
 from aspectra.base.errors import BadInput
+from aspectra.base.values import replace
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.children import ask_child
 from aspectra.papers.sources.files import InputFile

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from datetime import date
 
+from msgspec import Struct
+
+from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.labels.source import WORDS_PER_MINUTE
 from aspectra.search.instructions.recognisers.lexicon import Expression, joined_lines, table
 
@@ -15,8 +17,7 @@ _SHORT_YEAR = 2  # digits
 _WORDS_PER_PARAGRAPH = 150
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """What a bound or a span asks for.
 
     Attributes:

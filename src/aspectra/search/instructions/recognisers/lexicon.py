@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
+
+from msgspec import Struct
 
 from aspectra.search.instructions.recognisers.tokens import Token, tokenise
 
@@ -185,8 +186,7 @@ def expand(pattern: str) -> list[str]:
     return [phrase for option in options for phrase in expand(head + option + tail)]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """What a phrase says.
 
     Attributes:
@@ -200,8 +200,7 @@ class Entry:
     marks: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A stretch of the text.
 
     Attributes:

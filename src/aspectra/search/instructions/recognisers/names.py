@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from aspectra.search.instructions.recognisers.lexicon import AnyOf, Expression, joined_lines, table
 from aspectra.search.instructions.recognisers.tokens import fold
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """A name that was read.
 
     Attributes:

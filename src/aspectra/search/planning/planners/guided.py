@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast, get_args
@@ -92,7 +91,7 @@ class Likeness:
         """How much each reading of an aspect counts."""
         known = ViewFacts.words_of(TERMS).name in self.views.names
         if aspect.terms:
-            return NAMED if known else dataclasses.replace(NAMED, sentences=1.0)
+            return NAMED if known else replace(NAMED, sentences=1.0)
         if aspect.focus:
             return FREE
         offers = self.offers[aspect.name] if known and aspect.roles else ()
@@ -101,7 +100,7 @@ class Likeness:
         if self.reading == "sentences":
             return Shares(sentences=1.0)
         shares = aspect_shares(max(offer.sure for offer in offers))
-        return dataclasses.replace(shares, sentences=0.0) if self.reading else shares
+        return replace(shares, sentences=0.0) if self.reading else shares
 
     def probes(self, aspect: Aspect, weight: float) -> list[Probe]:
         """The probes of one aspect; ``weight`` times its shares."""

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
+
+import msgspec
+from msgspec import Struct
 
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.base.registry import Registry
@@ -45,8 +48,7 @@ class Seeds(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ViewNames:
+class ViewNames(Struct, frozen=True):
     """The views a planner may search.
 
     Attributes:
@@ -66,13 +68,13 @@ class ViewNames:
     names: tuple[str, ...]
     encoder: str
     lenses: tuple[str, ...] = ()
-    readings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    readings: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     seeds: Seeds | None = None
-    venues: Mapping[str, str] = field(default_factory=dict)
-    prompts: Mapping[str, Prompts] = field(default_factory=dict)
+    venues: Mapping[str, str] = msgspec.field(default_factory=dict)
+    prompts: Mapping[str, Prompts] = msgspec.field(default_factory=dict)
     wordings: Wordings | None = None
     hints: Hints | None = None
-    own: Mapping[str, str] = field(default_factory=dict)
+    own: Mapping[str, str] = msgspec.field(default_factory=dict)
     second: SecondReader | None = None
 
     def require(self, name: str) -> str:
@@ -124,8 +126,7 @@ class Options:
     any_year: bool = False
 
 
-@dataclass(frozen=True)
-class Planner:
+class Planner(Struct, frozen=True):
     """A query and the views there are become a search.
 
     Attributes:

@@ -9,11 +9,11 @@ weigh as much as they are rare in the library: ``ln(1 + papers / papers with the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
@@ -48,8 +48,7 @@ _UNSPACED = "\u3040"
 _SIGNS = np.where(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) > 0, 1.0, -1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class TokenVectors:
+class TokenVectors(Struct, frozen=True):
     """The vectors of a text.
 
     Attributes:

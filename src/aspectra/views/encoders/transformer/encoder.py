@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
@@ -31,8 +32,7 @@ _FUNCTIONS: dict[str, Callable[[Vectors], Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class Pooling:
+class Pooling(Struct, frozen=True):
     """How token states become one vector.
 
     Attributes:
@@ -93,8 +93,7 @@ class Step(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """Length 1; zeros stay zeros."""
 
     def __call__(self, vectors: Vectors) -> Vectors:
@@ -111,8 +110,7 @@ class Unit:
         return "unit"
 
 
-@dataclass(frozen=True)
-class Norm:
+class Norm(Struct, frozen=True):
     """Layer norm.
 
     Attributes:
@@ -139,8 +137,7 @@ class Norm:
         return ["norm", content_hash(self.file)]
 
 
-@dataclass(frozen=True)
-class Dense:
+class Dense(Struct, frozen=True):
     """A linear layer with an activation.
 
     Attributes:
@@ -179,8 +176,7 @@ class Dense:
         return ["dense", content_hash(self.file), self.activation, self.adds]
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(Struct, frozen=True):
     """Pooling and what follows it.
 
     Attributes:

@@ -8,9 +8,10 @@ folder without ``modules.json`` is a plain transformer, and is pooled by the mea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.prompts import POOLINGS
@@ -56,8 +57,7 @@ _NO_LIMIT = 10**6  # tokenizers without a limit write 10^30
 _WORD_PIECES = {"BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MPNetTokenizer"}
 
 
-@dataclass(frozen=True)
-class ModelFolder:
+class ModelFolder(Struct, frozen=True):
     """A model's folder, read.
 
     Attributes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
@@ -129,8 +129,7 @@ class Builder:
         )
 
 
-@dataclass(frozen=True)
-class _Names:
+class _Names(Struct, frozen=True):
     """What the parts of a layer are called."""
 
     layer: str = "encoder.layer.{}."

@@ -6,9 +6,11 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.content.keyword import Term
 
 MOST_ALTERNATIVES = 8
@@ -53,8 +55,7 @@ def check_phrases(name: str, value: str) -> None:
         Term.of(part)
 
 
-@dataclass(frozen=True)
-class Naming:
+class Naming(Struct, frozen=True):
     """Where a text names a phrase.
 
     Attributes:
@@ -68,8 +69,7 @@ class Naming:
     intact: bool
 
 
-@dataclass(frozen=True)
-class Phrase:
+class Phrase(Struct, frozen=True):
     """One phrase, ready to be found.
 
     Attributes:

@@ -13,12 +13,13 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.cleaning import folded
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
@@ -84,8 +85,7 @@ def _pattern(word: str) -> str:
     return re.sub(r"\\([*?#])", lambda wild: _WILD[wild[1]], few)
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(Struct, frozen=True, dict=True):
     """Words in a row, or parts joined by AND, OR, NEAR/3, PRE/3 or NOT.
 
     NOT is the first part without the others, or what lacks the only one. ``fields`` is () until it is known.

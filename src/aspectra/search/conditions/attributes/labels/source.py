@@ -15,11 +15,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
@@ -185,8 +185,7 @@ _BOUND = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class _Value:
+class _Value(Struct, frozen=True):
     """A value taken apart: a class, or a number of units, with a sign where it is a bound."""
 
     sign: str = ""
