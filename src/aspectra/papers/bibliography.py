@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from aspectra.base.expressions import expression
 from aspectra.papers.text.cleaning import one_line, unmarked
 
 SHARED = (
@@ -60,11 +61,11 @@ _RECORD_HOSTS = {
     "search.ebscohost.com": "EBSCO",
 }
 _LONGEST_NAME = 100
-_PARTED = re.compile("[;\uff1b\n]")
-_CUT = re.compile(r"&#\w{2,6}$")
-_BETWEEN_COMMAS = re.compile(r"(?:\([^()]{0,80}\)|[^,])+")
-_DASHES = re.compile(" ?[-\u2010-\u2015\u2212]{1,3} ?")
-_PP = re.compile(r"^pp?\.? {0,2}(?=\d)", re.I)
+_PARTED = expression("[;\uff1b\n]")
+_CUT = expression(r"&#\w{2,6}$")
+_BETWEEN_COMMAS = expression(r"(?:\([^()]{0,80}\)|[^,])+")
+_DASHES = expression(" ?[-\u2010-\u2015\u2212]{1,3} ?")
+_PP = expression(r"^pp?\.? {0,2}(?=\d)", re.I)
 
 
 class Names(msgspec.Struct, frozen=True):
@@ -215,10 +216,10 @@ MONTHS = "January February March April May June July August September October No
 SHORT_MONTHS = [month[:3].lower() for month in MONTHS]
 """As BibTeX abbreviates them."""
 _NAME = rf"\b({'|'.join(f'{month[:3]}(?:{month[3:]})?' for month in MONTHS)}|sept)\b"
-_NAMED = re.compile(rf"(?:(?<![-–\d])(\d{{1,2}})\.?\s)?{_NAME}\.?(?:\s(\d{{1,2}})\b(?![-–]\d))?", re.I)
-_NUMBERS = re.compile(r"\d{4}(?:[-/. ](\d{1,2})(?![\w.])(?:[-/. ](\d{1,2})(?![\d.]))?|(\d\d)(\d\d)?\b)?")
-_TURNED = re.compile(r"(\d{1,2})[-/. ]\d{4}(?!\d)")
-_YEAR = re.compile(r"(?<!\d)\d{4}")
+_NAMED = expression(rf"(?:(?<![-–\d])(\d{{1,2}})\.?\s)?{_NAME}\.?(?:\s(\d{{1,2}})\b(?![-–]\d))?", re.I)
+_NUMBERS = expression(r"\d{4}(?:[-/. ](\d{1,2})(?![\w.])(?:[-/. ](\d{1,2})(?![\d.]))?|(\d\d)(\d\d)?\b)?")
+_TURNED = expression(r"(\d{1,2})[-/. ]\d{4}(?!\d)")
+_YEAR = expression(r"(?<!\d)\d{4}")
 
 
 def date_parts(text: str, year: int | None) -> tuple[int, ...]:

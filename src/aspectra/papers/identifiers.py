@@ -7,31 +7,33 @@ from collections.abc import Iterator, Mapping
 from html import unescape
 from urllib.parse import unquote
 
+from aspectra.base.expressions import expression
+
 ARXIV_DOI = "10.48550/arxiv."
 """How the DOIs of arXiv begin, in lower case."""
 
 # DOIs of before 2000 hold a SICI with angle brackets in it: 10.1002/(SICI)...19:6<335::AID-BEM1>3.0.CO;2-2
 _DOI_SIGN = r"[^\s\"<>{}|\\^`]"
-_DOI = re.compile(
+_DOI = expression(
     rf"10\.\d{{4,9}}/{_DOI_SIGN}++(?:<{_DOI_SIGN}{{1,60}}+>\d\.\d\.[a-z]{{2}};\d{_DOI_SIGN}*)?", re.I
 )
-_ISBN = re.compile(r"(?<!\d)(?:97[89][- ]?)?(?:\d[- ]?){9}[\dx](?![\d-])", re.I)
-_ISSN = re.compile(r"(?<![\w-])(\d{4})-?(\d{3}[\dx])(?![\w-])", re.I)
-_UNSEEN = re.compile("[\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+_ISBN = expression(r"(?<!\d)(?:97[89][- ]?)?(?:\d[- ]?){9}[\dx](?![\d-])", re.I)
+_ISSN = expression(r"(?<![\w-])(\d{4})-?(\d{3}[\dx])(?![\w-])", re.I)
+_UNSEEN = expression("[\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 # EndNote's way to say a record of Web of Science, which leads nowhere outside of it.
-_ISI = re.compile(r"<Go ?to ?ISI>:?//(?:(?:WOS|ISI):)?([\dA-Z]{15})\b", re.I)
-_ADDRESS = re.compile(r"(?:https?|ftp)://(?:(?!;(?:\s|$)|[;,|]https?:)[^\s<>\"|])+", re.I)
-_DASH = re.compile("[\u2010-\u2015\u2212]")
+_ISI = expression(r"<Go ?to ?ISI>:?//(?:(?:WOS|ISI):)?([\dA-Z]{15})\b", re.I)
+_ADDRESS = expression(r"(?:https?|ftp)://(?:(?!;(?:\s|$)|[;,|]https?:)[^\s<>\"|])+", re.I)
+_DASH = expression("[\u2010-\u2015\u2212]")
 # What follows a DOI in an address, or in MEDLINE.
-_BEHIND = re.compile(r"(?:\?[\w.-]{1,40}=|#).*|\[doi\]$|/(?:full|abstract|e?pdf|meta|summary)?$", re.I)
+_BEHIND = expression(r"(?:\?[\w.-]{1,40}=|#).*|\[doi\]$|/(?:full|abstract|e?pdf|meta|summary)?$", re.I)
 # A short DOI (shortdoi.org): "10/" or a resolver before letters and digits.
-_SHORT_DOI = re.compile(
+_SHORT_DOI = expression(
     r"(?:(?:https?://)?(?:dx\.)?doi\.org/(?:10/)?|(?:doi:?\s{0,3})?10/)([a-z0-9]{2,12})/?", re.I
 )
-_ARXIV_NEW = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(v\d+)?(?![\d.]*\d)")
-_ARXIV_OLD = re.compile(r"\b([a-z-]{1,20}(?:\.[A-Z]{2})?/\d{7})(v\d+)?\b")
-_ACL = re.compile(r"\b((?:[A-Z]\d{2}-\d{4,5})|(?:\d{4}\.[a-z0-9_]+-[a-z0-9_]+\.\d+))\b")
-_PMC = re.compile(r"PMC\d{1,9}", re.I)
+_ARXIV_NEW = expression(r"(?<![\d.])(\d{4}\.\d{4,5})(v\d+)?(?![\d.]*\d)")
+_ARXIV_OLD = expression(r"\b([a-z-]{1,20}(?:\.[A-Z]{2})?/\d{7})(v\d+)?\b")
+_ACL = expression(r"\b((?:[A-Z]\d{2}-\d{4,5})|(?:\d{4}\.[a-z0-9_]+-[a-z0-9_]+\.\d+))\b")
+_PMC = expression(r"PMC\d{1,9}", re.I)
 _HOSTS = (
     ("arxiv", "arxiv.org/"),
     ("acl", "aclanthology.org/"),

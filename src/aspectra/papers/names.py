@@ -6,34 +6,35 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from aspectra.base.expressions import expression
 from aspectra.papers.text.cleaning import one_line, unmarked
 
-_SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|v|ph\.? ?d|m\.? ?d|esq)\.?", re.I)
-_BEHIND = re.compile(r"(?:[JS]r|II|III|IV|[Pp][Hh]\.? ?D|Esq)\.?")  # a whole name
-_COMPANY = re.compile(r"(?:inc|ltd|llc|corp|co|gmbh|plc|jr|sr)\.?", re.I)
-_OF_COMPANY = re.compile(r".*\s(?:(?:and|&)\s.*|inc|ltd|llc|corp|gmbh|plc)\.?", re.I | re.S)  # behind a comma
-_LAST_SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|ph\.?d|m\.?d|esq)\.?", re.I)
+_SUFFIX = expression(r"(?:jr|sr|ii|iii|iv|v|ph\.? ?d|m\.? ?d|esq)\.?", re.I)
+_BEHIND = expression(r"(?:[JS]r|II|III|IV|[Pp][Hh]\.? ?D|Esq)\.?")  # a whole name
+_COMPANY = expression(r"(?:inc|ltd|llc|corp|co|gmbh|plc|jr|sr)\.?", re.I)
+_OF_COMPANY = expression(r".*\s(?:(?:and|&)\s.*|inc|ltd|llc|corp|gmbh|plc)\.?", re.I | re.S)  # behind a comma
+_LAST_SUFFIX = expression(r"(?:jr|sr|ii|iii|iv|ph\.?d|m\.?d|esq)\.?", re.I)
 _GENERATION = r"(?:jr|sr|2nd|3rd|4th|ii|iii|iv)"
-_NUMBERED = re.compile(rf"{_GENERATION}\.?", re.I)
-_NO_INITIALS = re.compile(rf"(?:{_GENERATION}|ph\.?d|m\.d)\.?", re.I)
-_BEHIND_INITIALS = re.compile(rf"(?<=\.),\s{{0,3}}({_GENERATION}\b\.?)", re.I)
-_LAST_STOP = re.compile(r"(?<=[^\W\d_]{2})\.$")
-_OTHERS = re.compile(r"(?:(?:and|&) )?(?:et\.? al(?:ii|\.)?|others|\.\.\.|…|\d+ more)", re.I)
-_INSTITUTION = re.compile(
+_NUMBERED = expression(rf"{_GENERATION}\.?", re.I)
+_NO_INITIALS = expression(rf"(?:{_GENERATION}|ph\.?d|m\.d)\.?", re.I)
+_BEHIND_INITIALS = expression(rf"(?<=\.),\s{{0,3}}({_GENERATION}\b\.?)", re.I)
+_LAST_STOP = expression(r"(?<=[^\W\d_]{2})\.$")
+_OTHERS = expression(r"(?:(?:and|&) )?(?:et\.? al(?:ii|\.)?|others|\.\.\.|…|\d+ more)", re.I)
+_INSTITUTION = expression(
     r"\b(?:organi[sz]ation|university|institute|association|committee|group|team|consortium|society|department"
     r"|ministry|council|foundation|centre|center|laborator\w*|collaboration|network|initiative|inc|ltd)\b",
     re.I,
 )
 # Signs of footnotes, numbers of people, roles and titles: they are in lists of names, and no part of one.
-_NO_NAME = re.compile(
+_NO_NAME = expression(
     r"[*\u2020\u2021\u00a7\u00b6\u2217]+| ?[(\[](?:(?:orcid:? ?)?(?:https?://orcid\.org/)?(?:\d{4}-){3}\d{3}[\dX]"
     r"|\d{5,20}|eds?\.?|editors?|hrsg\.?)[)\]]|^(?:(?:dr|prof)\.? )+(?=\S+ )",
     re.I,
 )
 _FULL_WIDTH = str.maketrans("\uff1b\uff0c\u3001", ";,;")
 # One name: lower case begins it, "y" is its second word, or initials end the given names alone.
-_FAMILY_FIRST = re.compile(r"(?:[a-zß-ÿ][^,]*|[^\s,]+ y [^,]+),[^,]+|[^,]+[^\W\dA-Z],[^,]*[ .-][A-Z]\.")
-_SEVERAL = re.compile(r"[^,]+,[^,]+ (?:and|&) [^,]+,")  # "Family, Given and Family, Given"
+_FAMILY_FIRST = expression(r"(?:[a-zß-ÿ][^,]*|[^\s,]+ y [^,]+),[^,]+|[^,]+[^\W\dA-Z],[^,]*[ .-][A-Z]\.")
+_SEVERAL = expression(r"[^,]+,[^,]+ (?:and|&) [^,]+,")  # "Family, Given and Family, Given"
 # Keys of a name's parts in JSON records, in the order in which the parts are printed.
 _PARTS = (
     ("given", "first", "firstName", "first_name", "forename", "givenName"),
@@ -43,7 +44,7 @@ _PARTS = (
     ("family", "last", "lastName", "last_name", "surname", "familyName"),
     ("suffix",),
 )
-_EAST_ASIAN = re.compile(r"[\u3041-\u3096\u3400-\u9fff\uac00-\ud7a3]{1,4}")  # Han, hiragana, hangul
+_EAST_ASIAN = expression(r"[\u3041-\u3096\u3400-\u9fff\uac00-\ud7a3]{1,4}")  # Han, hiragana, hangul
 _WHOLE = ("literal", "name", "display_name", "full_name")
 
 NameParts = tuple[str, str, str, str]

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from aspectra.base.expressions import expression
 from aspectra.papers.bibliography import shared_text
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.cleaning import one_line
@@ -58,7 +59,7 @@ _CITED = (
     *("citedby_count", "citedbycount", "cited_by", "citedby", "times-cited", "times_cited", "timescited"),
     *("is-referenced-by-count", "z9", "tc"),
 )
-_CITED_NOTE = re.compile(
+_CITED_NOTE = expression(
     r"(?:cited by|times cited)\s{0,3}+:?\s{0,3}+(\d{1,7}+)\b|\bcited (\d{1,7}+) times", re.IGNORECASE
 )
 _NOTES = ("note", "n1", "notes", "m1")
@@ -71,29 +72,29 @@ _AFFILIATED = ("affiliation", "affiliations", "ad", "c1", "c3", "institutions")
 _PUBLISHERS = ("publisher", "pb", "publisher_name", "publishername")
 # Prefixes of DOIs that only servers of preprints register: arXiv, SSRN, OSF and its servers, Preprints.org,
 # Research Square, ChemRxiv, TechRxiv, Authorea, JMIR Preprints, SocArXiv.
-_PREPRINT_DOI = re.compile(
+_PREPRINT_DOI = expression(
     r"10\.(?:48550|2139|31219|31234|31235|31222|31223|35542|20944|21203|26434|36227|22541|2196/preprints\.)\b"
     r"|10\.1101/(?:\d{4}\.\d\d\.\d\d\.)?\d{6,8}$"  # bioRxiv and medRxiv, but no journal of that press
 )
-_RETRACTED = re.compile(  # at the head of a title, or in brackets at its end
+_RETRACTED = expression(  # at the head of a title, or in brackets at its end
     r"\W{0,3}retracted(?: article| paper| publication)?(?:\s{0,2}[:\])]|\s?[–—]|\s-)"
     r"|.{1,2000}[(\[](?:retracted (?:article|paper)|(?:article|paper) (?:has been |was )?retracted)\b"
     r"[^()]{0,150}[)\]]\W{0,2}$",
     re.I,
 )
-_SAID_RETRACTED = re.compile(  # in types, keywords and notes; what is about retractions says other words
+_SAID_RETRACTED = expression(  # in types, keywords and notes; what is about retractions says other words
     r"(?:^|[;.,|])\W{0,5}retracted(?: article| paper| publication)?"
     r"(?:\W{0,2}$|\W{0,2}[;.,:()|–-]|\s(?:in|on|by|at|from|due|because|see)\b)"
     r"|\bthis (?:article|paper|publication|study|work) (?:has been|was|is) retracted\b|\bretraction in\b",
     re.I,
 )
 _FREE_IDENTIFIERS = {"arxiv": "arXiv", "pmcid": "PubMed Central", "acl": "ACL Anthology"}
-_FREE_HOSTS = re.compile(
+_FREE_HOSTS = expression(
     r"(?:^|\.)(?:arxiv\.org|biorxiv\.org|medrxiv\.org|aclanthology\.org|plos\.org|mdpi\.com|frontiersin\.org"
     r"|biomedcentral\.com|elifesciences\.org|openreview\.net|jmlr\.org|mlr\.press|zenodo\.org|hal\.science)$"
 )
-_FREE_DOI = re.compile(r"10\.(?:48550|1371|3390|3389|7554|1186|18653|7717|31234|20944|21203|26434)\b")
-_FREE_LICENCE = re.compile(r"creative ?commons|\bcc[- ]?(?:by|0|zero)\b|open access", re.I)
+_FREE_DOI = expression(r"10\.(?:48550|1371|3390|3389|7554|1186|18653|7717|31234|20944|21203|26434)\b")
+_FREE_LICENCE = expression(r"creative ?commons|\bcc[- ]?(?:by|0|zero)\b|open access", re.I)
 
 
 class RecordFacts(Struct, frozen=True):

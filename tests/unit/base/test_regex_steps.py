@@ -28,8 +28,8 @@ import pytest
 
 import aspectra
 import regex_steps
+from aspectra.base.expressions import Expression, Later
 from aspectra.base.hashing import digest_texts
-from aspectra.search.instructions.recognisers.lexicon import Expression
 from long import LONG
 from regex_steps import Steps, TooManySteps, endless, hostile_texts
 
@@ -84,6 +84,8 @@ def _held(value: Any) -> Iterator[re.Pattern[Any]]:
     """The patterns in a value and in what it holds."""
     if isinstance(value, re.Pattern):
         yield value
+    elif isinstance(value, Later):
+        yield value.compiled()
     elif isinstance(value, dict):
         for one in value.values():
             yield from _held(one)
@@ -104,6 +106,7 @@ def collected() -> Found:
         uses = _uses(tree)
         for name, held in vars(module).items():
             value = held.whole if isinstance(held, Expression) else held
+            value = held.compiled() if isinstance(held, Later) else value
             holders = vars(value).values() if isinstance(value, type) else (value,)
             for pattern in (p for holder in holders for p in _held(holder)):
                 direct = isinstance(value, re.Pattern) and value is pattern

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aspectra.base.expressions import HAN, Expression
 from aspectra.search.instructions.recognisers import bounds, names
-from aspectra.search.instructions.recognisers.lexicon import HAN, Entry, Expression, Lexicon, expand
+from aspectra.search.instructions.recognisers.lexicon import Entry, Lexicon, expand
 from aspectra.search.instructions.recognisers.tokens import tokenise
 
 ALL = {

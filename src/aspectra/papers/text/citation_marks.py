@@ -7,12 +7,13 @@ through :class:`Stripped`, whose offsets lead back, so that every quote can stil
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from functools import cached_property
 from itertools import accumulate
 
 from msgspec import Struct
+
+from aspectra.base.expressions import expression
 
 # Part of every cache key that depends on what is left out: raise it when the rules change.
 STRIPPER_VERSION = 1
@@ -28,7 +29,7 @@ _NAMES = (
     r"(?:['’]s)?"
 )
 _YEARS = rf"{_YEAR}(?:\s*+[,;]\s*+{_YEAR})*"
-_RULES = re.compile(
+_RULES = expression(
     "|".join(
         (
             # Markers that converters leave behind.

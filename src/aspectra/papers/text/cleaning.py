@@ -25,55 +25,57 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 # Control characters other than tab and newline, and lone surrogates, which UTF-8 cannot hold.
-_UNCLEAN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+from aspectra.base.expressions import expression
+
+_UNCLEAN = expression(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 # A terminal sequence goes whole: its letters ("[31m") are no text either.
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_CONTROL = expression(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _MAX_DEPTH = 50
 FOLDING_VERSION = 1  # of :func:`folded`: another one rebuilds an index
 
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 # Zero-width, bidirectional controls, invisible operators, byte order marks, language tags.
-_INVISIBLE = re.compile(
+_INVISIBLE = expression(
     "[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]"
 )
 # Joiners shape Arabic and Indic words; between other letters they only hide things.
-_JOINER = re.compile("(?<![\u0600-\u0dff])[\u200c\u200d]|[\u200c\u200d](?![\u0600-\u0dff])")
+_JOINER = expression("(?<![\u0600-\u0dff])[\u200c\u200d]|[\u200c\u200d](?![\u0600-\u0dff])")
 
-_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\n[ \t]*(?=[^\W\d_])")
-_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_LETTERS = re.compile(r"\w+")
-_ENTITY = re.compile(r"&(?:amp;){0,3}(#?\w{2,31};)")  # also one that was escaped again
-_TAG = re.compile(
+_HYPHEN = expression(r"(?<=[^\W\d_])[-\u2010\u00ad]\n[ \t]*(?=[^\W\d_])")
+_WORD = expression(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_LETTERS = expression(r"\w+")
+_ENTITY = expression(r"&(?:amp;){0,3}(#?\w{2,31};)")  # also one that was escaped again
+_TAG = expression(
     r"</?(?:[abiup]|em|strong|bold|italic|underline|su[bp]|inf|sc|span|br|title|sec|div|h[1-6]|[ou]l|li|math"
     r"|(?:inline|disp)-formula|alternatives|tex(?:-math)?|m(?:[ion]|row|text|s(?:ub|up|ubsup|qrt|pace|tyle)|frac"
     r"|over|under)|(?:jats|mml):[a-z-]+)(?:\s[^<>=]+=[^<>]*)?\s?/?>|<!\[CDATA\[|\]\]>",
     re.I,
 )
-_END = re.compile(r" ?(?:</(?:jats:)?(?:p|title|sec|div|li|h[1-6])>|<br\s?/?>)", re.I)
+_END = expression(r" ?(?:</(?:jats:)?(?:p|title|sec|div|li|h[1-6])>|<br\s?/?>)", re.I)
 # Of a formula that is given twice, as TeX and as MathML, the second is read.
-_TWICE = re.compile(r"<(?:jats:)?tex-math[^<>]{0,99}>[^<>]{0,2000}</(?:jats:)?tex-math>(?=\s{0,9}<mml:)")
-_RAISED = re.compile(r"<(?:jats:)?sup>\s?([\d+\u2212-]{1,6})\s?</(?:jats:)?sup>", re.I)
+_TWICE = expression(r"<(?:jats:)?tex-math[^<>]{0,99}>[^<>]{0,2000}</(?:jats:)?tex-math>(?=\s{0,9}<mml:)")
+_RAISED = expression(r"<(?:jats:)?sup>\s?([\d+\u2212-]{1,6})\s?</(?:jats:)?sup>", re.I)
 # Formulas that no sum of money is, commands around a few words, accents.
-_TEX = re.compile(
+_TEX = expression(
     r"\$\$?(?=[^$]{0,400}[\\^_{<>=]|[A-Za-z]\$)[^$\s](?:[^$]{0,398}[^$\s])?\$\$?(?!\d)"
     r"|\{?\\(?:emph|mbox|(?:text|math)[a-z]{2,11})\s?\{[^{}$\\]{0,200}\}\}?"
     r"|(?:(?<=[A-Za-z])|\{)\\['`^\"~=.](?!(?:s|t|d|m|re|ll|ve)\b)\{?\\?[A-Za-z]\}{0,2}"
     r"|\\['`^\"~=.cvuH]\{\\?[A-Za-z]\}"
 )
 # What is not seen: soft and zero-width signs; what is seen as other signs: blanks, ligatures, marks apart.
-_UNPLAIN = re.compile(
+_UNPLAIN = expression(
     "[\xa0\xad\u2000-\u200f\u202a-\u202f\u205f-\u206f\u3000\ufb00-\ufb06\ufeff\u0300-\u0345]"
 )
-_BLANKS = re.compile(r"(?<=\S) {2,}")
-_SOFT = re.compile(r"\xad(?:\s(?=[^\W\d_]))?")
-_BLANK = re.compile("[\xa0\u2000-\u200a\u202f\u205f\u3000]")
-_LATIN_MARKS = re.compile("(?<=[a-z])[\u0300-\u036f]+")
+_BLANKS = expression(r"(?<=\S) {2,}")
+_SOFT = expression(r"\xad(?:\s(?=[^\W\d_]))?")
+_BLANK = expression("[\xa0\u2000-\u200a\u202f\u205f\u3000]")
+_LATIN_MARKS = expression("(?<=[a-z])[\u0300-\u036f]+")
 _PLAIN = dict(zip("øłđðħıµ₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹", "olddhiμ01234567890123456789", strict=True))
-_SPELT_OUT = re.compile("([aou])e")
+_SPELT_OUT = expression("([aou])e")
 _AS_TYPED = _PLAIN | {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"}
-_TYPED = re.compile(f"[{''.join(_AS_TYPED)}]")  # four times as fast as str.translate
-_WRAP = re.compile(r"(?<![ \t])[ \t]*+\n[ \t]*+(?=\S)")
-_PARAGRAPH = re.compile(r"\n[ \t]{2,}(?=\S)|\n[ \t]*\n")
+_TYPED = expression(f"[{''.join(_AS_TYPED)}]")  # four times as fast as str.translate
+_WRAP = expression(r"(?<![ \t])[ \t]*+\n[ \t]*+(?=\S)")
+_PARAGRAPH = expression(r"\n[ \t]{2,}(?=\S)|\n[ \t]*\n")
 
 
 def clean(text: object) -> str:

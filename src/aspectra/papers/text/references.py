@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from aspectra.base.expressions import expression
 from aspectra.papers.identifiers import identifiers_in
 from aspectra.papers.paper import Reference
 from aspectra.papers.text.cleaning import one_line
@@ -19,37 +20,37 @@ REFERENCES_NAMES = (
     r"|literatur(?:verzeichnis)?|références(?: bibliographiques)?|bibliographie"
     r"|refer[eê]ncias(?: bibliográficas)?|bibliograf[ií]a"
 )
-_HEADING = re.compile(
+_HEADING = expression(
     rf"^[ \t]*+(?:#{{1,6}}[ \t]*+)?\**+(?:(?:\d{{1,2}}|[IVX]{{1,5}})[.)]?[ \t]++)?(?:{REFERENCES_NAMES})"
     r"\**+[ \t]*+[:.]?[ \t]*+$",
     re.I | re.M,
 )
-_YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d[a-z]?(?!\d)")
-_MARKDOWN_HEADING = re.compile(r"^#{1,6}[ \t]+\S.*$", re.M)
-_APPENDIX = re.compile(
+_YEAR = expression(r"(?<!\d)(?:1[89]|20)\d\d[a-z]?(?!\d)")
+_MARKDOWN_HEADING = expression(r"^#{1,6}[ \t]+\S.*$", re.M)
+_APPENDIX = expression(
     r"^[ \t]*(?:(?:Appendix|Appendices|APPENDIX|APPENDICES|Supplementary|SUPPLEMENTARY|Supplemental)\b.{0,80}"
     r"|A(?:\.1)?[.:]?[ \t]+[A-Z][^.,;\n]{2,80}[^.,;:\n\d])$",
     re.M,
 )
-_BRACKET = re.compile(
+_BRACKET = expression(
     r"^[ \t]*(?:[-*•][ \t]+)?\[(?=[^\[\]\n]{0,39}\d)[^\[\]\n]{1,40}\](?!\()[ \t]*(?=\S)", re.M
 )
-_NUMBER = re.compile(r"^[ \t]*(?:[-*•][ \t]+)?\(?(\d{1,4})[.)]?[ \t]+(?=\S)", re.M)
-_BULLET = re.compile(r"^[ \t]*[-*•][ \t]+(?=\S)", re.M)
-_INLINE_BRACKET = re.compile(r"(?:^|(?<=\s))\[(\d{1,4})\][ \t]*(?=\S)", re.M)
-_BLANK = re.compile(r"\n[ \t]*\n")
-_ENTRY_END = re.compile(r"(?:[.)\]>]|\d|https?://\S+|10\.\d{4,9}/\S+)[ \t]*$")
-_AUTHOR_START = re.compile(
+_NUMBER = expression(r"^[ \t]*(?:[-*•][ \t]+)?\(?(\d{1,4})[.)]?[ \t]+(?=\S)", re.M)
+_BULLET = expression(r"^[ \t]*[-*•][ \t]+(?=\S)", re.M)
+_INLINE_BRACKET = expression(r"(?:^|(?<=\s))\[(\d{1,4})\][ \t]*(?=\S)", re.M)
+_BLANK = expression(r"\n[ \t]*\n")
+_ENTRY_END = expression(r"(?:[.)\]>]|\d|https?://\S+|10\.\d{4,9}/\S+)[ \t]*$")
+_AUTHOR_START = expression(
     r"^(?:\W{0,2})(?:(?:van|von|de|del|der|den|di|da|la|le|al|el|ten|ter)[ \t]+)*"
     r"[A-Z\u00c0-\u024f\u0370-\u04ff]"
 )
-_NOT_AUTHOR = re.compile(
+_NOT_AUTHOR = expression(
     r"^(?:In\b|Proceedings|Proc\.|Advances|Association|Conference|Journal|Springer|Transactions|Lecture|"
     r"Technical|Preprint|Available|Accessed|Curran|Press|University|ACM\b|IEEE\b|Volume|Vol\.|URL|DOI|ArXiv|"
     r"CoRR|Pages?\b|PMLR|Version|Springer|Elsevier|Cambridge|Oxford|Online)"
 )
-_LINK = re.compile(r"\[([^\[\]]{0,2000})\]\((<?[^()\s]{0,500}(?:\([^()\s]{0,80}\)[^()\s]{0,200})?>?)\)")
-_LINK_START = re.compile(r"://|doi\.org/|\b10\.\d{4,9}/")
+_LINK = expression(r"\[([^\[\]]{0,2000})\]\((<?[^()\s]{0,500}(?:\([^()\s]{0,80}\)[^()\s]{0,200})?>?)\)")
+_LINK_START = expression(r"://|doi\.org/|\b10\.\d{4,9}/")
 _MOST_HEADINGS = 20  # at either end of the text: more are no headings
 _MOST_BEFORE = 200  # most characters of a running head before the first entry
 _LONGEST = 4000  # characters of one entry; a longer run is no reference
@@ -219,15 +220,15 @@ def read_reference(raw: str) -> Reference:
     return Reference(raw=shown, title=cited_title(shown), identifiers=identifiers)
 
 
-_QUOTED = re.compile(r"[“\"‘']{1,2}([^“”\"]{12,301}+)[”\"]")
-_AFTER_YEAR = re.compile(r"(?:[.,]\s*+|(?<!\s)\s*+)\(?(?:1[89]|20)\d\d[a-z]?(?:,[^()]{0,20})?\)?\s*[.:]\s+")
-_STOP = re.compile(
+_QUOTED = expression(r"[“\"‘']{1,2}([^“”\"]{12,301}+)[”\"]")
+_AFTER_YEAR = expression(r"(?:[.,]\s*+|(?<!\s)\s*+)\(?(?:1[89]|20)\d\d[a-z]?(?:,[^()]{0,20})?\)?\s*[.:]\s+")
+_STOP = expression(
     r"(?<![A-Z])[.?!](?=\s+(?:[“\"'A-Z\d*(<]|arXiv|doi|https?:|pp?\.)|\s*$)|(?<=\w\w[A-Z])\.(?=\s)"
 )
-_COLON = re.compile(r"^(?:[^:]{0,300}?\b[A-Z]\.|[^:]{0,300}? et al\.?):\s+")
-_INITIALS = re.compile(r"(?:^|[\s.-])[A-Z]\.|,|\band\b|&|et al")
-_NAME = re.compile(r"^(?:[A-Z][\w'’-]*[ .]+){2,4}$")
-_VENUE = re.compile(
+_COLON = expression(r"^(?:[^:]{0,300}?\b[A-Z]\.|[^:]{0,300}? et al\.?):\s+")
+_INITIALS = expression(r"(?:^|[\s.-])[A-Z]\.|,|\band\b|&|et al")
+_NAME = expression(r"^(?:[A-Z][\w'’-]*[ .]+){2,4}$")
+_VENUE = expression(
     r"^(?:In\b|arXiv|Proceedings|Proc\.|Advances in|Journal of|https?:|doi|Available|pp?\.)", re.I
 )
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from aspectra.base.expressions import expression
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.text.cleaning import one_line
 from aspectra.papers.text.references import ABSTRACT_NAMES, cut_references, entries_of, read_reference
@@ -29,13 +30,13 @@ _LONGEST = 1200  # characters; longer runs (tables, formulas, code) are cut at w
 
 # Candidate ends: Latin stops followed by white space, CJK stops, blank lines. The pattern begins with one set
 # of characters: the search skips what lies between, which is four times as fast as trying three alternatives.
-_END = re.compile(
+_END = expression(
     r"""[.!?。！？\n](?:(?<=[.!?])(?<![.!?].)[.!?]*+["'”’)\]}]*+(?=\s)"""
     r"""|(?<=[。！？])[。！？]*["'”’」』）]*|(?<=\n)[ \t]*\n)"""
 )
-_WORD_BEFORE = re.compile(r"(?<![\w.&-])([\w.&-]+)\.[\"'”’)\]}]*+$")
-_INITIAL = re.compile(r"(?:[A-Z]|[A-Z](?:\.[A-Z])+)$")
-_NEXT_STARTS = re.compile(r"\s+[\"'“‘(\[{]*([^\W_]|[$\\#*•\-–—])")
+_WORD_BEFORE = expression(r"(?<![\w.&-])([\w.&-]+)\.[\"'”’)\]}]*+$")
+_INITIAL = expression(r"(?:[A-Z]|[A-Z](?:\.[A-Z])+)$")
+_NEXT_STARTS = expression(r"\s+[\"'“‘(\[{]*([^\W_]|[$\\#*•\-–—])")
 
 _ABBREVIATIONS = frozenset(
     """al approx appl assoc ca cf ch chap col comp conf corp dept dr ed eds eq eqn eqns eqs esp etc
@@ -137,17 +138,17 @@ def abstract_sentences(paper: Paper) -> list[Sentence]:
 
 
 _NAMES = "|".join(Path(__file__).with_name("headings.txt").read_text("utf-8").split("\n")[:-1])
-_KNOWN = re.compile(
+_KNOWN = expression(
     rf"(?P<number>(?:\d{{1,2}}(?:\.\d{{1,2}}){{0,3}}|[IVX]{{1,5}}|[A-Z])[.:)]?)?\s*(?P<name>{_NAMES})[.:]?",
     re.I,
 )
-_NUMBERED = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+(?P<name>[^\W\d_].{1,98})")
-_LETTERED = re.compile(r"(?:Appendix\s+)?(?P<number>[A-Z](?:\.\d{1,2}){0,3})[.:]?\s+(?P<name>[A-Z].{1,98})")
-_ROMAN = re.compile(r"(?P<number>[IVX]{1,5})\.\s+(?P<name>[A-Z][^a-z]{2,80})")
-_MARKDOWN = re.compile(r"#{1,6}\s+(?P<name>.{1,300}?)\s*#*")
-_ABSTRACT = re.compile(rf"(?:#{{1,6}}\s*)?\**(?:{ABSTRACT_NAMES})\**\s*(?:[.:—–-]+\s*(?P<text>\S.*)?)?", re.I)
-_ABSTRACT_ROMAN = re.compile(r"(?:Abstract|ABSTRACT)\s*[—–]+\s*(?P<text>\S.*)")
-_AFTER_ABSTRACT = re.compile(
+_NUMBERED = expression(r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+(?P<name>[^\W\d_].{1,98})")
+_LETTERED = expression(r"(?:Appendix\s+)?(?P<number>[A-Z](?:\.\d{1,2}){0,3})[.:]?\s+(?P<name>[A-Z].{1,98})")
+_ROMAN = expression(r"(?P<number>[IVX]{1,5})\.\s+(?P<name>[A-Z][^a-z]{2,80})")
+_MARKDOWN = expression(r"#{1,6}\s+(?P<name>.{1,300}?)\s*#*")
+_ABSTRACT = expression(rf"(?:#{{1,6}}\s*)?\**(?:{ABSTRACT_NAMES})\**\s*(?:[.:—–-]+\s*(?P<text>\S.*)?)?", re.I)
+_ABSTRACT_ROMAN = expression(r"(?:Abstract|ABSTRACT)\s*[—–]+\s*(?P<text>\S.*)")
+_AFTER_ABSTRACT = expression(
     r"(?:#{1,6}\s*)?\**(?:key ?-?words(?: and phrases)?|index terms|ccs concepts|acm reference format|"
     r"general terms|categories and subject descriptors|jel classification|pacs)\b",
     re.I,

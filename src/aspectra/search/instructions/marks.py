@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
 
+from aspectra.base.expressions import HAN, Expression
 from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.instructions.recognisers import terms
@@ -25,7 +26,7 @@ _BREAKS = ("comma", "dash")
 _FOREIGN = ("de", "fr", "es")
 _LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # where a line of a lexicon begins that is no continuation
 _WORD = re.compile(r"[^\W\d_]+")
-_HAN = re.compile("[\u3400-\u9fff]")
+_HAN = Expression(f"[{HAN}]")
 _WORDS = word_sets("marks")
 _REACH = 10  # marks between a verb and its "out"
 _MOST_WORDS = 400  # that tell the language of a text

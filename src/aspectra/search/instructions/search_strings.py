@@ -10,6 +10,7 @@ import re
 from itertools import starmap
 
 from aspectra.base.errors import UsageError
+from aspectra.base.expressions import expression
 from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.content.boolean import LONGEST_STRING, parse
 from aspectra.search.conditions.condition import Condition
@@ -30,26 +31,26 @@ _FORMS = {
     r"|[\w*\")]:(?:ti|ab|kw)(?:,[a-z]{2})*(?=[\s)]|$)",
 }
 _FORM = {database: re.compile(form) for database, form in _FORMS.items()}
-_LINES = re.compile(r"[#S]?\d{1,2}(?:\s+(?i:and|or|not)\s+[#S]?\d{1,2})+|(?i:and|or)/\d[\d,-]+")
-_NUMBERED = re.compile(r"^[ \t]*\d{1,3}[.): ].*\n[ \t]*\d{1,3}[.): ]", re.MULTILINE)
-_QUOTED = re.compile(r"""(?:"[^"]*"|“[^”“]*”|(?<!\w)'[^']*'(?!\w))""")
-_CUT = re.compile(r"(?<![\w*])[\w*]{3,80}[*$](?=[\s)]|$)|\b\w+\?\w+\b")
-_MARKS = re.compile(r"([()]|(?<![^\s)])(?:AND NOT|AND|OR|NOT)(?![^\s(]))")
-_MARKS_BESIDE_CUT = re.compile(r"([()]|(?<![^\s)])(?i:and not|and|or|not)(?![^\s(]))")
-_SENTENCE = re.compile(
+_LINES = expression(r"[#S]?\d{1,2}(?:\s+(?i:and|or|not)\s+[#S]?\d{1,2})+|(?i:and|or)/\d[\d,-]+")
+_NUMBERED = expression(r"^[ \t]*\d{1,3}[.): ].*\n[ \t]*\d{1,3}[.): ]", re.MULTILINE)
+_QUOTED = expression(r"""(?:"[^"]*"|“[^”“]*”|(?<!\w)'[^']*'(?!\w))""")
+_CUT = expression(r"(?<![\w*])[\w*]{3,80}[*$](?=[\s)]|$)|\b\w+\?\w+\b")
+_MARKS = expression(r"([()]|(?<![^\s)])(?:AND NOT|AND|OR|NOT)(?![^\s(]))")
+_MARKS_BESIDE_CUT = expression(r"([()]|(?<![^\s)])(?i:and not|and|or|not)(?![^\s(]))")
+_SENTENCE = expression(
     r"[,;:!?.](?:\s|$)|\b(?i:an?|the|of|in|on|at|to|for|from|by|with|without|about|between|during|after|before|is|are"
     r"|was|were|be|that|which|who|what|how|why|does?|can|i|we|my|our|its?|as|into|than|if|and|or|not|no|only|any"
     r"|papers?|studies|since|please|find|show)\b"
 )
-_MARK = re.compile(r"[\"()\[\]*/=]|\b(?:AND|OR|NOT)\b")
-_PROSE = re.compile(r"\b(?:the|The|is|are|[Ww]e|was|were|[Tt]his|that|which)\b(?!\*)")
-_REST = re.compile(r"[,;]\s+(?![a-z]{2}[.,])")
+_MARK = expression(r"[\"()\[\]*/=]|\b(?:AND|OR|NOT)\b")
+_PROSE = expression(r"\b(?:the|The|is|are|[Ww]e|was|were|[Tt]his|that|which)\b(?!\*)")
+_REST = expression(r"[,;]\s+(?![a-z]{2}[.,])")
 # What is no word of a string that cannot be read.
-_NOISE = re.compile(
+_NOISE = expression(
     r"\[[^\[\]]{0,80}\]|(?<=\S)\.[a-z]{2}(?:,[a-z]{2})*\.?(?=[\s)]|$)|\b[A-Z-]{2,}(?=[=(])"
     r"|\b(?i:and|or|not|exp|adj\d*|(?:near|pre|w)/\d+)\b"
 )
-_WILD = re.compile(r"[*?#]|\$\d|(?<=[\u3040-\u9fff\uac00-\ud7af]) (?=[\u3040-\u9fff\uac00-\ud7af])")
+_WILD = expression(r"[*?#]|\$\d|(?<=[\u3040-\u9fff\uac00-\ud7af]) (?=[\u3040-\u9fff\uac00-\ud7af])")
 
 
 def _database(text: str) -> str | None:

@@ -17,38 +17,39 @@ from typing import Literal, NamedTuple
 import numpy as np
 from msgspec import Struct
 
+from aspectra.base.expressions import expression
 from aspectra.papers.paper import Paper
 from aspectra.views.lenses._features import Features, load_data, logistic
 from aspectra.views.lenses._lead import STEM, LeadText, lead_text
 from aspectra.views.lenses.protocol import LensKind, TextSpan
 from aspectra.views.view import Floats
 
-_NOT_BORDER = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\s]")
-_BRACES = re.compile(r"\{([^{}]*+)\}")
-_GAP = re.compile(r" (\.\.|~) ")
+_NOT_BORDER = expression(r"[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\s]")
+_BRACES = expression(r"\{([^{}]*+)\}")
+_GAP = expression(r" (\.\.|~) ")
 _REACH = 90  # characters of the same sentence in which the end of a phrase with a gap begins
 
 # Where a sentence or a part of one ends; a full stop inside a number or a name does not.
-_STOP = re.compile(r"[.;!?\n](?=\s|$)")
-_PART = re.compile(r"[,:()]|[.;!?\n](?=\s|$)")
+_STOP = expression(r"[.;!?\n](?=\s|$)")
+_PART = expression(r"[,:()]|[.;!?\n](?=\s|$)")
 # Words shortly before a cue that make it another work's, or none at all; words behind it that do.
 _BEFORE, _AFTER = 40, 40  # characters
-_OTHERS = re.compile(
+_OTHERS = expression(
     r"\b(?:unlike|previous(?:ly)?|prior|existing|earlier|other|others|published|recent|past|several|many|most|"
     r"numerous|few|future|further|larger|large-scale|no|not|without|lack|absence|need|needed|instead|rather|"
     r"against|beyond|according to|based on)\b"
 )
-_WANTED = re.compile(
+_WANTED = expression(
     r"\b(?:needed|warranted|required|necessary|lacking|scarce|rare|desirable|should be|showed that|"
     r"were included|ha(?:ve|s) (?:shown|been|demonstrated|suggested|reported|found|indicated|failed))\b"
 )
 # Words behind which the object of a verb is over.
-_OVER = re.compile(
+_OVER = expression(
     r" (?:that|which|for|in the|on|using|via|with|by|from|where|whose|to|achiev\w{1,5}|outperform\w{0,3}) "
 )
 # "A cohort study reported" is about that study.
-_ONE = re.compile(r"\b(?:an?|one|another)\s(?:\w{1,20}\s){0,2}$")
-_TELLS = re.compile(r"(?:\s\w{1,20})?\s(?:reported|demonstrated|suggested|found|showed|shows|reveals|by)\b")
+_ONE = expression(r"\b(?:an?|one|another)\s(?:\w{1,20}\s){0,2}$")
+_TELLS = expression(r"(?:\s\w{1,20})?\s(?:reported|demonstrated|suggested|found|showed|shows|reveals|by)\b")
 
 Key = str | tuple[str, str]
 Where = Literal["anywhere", "title", "start", "line"]

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
+from aspectra.base.expressions import expression
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import lead_field, split_sentences, trimmed
 from aspectra.views.lenses._features import load_data
@@ -233,8 +234,8 @@ _MOST = 12_000
 _SPACES = {ord(c): " " for c in '\t\n\r!"#$%&()*+,./:;<=>?@[\\]^_`{|}~“”„«»…—–·•\u00a0\u3000'}
 _SPACES[ord("’")] = "'"
 _SPACES |= dict.fromkeys(map(ord, "\u2010\u2011"), "-")
-_WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+_WORD = expression(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
+_CJK = expression(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 
 # Letters a word: between talk and popular prose (4.2 to 4.7) and abstracts of papers (5.4 to 6.2).
 _MIDDLE = 4.9

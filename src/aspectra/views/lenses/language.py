@@ -16,6 +16,7 @@ from itertools import chain
 
 import numpy as np
 
+from aspectra.base.expressions import expression
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import lead_field, split_sentences
 from aspectra.views.lenses._features import load_data
@@ -43,14 +44,14 @@ _ONE_LETTER = 0.3  # worth of words of one letter, which are names in formulas a
 _CODE_WORDS = 0.1  # worth of words in lines of code, where a page has another script as well
 _WORTH = {"word": 1.0, "letter": 0.7, "ending": 0.4}
 
-_CODE = re.compile(r"`[^`\n]+`|\{\{[^}\n]{0,200}+\}\}|https?://\S+")
+_CODE = expression(r"`[^`\n]+`|\{\{[^}\n]{0,200}+\}\}|https?://\S+")
 _CODE_SIGNS = ("`", "{{", "://")
 # Words of prose: letters that touch no sign of code, option, path or number on either side.
-_WORD = re.compile(
+_WORD = expression(
     r"(?<![\w\-/\\$@<{=.~%&+|])[^\W\d_]+(?:'(?=[^\W\d_])|(?![\w\-/\\(=<{_@~|+&\[]))",
 )
-_CODE_LINE = re.compile(r"[\\$@<>{}=_|\[\]]|\w\(|\*\.|;\s*$")
-_OTHER_SCRIPT = re.compile("[\u0370-\u1cff\u1f00-\u1fff\u2e80-\ud7ff\uf900-\ufefc\U00020000-\U000323af]")
+_CODE_LINE = expression(r"[\\$@<>{}=_|\[\]]|\w\(|\*\.|;\s*$")
+_OTHER_SCRIPT = expression("[\u0370-\u1cff\u1f00-\u1fff\u2e80-\ud7ff\uf900-\ufefc\U00020000-\U000323af]")
 _HAN = "zh"
 # Signs of a script, and how many words of an alphabet each is worth. Lone Greek letters are mathematics.
 _SCRIPTS = {

@@ -13,6 +13,7 @@ from itertools import filterfalse
 
 import numpy as np
 
+from aspectra.base.expressions import expression
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import split_sentences
 from aspectra.views.lenses._cues import CueLens
@@ -23,12 +24,12 @@ from aspectra.views.view import Floats
 
 _PAPERS_HAVE = frozenset({"doi", "arxiv", "acl", "s2", "openalex", "pmid", "pmcid"})
 
-_TURNED = re.compile(r"\s*+([^:：\n]{2,40}?)(?: wrote| schrieb|写道)?\s?[:：]")
-_DEFINES = re.compile(
+_TURNED = expression(r"\s*+([^:：\n]{2,40}?)(?: wrote| schrieb|写道)?\s?[:：]")
+_DEFINES = expression(
     r"(?:is|are|was|were|denotes|means|ist|sind|war|bezeichnet)\s(?:an?|the|one|any|ein|eine|der|die|das)\b"
     r"|(?:，|\s)?(?:是|指)"
 )
-_HANDLE = re.compile(r"^[a-z]|[a-z][A-Z]|[\d_]")
+_HANDLE = expression(r"^[a-z]|[a-z][A-Z]|[\d_]")
 _PRONOUN_SHARE = 0.03  # of the words, from which on a text is plainly told by somebody
 
 
@@ -259,11 +260,11 @@ HAN_WORDS = 0.6
 _KANA_WORDS = 0.4
 _UNSPACED_WORDS = 0.2  # Thai, Lao, Khmer and Burmese: letters, five to a word, without spaces between words
 
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
-_KANA = re.compile("[\u3041-\u30ff\u31f0-\u31ff]")
-_UNSPACED = re.compile("[\u0e01-\u0e4e\u0e81-\u0edd\u1000-\u109f\u1780-\u17d3]")
-_LETTER = re.compile(r"[^\W_]")
-_BREAK = re.compile(r"\n[^\S\n]*\n")
+_HAN = expression("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
+_KANA = expression("[\u3041-\u30ff\u31f0-\u31ff]")
+_UNSPACED = expression("[\u0e01-\u0e4e\u0e81-\u0edd\u1000-\u109f\u1780-\u17d3]")
+_LETTER = expression(r"[^\W_]")
+_BREAK = expression(r"\n[^\S\n]*\n")
 
 
 def _words_and_characters(text: str) -> tuple[float, int]:
@@ -300,8 +301,8 @@ def _texts(paper: Paper) -> Iterator[str]:
         yield paper.title
 
 
-_RANGE = re.compile(r"\D{0,3}(\d{1,6})\s?[-–—]{1,2}\s?\D{0,3}(\d{1,6})")
-_STATED = re.compile(r"\b(\d{1,4})\+?\s?(?:pages?|pp)\b", re.IGNORECASE)
+_RANGE = expression(r"\D{0,3}(\d{1,6})\s?[-–—]{1,2}\s?\D{0,3}(\d{1,6})")
+_STATED = expression(r"\b(\d{1,4})\+?\s?(?:pages?|pp)\b", re.IGNORECASE)
 _MOST_PAGES = 5000
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
 
 from msgspec import Struct
 
 from aspectra.base.errors import UsageError
+from aspectra.base.expressions import expression
 
-_CHUNK = re.compile(r"(\d+)([wt])")
+_CHUNK = expression(r"(\d+)([wt])")
 
 
 class ChunkSize(Struct, frozen=True):
@@ -37,8 +37,8 @@ class ChunkSize(Struct, frozen=True):
         return f"{self.count}{self.unit}"
 
 
-_WORDS = re.compile(r"\S+")
-_TOKENS = re.compile(r"\w+|[^\w\s]")
+_WORDS = expression(r"\S+")
+_TOKENS = expression(r"\w+|[^\w\s]")
 
 
 def _spans(text: str, size: ChunkSize) -> list[tuple[int, int]]:

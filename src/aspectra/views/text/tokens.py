@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -11,6 +10,7 @@ from importlib.resources import files
 import Stemmer
 
 from aspectra.base.errors import UsageError, check_choice, unknown_name
+from aspectra.base.expressions import Expression, expression
 from aspectra.papers.text.cleaning import folded
 
 METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+", "okapi")
@@ -18,10 +18,10 @@ METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+", "okapi")
 # Letters and digits; Han, kana and hangul characters are words of one character, since they are written
 # without spaces, and are joined to overlapping pairs below.
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
-_WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+_WORD = Expression(rf"[{_CJK}]+|[^\W_{_CJK}]+", wide=_CJK)
 # C++, C#, R&D: what is left of them as letters is no word.
-_TOKEN = re.compile(rf"(?<![^\W_])[a-z](?:\+\+|#|&[a-z])(?![^\W_])|{_WORD.pattern}")
-_IS_CJK = re.compile(rf"[{_CJK}]")
+_TOKEN = Expression(rf"(?<![^\W_])[a-z](?:\+\+|#|&[a-z])(?![^\W_])|{_WORD.pattern}", wide=_CJK)
+_IS_CJK = expression(rf"[{_CJK}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Tokeniser:
         for word in text.lower().split() if self._spaces else pattern.findall(folded(text)):
             stem = stems.get(word)
             if stem is None:
-                if not self._spaces and _IS_CJK.match(word):
+                if not word.isascii() and not self._spaces and _IS_CJK.match(word):
                     pairs = [word[i : i + 2] for i in range(len(word) - 1)] or [word]
                     out.extend(pairs)
                     continue

@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
+from aspectra.base.expressions import expression
 from aspectra.base.values import replace
 from aspectra.papers.bibliography import SHARED, shared_text
 from aspectra.papers.identifiers import normalise
@@ -35,13 +36,13 @@ _SHORT, _PLAIN = 3, 5  # words: shorter titles ("Introduction") name many works;
 _ALIKE = 0.6  # share of the words of the shorter title that the other one has
 _NEAR = 0.85  # the same of both titles, for what is only reported
 _SPELLED_ALIKE = 0.94  # share of the letters of two titles that are the same: one or two are misspelt
-_VERSION = re.compile(r"[./]v?\d{1,2}+$")  # of a preprint: 10.12688/f1000research.1234.2
+_VERSION = expression(r"[./]v?\d{1,2}+$")  # of a preprint: 10.12688/f1000research.1234.2
 _LONGEST_VENUE = 500  # characters that are compared
 _LONGEST_SIGNED = 500  # characters of a title whose signs are compared; most titles have fewer
-_PAGE = re.compile(r"[a-z]{0,4}+\d++", re.I)
-_SIGN = re.compile(r"[-+*#<>=≤≥±↑↓\u2010-\u2015\u2212]")
-_DASHES = re.compile(r"[-\u2010-\u2015\u2212]+")
-_WORD = re.compile(r"[^\W_]+")
+_PAGE = expression(r"[a-z]{0,4}+\d++", re.I)
+_SIGN = expression(r"[-+*#<>=≤≥±↑↓\u2010-\u2015\u2212]")
+_DASHES = expression(r"[-\u2010-\u2015\u2212]+")
+_WORD = expression(r"[^\W_]+")
 
 
 class Compared(NamedTuple):

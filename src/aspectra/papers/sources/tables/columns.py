@@ -7,7 +7,6 @@ export carries along: a column, or Rayyan's line in the notes.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from aspectra.base.expressions import expression
 from aspectra.papers.bibliography import keywords_in
 from aspectra.papers.names import (
     given_first,
@@ -28,9 +28,9 @@ from aspectra.papers.names import (
 )
 from aspectra.papers.text.cleaning import one_line
 
-_PARTING = re.compile(r"[;|\n]")
-_AND = re.compile(r"\s(?:and|&)\s")
-_COMMA_AND = re.compile(r",(?:\s?(?:and|&)\s)?|\s(?:and|&)\s")
+_PARTING = expression(r"[;|\n]")
+_AND = expression(r"\s(?:and|&)\s")
+_COMMA_AND = expression(r",(?:\s?(?:and|&)\s)?|\s(?:and|&)\s")
 _LONGEST_LIST = 200_000  # characters of a list literal; longer ones are taken as text
 
 
@@ -90,10 +90,10 @@ def people_in(cell: str, *, semicolons: bool = False) -> list[str]:
     return split_names(cell if _AND.search(cell) else ", ".join(pieces))
 
 
-_WITH_REASON = re.compile(r"([^:–—(]{1,20}?)\s?[:–—(]\s?(.{1,2000})")
-_RAYYAN = re.compile(r"RAYYAN-INCLUSION:\s{0,3}\{?([^{}|\n]{1,2000})")  # TeX has no braces
-_VOTE = re.compile(r"=>\s{0,3}\"?([A-Za-z]{1,20})")
-_REASONS = re.compile(r"RAYYAN-EXCLUSION-REASONS:\s{0,3}([^|\n]{1,2000})")
+_WITH_REASON = expression(r"([^:–—(]{1,20}?)\s?[:–—(]\s?(.{1,2000})")
+_RAYYAN = expression(r"RAYYAN-INCLUSION:\s{0,3}\{?([^{}|\n]{1,2000})")  # TeX has no braces
+_VOTE = expression(r"=>\s{0,3}\"?([A-Za-z]{1,20})")
+_REASONS = expression(r"RAYYAN-EXCLUSION-REASONS:\s{0,3}([^|\n]{1,2000})")
 
 
 def screening_of(decision: str, reason: str = "", notes: str = "") -> dict[str, str]:
@@ -129,7 +129,7 @@ def _word(text: str) -> str:
     return next((name for name, spellings in words().decisions.items() if key in spellings), "")
 
 
-_NO_NAME = re.compile(r"[\W_]+")
+_NO_NAME = expression(r"[\W_]+")
 
 
 class Words(msgspec.Struct, frozen=True):

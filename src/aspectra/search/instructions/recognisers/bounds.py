@@ -7,9 +7,10 @@ from datetime import date
 
 from msgspec import Struct
 
+from aspectra.base.expressions import Expression
 from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.labels.source import WORDS_PER_MINUTE
-from aspectra.search.instructions.recognisers.lexicon import Expression, joined_lines, table
+from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
 
 _PLURAL = {"page": "pages"}
 _EARLIEST = 1500  # year

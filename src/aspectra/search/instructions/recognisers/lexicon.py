@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -17,102 +17,6 @@ from typing import Any
 from msgspec import Struct
 
 from aspectra.search.instructions.recognisers.tokens import Token, tokenise
-
-HAN = r"\u3400-\u9fff"  # as it is written inside a set of characters
-
-
-class AnyOf:
-    """Words of which a text may contain one; as a part of an expression.
-
-    Args:
-        words: as they are written, capitals included.
-    """
-
-    def __init__(self, words: Iterable[str]) -> None:
-        self.words = tuple(dict.fromkeys(words))
-        self._last = ("", False)
-
-    def within(self, text: str) -> bool:
-        """Whether a text contains one of the words; the answer for the last text is remembered."""
-        last, found = self._last
-        if text is not last:
-            found = any(word in text for word in self.words)
-            self._last = (text, found)
-        return found
-
-
-class Expression:
-    r"""A regular expression, compiled when it is first used.
-
-    The compiler writes a range of characters down one by one: each set with Han characters takes it 1 ms, and
-    there are a hundred. For texts in ASCII they are taken out of the expression, which changes no match.
-
-    Args:
-        pattern: as :func:`re.compile` takes it, with Han characters written as :data:`HAN`.
-        flags: as there.
-        part: an expression that every match contains, or words of which it contains one: where a text lacks
-            it, this one is not compiled.
-
-    >>> Expression(rf"[^\W{HAN}]+").match("two words").group()
-    'two'
-    """
-
-    def __init__(self, pattern: str, flags: int = 0, *, part: Expression | AnyOf | None = None) -> None:
-        self.pattern, self.flags = pattern, flags
-        self._part = part
-        self._last = ("", False)
-        self._whole: re.Pattern[str] | None = None
-        self._ascii: re.Pattern[str] | None = None
-
-    @property
-    def whole(self) -> re.Pattern[str]:
-        """The form for all texts."""
-        if self._whole is None:
-            self._whole = re.compile(self.pattern, self.flags)
-        return self._whole
-
-    def _for(self, text: str) -> re.Pattern[str]:
-        if not text.isascii():
-            return self.whole
-        if self._ascii is None:
-            short = self.pattern.replace(f"[{HAN}]", "(?!)").replace(HAN, "")
-            self._ascii = re.compile(short, self.flags)
-        return self._ascii
-
-    def within(self, text: str) -> bool:
-        """Whether it is found anywhere in a text; the answer for the last text is remembered."""
-        last, found = self._last
-        if text is not last:
-            found = self._for(text).search(text) is not None
-            self._last = (text, found)
-        return found
-
-    def match(self, text: str, start: int = 0) -> re.Match[str] | None:
-        """As :meth:`re.Pattern.match`."""
-        if self._part is not None and not self._part.within(text):
-            return None
-        return self._for(text).match(text, start)
-
-    def fullmatch(self, text: str) -> re.Match[str] | None:
-        """As :meth:`re.Pattern.fullmatch`."""
-        return self._for(text).fullmatch(text)
-
-    def search(self, text: str) -> re.Match[str] | None:
-        """As :meth:`re.Pattern.search`."""
-        return self._for(text).search(text)
-
-    def findall(self, text: str) -> list[str]:
-        """As :meth:`re.Pattern.findall`, for at most one group."""
-        return self._for(text).findall(text)
-
-    def split(self, text: str) -> list[str]:
-        """As :meth:`re.Pattern.split`, without groups."""
-        return [part or "" for part in self._for(text).split(text)]
-
-    def sub(self, new: str, text: str) -> str:
-        """As :meth:`re.Pattern.sub`."""
-        return self._for(text).sub(new, text)
-
 
 _SECTION = re.compile(r"^\[(\w+)\]$", re.MULTILINE)
 _CHOICE = re.compile(r"\(([^()]*)\)|\{([^{}]*)\}")

@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from aspectra.search.instructions.recognisers.lexicon import AnyOf, Expression, joined_lines, table
+from aspectra.base.expressions import AnyOf, Expression
+from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
 from aspectra.search.instructions.recognisers.tokens import fold
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import NamedTuple
+
+from aspectra.base.expressions import HAN, Expression
 
 # Kinds of delimiters, from the loosest tie between their sides to the closest.
 DELIMITERS = ("stop", "semicolon", "colon", "dash", "bracket", "comma")
@@ -22,7 +23,7 @@ _PARTS = {
     "quote": _QUOTED,
     "option": r"(?<![\w-])--?[^\W\d_][\w-]*",
     "number": r"\d{1,3}(?:,\d{3})+(?![\w])|\d+(?![^\W\d_\u3400-\u9fff]|_)",
-    "han": r"[\u3400-\u9fff]+",
+    "han": rf"[{HAN}]+",
     "elision": r"(?:[dlnsjcmDLNSJCM]|[Qq]u)['’](?=[^\W\d_]|$)",
     "word": rf"[^\W_\u3400-\u9fff]+(?:{_WITHIN}(?=[^\W_\u3400-\u9fff])[^\W_\u3400-\u9fff]+)*(?:[+#]+(?!\w))?",
     "stop": r"[.!?…。！？]+|\n\s*",
@@ -34,7 +35,7 @@ _PARTS = {
     "hyphen": r"[-‐‑–]",
     "mark": r"[^\s]",
 }
-_TOKEN = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _PARTS.items()))
+_TOKEN = Expression("|".join(f"(?P<{name}>{pattern})" for name, pattern in _PARTS.items()))
 
 
 class Token(NamedTuple):

@@ -10,15 +10,16 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from aspectra.base.errors import UsageError
+from aspectra.base.expressions import expression
 from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.content.keyword import Term
 
 MOST_ALTERNATIVES = 8
-_EITHER = re.compile(r" (?:and/or|or|oder|ou) |; ?|, (?:or )?|或者?")
-_ARTICLES = re.compile(r"(?:(?:any|all|the|an?|other) )++", re.IGNORECASE)
-_RUN = re.compile(r"[^\W_]+")
-_BRACKETED = re.compile(r"\s?\(\s?([^\W_][\w\-]{1,9})\s?[,;)]")
-_SHORT = re.compile(r"[A-Z][A-Za-z0-9]?[A-Z0-9-]{1,7}s?")
+_EITHER = expression(r" (?:and/or|or|oder|ou) |; ?|, (?:or )?|或者?")
+_ARTICLES = expression(r"(?:(?:any|all|the|an?|other) )++", re.IGNORECASE)
+_RUN = expression(r"[^\W_]+")
+_BRACKETED = expression(r"\s?\(\s?([^\W_][\w\-]{1,9})\s?[,;)]")
+_SHORT = expression(r"[A-Z][A-Za-z0-9]?[A-Z0-9-]{1,7}s?")
 _LEAST_LETTERS = 3  # of a short form that is taken from other papers: two letters have many meanings
 _LONGEST_FORM = 120  # characters before a bracket that may hold the long form
 _MOST_BRACKETS = 5  # read in one text

@@ -19,6 +19,7 @@ import numpy as np
 from msgspec import Struct
 
 from aspectra.base.errors import UsageError
+from aspectra.base.expressions import expression
 from aspectra.base.values import replace
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.cleaning import folded
@@ -53,13 +54,13 @@ _NO_FIELD = "this is not searched: give a condition instead, such as -c 'require
 _NO_LINES = "lines of another search are not known here: put in what they stand for"
 _LETTER = r"[^\W_]"
 _WILD = {"*": _LETTER + "{0,99}", "?": _LETTER + "?", "#": _LETTER}
-_PIECE = re.compile(rf"(?:{_LETTER}|[*?#]|\$\d?)+")
-_CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]")
-_BARE = re.compile(r"(?!(?:and|or|not|near|same|exp|s\d+|adj\d*)$|#)(?=[\d*?#$]*[^\W\d])[\w*?#$]+")
+_PIECE = expression(rf"(?:{_LETTER}|[*?#]|\$\d?)+")
+_CJK = expression("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]")
+_BARE = expression(r"(?!(?:and|or|not|near|same|exp|s\d+|adj\d*)$|#)(?=[\d*?#$]*[^\W\d])[\w*?#$]+")
 _SUFFIX = r"(?:\.[a-z]{2}|:(?:ti|ab|kw|de|au))(?:,\s?[a-z]{2})*(?:\.(?!\w)|(?=[\s)]|$))"
 _HEADING = r"(?:(?!(?i:and|or|not|adj\d*)\b)[\w'’-]+(?:,?\ |(?=/))){1,9}"
 _NAMES = r"(?:TITLE|ABS|KEY|ALL|AUTH\w*|AFFIL\w*|SRCTITLE|DOCTYPE|LANGUAGE|SUBJAREA|ISSN|DOI)"
-_TOKEN = re.compile(
+_TOKEN = expression(
     rf"""(?P<tag>\[(?!mp=)[^\[\]]{{1,60}}\]|(?<=[\w*?$\#)'"”/]){_SUFFIX})
     |[\s,;:&]+|\[mp=[^\[\]]{{0,300}}\]|(?P<open>\()|(?P<close>\))
     |(?P<heading>(?i:exp\s+)?\*?(?:"[^"]*"|'[^']*'|{_HEADING})/(?:exp|[a-z]{{2}}(?:,\s?[a-z]{{2}})*)?(?=[\s)]|$)

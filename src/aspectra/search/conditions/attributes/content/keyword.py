@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
+from aspectra.base.expressions import expression
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index.opened import Index
@@ -35,11 +36,11 @@ from aspectra.views.view import Floats, Positions, Probe
 FORM_GRADE = 0.7
 _MANY = 1000  # papers in one statement
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
-_IS_CJK = re.compile(f"[{_CJK}]")
+_IS_CJK = expression(f"[{_CJK}]")
 _HYPHENS = r"\-\u2010\u2011\u2012\u2013"
-_ORDINARY = re.compile(rf"[^\W_]+(?:['’{_HYPHENS}][^\W_]+)*")
-_PART = re.compile(r"[^\W_]+")
-_VOWEL = re.compile("[aeiouy]")
+_ORDINARY = expression(rf"[^\W_]+(?:['’{_HYPHENS}][^\W_]+)*")
+_PART = expression(r"[^\W_]+")
+_VOWEL = expression("[aeiouy]")
 # Learned plurals: analysis, analyses; criterion, criteria; fungus, fungi; alga, algae; matrix, matrices.
 _LEARNED = (
     ("sis", "ses"),

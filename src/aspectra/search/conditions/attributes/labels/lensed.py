@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from aspectra.base.errors import UsageError, unknown_name
+from aspectra.base.expressions import expression
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
@@ -20,7 +21,7 @@ from aspectra.views.lenses.source import AudienceLens, FormatLens
 from aspectra.views.prompted.schema import LENSES_KEY, ValueSchema
 from aspectra.views.view import Floats, Positions
 
-_PHRASES = re.compile(r"^([\w -]++)(?::[^=\n]*+)?+=((?:.|\n\s)*)", re.MULTILINE)
+_PHRASES = expression(r"^([\w -]++)(?::[^=\n]*+)?+=((?:.|\n\s)*)", re.MULTILINE)
 
 
 def lens_column(index: Index, lens: str, label: str, papers: Positions) -> Floats:
@@ -101,7 +102,7 @@ ATTRIBUTES.register("artifacts")(ArtifactsAttribute("artifacts", ArtifactsLens.l
 # is meant (``zh-TW`` is ``zh-Hant``) and are left aside elsewhere. A language that the lens cannot see is
 # met by papers whose record states it, and not by those that state or are clearly in another.
 
-_TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
+_TAG = expression(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 
 
 class LanguageAttribute(Attribute):
@@ -236,7 +237,7 @@ ATTRIBUTES.register("kind")(KindAttribute("kind", KindLens.labels))
 # refused when a library without it grades it.
 
 _NUMBER = r"[-+]?\d+(?:\.\d+)?"
-_RANGE = re.compile(rf"\s*+(?:(<=|>=)\s*+({_NUMBER})|({_NUMBER})\s*+(?:\.\.\s*+({_NUMBER}))?)\s*+")
+_RANGE = expression(rf"\s*+(?:(<=|>=)\s*+({_NUMBER})|({_NUMBER})\s*+(?:\.\.\s*+({_NUMBER}))?)\s*+")
 
 
 class PromptedAttribute(Attribute):

@@ -22,6 +22,7 @@ import numpy as np
 from msgspec import Struct
 
 from aspectra.base.errors import UsageError
+from aspectra.base.expressions import expression
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.labels.lensed import LensAttribute, lacks
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute, table_of_words
@@ -31,7 +32,7 @@ from aspectra.views.lenses.source import SourceLens, stated_pages
 from aspectra.views.view import Floats, Positions
 
 _NAMED = "name:"
-_WORD = re.compile(r"[^\W_]+")
+_WORD = expression(r"[^\W_]+")
 _IN_RECORD, _IN_TEXT, _MENTIONED, _STYLE = 1.0, 0.6, 0.3, 0.45
 
 # Words in names, and the (lens, label) that they promise.
@@ -40,7 +41,7 @@ _PROMISES = [
     for one in table_of_words("source_names")["promise"]
 ]
 # Scripts whose words are not set apart.
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+_UNSPACED = expression("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 
 
 def _promises(name: str) -> list[tuple[str, str]]:
@@ -179,7 +180,7 @@ _CLASS_SOFTNESS = 2 / 3  # octaves of length for one unit of log-odds
 _NUMBER_SOFTNESS = 0.3
 
 _CLASSES = ("sentence", "paragraph", "article", "short", "long")
-_BOUND = re.compile(
+_BOUND = expression(
     r"(<=|>=)\s*(?:(sentence|paragraph|article)|"
     r"(\d+(?:\.\d+)?)\s*(word|character|sentence|paragraph|minute|page)s?)"
 )

@@ -24,6 +24,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from aspectra.base.expressions import expression
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute, table_of_words
 from aspectra.search.conditions.attributes.record._values import NamedAttribute, check_class, phrases
@@ -46,8 +47,8 @@ _OTHER_SERIES = _WORDS["other_series"]
 _RENAMED = {
     name: phrases(names) for names in table_of_words("venue_names")["renamed"] for name in phrases(names)
 }
-_NUMBER = re.compile(r"\d+(?:st|nd|rd|th)?|[ivx]+")
-_ACRONYM = re.compile(r"[A-Z][a-z]*+[A-Z][A-Za-z]*+")
+_NUMBER = expression(r"\d+(?:st|nd|rd|th)?|[ivx]+")
+_ACRONYM = expression(r"[A-Z][a-z]*+[A-Z][A-Za-z]*+")
 
 
 def _core(words: list[str], around: frozenset[str]) -> list[str]:
@@ -146,7 +147,7 @@ ATTRIBUTES.register("venue")(VenueAttribute())
 
 
 _RANKS = ("top", "a*", "a", "b", "c", "q1", "q2", "q3", "q4")
-_FACTOR = re.compile(r"impact factor\s*+(?:>=|<=|>|<)\s*+\d{1,4}+(?:\.\d{1,3}+)?+", re.IGNORECASE)
+_FACTOR = expression(r"impact factor\s*+(?:>=|<=|>|<)\s*+\d{1,4}+(?:\.\d{1,3}+)?+", re.IGNORECASE)
 
 
 def _parts(value: str) -> tuple[str, str]:
