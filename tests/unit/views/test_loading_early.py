@@ -8,9 +8,15 @@ import pytest
 
 from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission
-from aspectra.views.encoders import protocol
-from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, load_early, load_encoder
+from aspectra.views.encoders import early
+from aspectra.views.encoders.early import load_early
+from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, load_encoder
+from aspectra.views.index.early import load_and_try
 from fake_encoder import FakeEncoder
+
+
+def _load(spec):
+    return load_and_try(spec, "some words")
 
 
 @pytest.fixture
@@ -28,13 +34,13 @@ def loads(monkeypatch):
         return [Permission("folder", place)] if place == "private" else []
 
     monkeypatch.setitem(ENCODERS._members, "made-early", EncoderFactory("made-early", "", {}, load, needs))
-    monkeypatch.setattr(protocol, "_EARLY", {})
+    monkeypatch.setattr(early, "_EARLY", {})
     return where
 
 
 def test_it_is_loaded_once_and_elsewhere(loads):
-    load_early("made-early", "some words")
-    load_early("made-early", "some words")
+    load_early("made-early", _load)
+    load_early("made-early", _load)
     assert load_encoder("made-early").encode(["x"]).vectors.shape[0] == 1
     assert loads == ["load made-early"]
     load_encoder("made-early")  # the early one was given away
@@ -42,18 +48,18 @@ def test_it_is_loaded_once_and_elsewhere(loads):
 
 
 def test_what_fails_early_is_reported_by_who_needs_it(loads):
-    load_early("made-early:broken", "some words")
+    load_early("made-early:broken", _load)
     with pytest.raises(UsageError, match="it cannot be loaded"):
         load_encoder("made-early:broken")
     assert len(loads) == 2
 
 
 def test_nothing_is_loaded_that_needs_a_permission(loads):
-    load_early("made-early:private", "some words")
-    protocol._EARLY["made-early:private"].join()
+    load_early("made-early:private", _load)
+    early._EARLY["made-early:private"].join()
     assert loads == []
 
 
 def test_a_wrong_specification_harms_nobody(loads):
-    load_early("no-such-encoder", "some words")
-    assert protocol._EARLY["no-such-encoder"].result() is None
+    load_early("no-such-encoder", _load)
+    assert early._EARLY["no-such-encoder"].result() is None

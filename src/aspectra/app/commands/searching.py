@@ -13,7 +13,6 @@ from aspectra.app.options.model import cost_in_words, language_model
 from aspectra.app.options.question import QuestionOptions, ResultOptions
 from aspectra.app.recent import Recent, papers_of_last, recall, remember, spelled
 from aspectra.app.session import Session, common, read_stdin
-from aspectra.app.settings import DEFAULT_RECIPE
 from aspectra.app.terminal.panels import OUTPUT, PREFERENCES, AsJson, OutputFile, option
 from aspectra.app.terminal.screen import count, safe
 from aspectra.base.errors import LibraryNotFound, UsageError
@@ -69,11 +68,11 @@ def search(
     words = _words(text) if plan_file is None else ""
     with session.open_library() as library:
         if plan_file is None:
-            given = question.given(session)
-            if words and given.get("recipe") in (None, DEFAULT_RECIPE):
+            if words and not question.literal:  # planning reads the words with the encoder, whatever ranks
                 from aspectra.views.index.early import load_default_encoder
 
                 load_default_encoder(library.store, words)
+            given = question.given(session)
             made = library.plan(words, **given)
         else:
             made = _read_plan(library, plan_file, question.limit)

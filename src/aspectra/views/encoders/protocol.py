@@ -9,9 +9,7 @@ may come with somebody else's library: ``needs`` declares what must be permitted
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 from urllib.parse import parse_qsl
@@ -23,6 +21,7 @@ from numpy.typing import NDArray
 from aspectra.base.errors import AspectraError, UsageError
 from aspectra.base.registry import Registry
 from aspectra.base.trust import Permission, allow, require
+from aspectra.views.encoders.early import loaded_early
 
 
 def split_argument(argument: str, known: Iterable[str], *, encoder: str) -> tuple[str, dict[str, str]]:
@@ -266,50 +265,11 @@ def load_encoder(spec: str) -> Encoder:
     """
     if (refused := refusal(spec)) is not None:
         raise refused
-    early = _EARLY.pop(spec, None)
-    if early is not None and (loaded := early.result()) is not None:
-        return loaded
-    return _load(spec)
+    early: Encoder | None = loaded_early(spec)
+    return early or load_named(spec)
 
 
-def _load(spec: str) -> Encoder:
+def load_named(spec: str) -> Encoder:
+    """The encoder of a specification that may be loaded."""
     name, _, argument = spec.partition(":")
     return ENCODERS.get(name)(argument)
-
-
-class _Early(threading.Thread):
-    """Loads an encoder and lets it encode a text, which makes what it computes with."""
-
-    def __init__(self, spec: str, text: str) -> None:
-        super().__init__(name=f"load {spec}")
-        self._spec, self._text = spec, text
-        self._loaded: Encoder | None = None
-
-    def run(self) -> None:
-        with suppress(Exception):  # who needs the encoder loads it again, and reports the failure
-            if not needs_of(self._spec):
-                encoder = _load(self._spec)
-                encoder.encode([self._text], kind="query")
-                self._loaded = encoder
-
-    def result(self) -> Encoder | None:
-        """The encoder, as soon as it is loaded; None where it was not."""
-        self.join()
-        return self._loaded
-
-
-_EARLY: dict[str, _Early] = {}
-
-
-def load_early(spec: str, text: str) -> None:
-    """Begin to load an encoder in another thread, for the next call of :func:`load_encoder` with ``spec``.
-
-    Nothing is loaded that needs a permission, nor anything twice.
-
-    Args:
-        spec: as there.
-        text: about as long as the one that will be encoded.
-    """
-    if spec not in _EARLY:
-        _EARLY[spec] = early = _Early(spec, text)
-        early.start()
