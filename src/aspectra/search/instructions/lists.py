@@ -21,6 +21,7 @@ _WITHOUT = word_sets("pieces")["modifies"]
 _EITHER = "alternatives of different kinds"
 _ITEMS = frozenset("kind status source".split())  # values that name documents
 _IS = word_sets("lists")["is"]
+_ARTICLES = word_sets("pieces")["some"]
 _UNLESS = word_sets("lists")["unless"]
 _NOTHING = word_sets("lists")["nothing"]
 _PERSON = re.compile(r"(?:[A-Z][a-z]+ )?[A-Z][a-zA-Zà-ÿ'-]*[a-z]")
@@ -48,13 +49,15 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
         return None
     before = reads[at - 1]
     unclear = before.role == "unread" and before.sign.negative  # "no trials in children, ... or theses"
+    excepted = before.role == "exception"
     if (
         before.piece.sentence != read.piece.sentence
-        or not (before.role == "request" or unclear)
+        or not (before.role == "request" or unclear or excepted)
         or before.sign.place != "lead"
     ):
         return None
-    if not (before.requests or unclear) or before.subject is not None or "perm" in before.sign.cats:
+    denied = requests_of(before.piece, Sign(), company=True) if excepted else before.requests
+    if not (denied or unclear) or before.subject is not None or "perm" in before.sign.cats:
         return None
     if {m.cat for m in read.piece.marks if m.carries or m.free} == {"bound"}:
         return None  # "not from a blog, and no more than a page"
@@ -75,15 +78,18 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
     itemised = bool(joints) and _names_documents(marks[joints[-1] :])
     if unclear:
         return before.sign if itemised and any(m.carries for m in read.piece.marks) else None
-    attribute = before.requests[-1].attribute
+    attribute = denied[-1].attribute
     values = requests_of(read.piece, Sign(), company=True)
     alike = bool(values) and all(v.attribute == attribute for v in values)
+    # "no reviews, blogs", but not "no reviews, blogs please" and "no reviews, textbook level"
+    bare = _bare(marks) and attribute in _ITEMS and (before.sign.negative or excepted)
     if any(v.attribute in FACTS and v.attribute != attribute for v in values) and not itemised:
         return None
     if not values:
         named = attribute == "author"
         return before.sign if (joints or named) and (subject_before or named) else None
-    return before.sign if joints or (alike and not before.sign.negative) else None
+    open_ended = not before.sign.negative or before.sign.rules[-1].low.endswith("except")
+    return before.sign if joints or bare or (alike and open_ended) else None
 
 
 def _lacks(read: Read) -> bool:
@@ -96,6 +102,11 @@ def _listed(read: Read) -> bool:
     """Whether a piece without a sign names documents, one kind or another."""
     marks = read.piece.marks
     return not read.sign.rules and _names_documents(marks) and any(m.low in _OR for m in marks)
+
+
+def _bare(marks: Sequence[Mark]) -> bool:
+    """Whether nothing but documents is named."""
+    return all(m.attribute in _ITEMS or m.low in _ARTICLES or m.low in _AND for m in marks)
 
 
 def _names_documents(marks: Sequence[Mark]) -> bool:
@@ -148,7 +159,10 @@ def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
     """Lists, references back, corrections, exceptions and permission."""
     subject = False
     for at, read in enumerate(reads):
-        if sign := _inherits(reads, at, subject_before=subject or not question):
+        sign = _inherits(reads, at, subject_before=subject or not question)
+        if sign and reads[at - 1].role == "exception":  # "all except surveys, theses and books"
+            reads[at] = replace(read, role="exception", sign=sign)
+        elif sign:
             made = signed(text, read.piece, sign, others=subject, question=question)
             if made.subject is None and not subject:  # unlike "no theses or letters on bees"
                 made = signed(text, read.piece, sign, others=True, question=question)
@@ -283,7 +297,22 @@ def _reach_back(text: str, reads: list[Read], at: int, *, question: bool) -> Non
         reads[at - 1] = signed(text, before.piece, read.sign, others=True, question=question)
         reads[at] = replace(read, role="chatter", requests=(), lost=())
         return
-    if not read.requests or read.piece.joint not in ("comma", "and") or not read.sign.rules:
+    if read.piece.joint not in ("comma", "and") or not read.sign.rules:
+        return
+    items = [m for m in (*before.piece.marks, *read.piece.marks) if m not in read.sign.rules]
+    if (
+        before.role == "request"
+        and not before.sign.rules
+        and _bare(items)
+        and (read.sign.negative or read.role == "exception")
+        and read.sign.rules[0].start > max(m.start for m in items)
+    ):  # "surveys, theses left out"
+        if read.role == "exception":
+            reads[at - 1] = replace(before, role="exception", sign=read.sign, requests=())
+        else:
+            reads[at - 1] = signed(text, before.piece, read.sign, others=True, question=question)
+        return
+    if not read.requests:
         return
     if read.sign.rules[0].start > max(r.end for r in read.requests) and read.role == "request":
         reached = read.sign.rules[0].start >= read.piece.end  # by the limiter behind the list

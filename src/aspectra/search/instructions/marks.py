@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
+from itertools import takewhile
 
 from aspectra.base.expressions import HAN, Expression
 from aspectra.base.values import replace
@@ -132,15 +133,23 @@ def _is_value(name: Name, end: int, main: Lexicon, tokens: list[Token], at: int)
 
 
 def _phrasal(marks: list[Mark]) -> None:
-    """*Leave blogs out*, *keep surveys away*: the verb denies."""
+    """*Leave blogs out*, *keep surveys and theses away*, *lass Reviews weg*: the verb denies."""
     for at, mark in enumerate(marks):
-        if mark.low in _WORDS["takes"] and mark.cat == "func":
-            for behind in marks[at + 1 : at + _REACH]:
-                if behind.cat in DELIMITERS:
+        if mark.low.split()[0] not in _WORDS["takes"] or mark.cat not in ("func", "neg"):
+            continue
+        listed = False
+        for n, behind in enumerate(marks[at + 1 : at + _REACH], at + 1):
+            if behind.cat in DELIMITERS:
+                if behind.cat != "comma" or not marks[n - 1].carries:
                     break
-                if behind.low in _WORDS["out"]:
-                    marks[at] = replace(mark, cat="neg", sub="strong")
-                    break
+                listed = True
+            elif behind.low in _WORDS["out"]:
+                marks[at] = replace(mark, cat="neg", sub="strong")
+                if listed or behind.free:
+                    del marks[n]
+                break
+            elif listed and not behind.carries and behind.cat != "func":
+                break
 
 
 def _beside(marks: list[Mark], at: int) -> Mark | None:
@@ -242,6 +251,27 @@ def _or_else(marks: list[Mark]) -> None:
             del marks[at + 1 : end]
 
 
+def _around(marks: list[Mark]) -> None:
+    """What is around values in Chinese: 除综述外 excepts them; with a denial behind, they alone will do."""
+    for at, mark in enumerate(marks):
+        if mark.low not in _WORDS["around"]:
+            continue
+        listed = takewhile(
+            lambda m: m.cat not in DELIMITERS or m.low == "、", marks[at + 1 : at + 1 + _REACH]
+        )
+        behind = range(at + 1, at + 1 + len(list(listed)))
+        values = [n for n in behind if marks[n].carries]
+        ends = [n for n in behind if values and n > values[0] and marks[n].low in _WORDS["behind"]]
+        denials = [n for n in behind if values and n > values[0] and marks[n].cat == "neg"]
+        if denials or ends or mark.cat == "except":
+            if denials or mark.free:
+                marks[at] = replace(mark, cat="hard" if denials else "except", sub="")
+            last = max([at, *values, *ends, *denials])
+            for n in behind:
+                if n in ends or n in denials or (n < last and marks[n].low == "、"):
+                    marks[n] = replace(marks[n], cat="func", sub="", low=marks[n].low.replace("、", "和"))
+
+
 def _skip(tokens: list[Token], number: int, end: int) -> int:
     while number < len(tokens) and tokens[number].start < end:
         number += 1
@@ -336,6 +366,7 @@ def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
         out.append(Mark(category, start, token.end, token.low, tied=token.tied))
         at += 1
     _phrasal(out)
+    _around(out)
     _or_else(out)
     _named(out)
     return [

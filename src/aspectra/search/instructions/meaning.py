@@ -259,7 +259,7 @@ def _of_subject(marks: Sequence[Mark], at: int) -> bool:
         return mark.attribute == "artifacts" and not mark.sure  # "trained on code"
     leads = lead.cat == "lead" and not (led and marks[led - 1].cat == "bound")  # "from 2023 on preprints"
     topic = lead.sub == "topic" and lead.low != "consider"  # "only consider manuals"
-    about = leads or topic or lead.low.endswith(("to do with", "except for"))
+    about = leads or topic or lead.low.endswith("to do with")
     return about and mark.attribute in _SUBJECTS
 
 

@@ -202,8 +202,10 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
     content = before.free or before.carries or before.cat == "doc"
     if mark.cat == "soft" and content and not last and mark.low in _FORWARD:
         return "inline"
-    if mark.cat == "hard" and content and not last and mark.low in _WORDS["only"] and marks[at + 1].carries:
-        return "inline"
+    if mark.cat in ("hard", "soft") and content and not last and mark.low in _WORDS["only"]:
+        behind = marks[at + 1 + (marks[at + 1].low in _WORDS["some"]) :]
+        if behind and behind[0].carries:
+            return "inline"
     if content and _limits_papers(marks, at):
         return "inline"
     return ""

@@ -285,7 +285,7 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
         )
         if mark.cat == "polite" or links or (han and mark.cat == "open"):
             end = at
-        elif mark.tied:
+        elif mark.tied or before.cat in ("perm", "except"):
             break
         elif mark.attribute == "language" and (spoken := _languages(marks, at, first)):
             picked = [*spoken, *picked]
