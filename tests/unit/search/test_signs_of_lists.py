@@ -98,3 +98,61 @@ def test_what_stands_beside_lists(text, expected):
     read = read_instruction(text).conditions
     found = {f"{c.attribute}={c.value}": c.sign for c in read if c.attribute not in ("topic", "recency")}
     assert found == expected
+
+
+OTHERS = {  # denials, wishes, items
+    "language": (
+        ["not in {}", "nothing in {}", "excluding {}", "no {}", "avoid {}", "in any language but {}"],
+        ["only in {}", "preferably in {}", "{} only"],
+        ["German", "French", "Spanish", "Chinese"],
+    ),
+    "venue": (
+        ["not in {}", "nothing from {}", "except in {}", "other than {}"],
+        ["only in {}", "published in {}", "from {} only"],
+        ["Nature", "Science", "PLOS ONE", "The Lancet"],
+    ),
+    "author": (
+        ["not by {}", "nothing by {}", "except by {}", "other than by {}"],
+        ["by {}", "only by {}", "written by {}"],
+        ["Andrew Gelman", "Judea Pearl", "Donald Rubin", "Susan Athey"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("attribute", "sign"), product(OTHERS, (-1, 1)))
+def test_lists_of_names_and_languages_have_one_sign(attribute, sign):
+    denials, wishes, items = OTHERS[attribute]
+    joints = [
+        "{0}, {1}",
+        "{0} and {1}",
+        "{0} or {1}",
+        "{0}, {1} and {2}",
+        "{0}, {1}, or {2}",
+        "{0}, {1}, {2}",
+    ]
+    for told, joint, at in product(denials if sign < 0 else wishes, joints, range(3)):
+        text = "owls, " + told.format(joint.format(*(items[(at + n) % 4] for n in range(3))))
+        signs, named = _read(text)
+        assert (signs, named) == ({sign}, 2 + ("{2}" in joint)), text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("papers on owls only in German or French", ["require language=de", "require language=fr"]),
+        ("papers on owls with code and data", ["prefer artifacts=code", "prefer artifacts=data"]),
+        ("owls, not from MIT, University of Oxford",
+         ["exclude affiliation=MIT", "exclude affiliation=University of Oxford"]),
+        ("papers on the University of Oxford", []),
+        ("No reviews, theses on owls", ["exclude kind=survey", "exclude kind=thesis"]),
+        ("no reviews, theses welcome", ["exclude kind=survey", "prefer kind=thesis"]),
+        ("owls, except in German, French, Spanish",
+         ["exclude language=de", "exclude language=fr", "exclude language=es"]),
+        ("Eulen, nicht in PLOS ONE, The Lancet", ["exclude venue=PLOS ONE", "exclude venue=The Lancet"]),
+        ("关于猫头鹰的论文，不要德文、西班牙文的", ["exclude language=de", "exclude language=es"]),
+        ("Bayesian methods, nothing by Andrew Gelman", ["exclude author=Andrew Gelman"]),
+        ("Bayesian methods, Gelman", []),
+    ],
+)  # fmt: skip
+def test_lists_inside_and_before_a_subject(text, expected):
+    assert [c for c in read_instruction(text).spellings if "topic" not in c] == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import dropwhile
+from itertools import dropwhile, takewhile
 
 from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
@@ -73,6 +73,7 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
             break
         chain.append(later)
     marks = [m for later in chain for m in later.piece.marks]
+    ahead = marks if subject_before else list(takewhile(lambda m: m.cat != "lead", marks))
     joints = [n for n, m in enumerate(marks) if m.low in _AND or (m.cat == "doc" and " or " in m.low)]
     # "no reviews, letters or papers by Ito" is a list, "no reviews, English and since 2020" two requests
     itemised = bool(joints) and _names_documents(marks[joints[-1] :])
@@ -81,15 +82,14 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
     attribute = denied[-1].attribute
     values = requests_of(read.piece, Sign(), company=True)
     alike = bool(values) and all(v.attribute == attribute for v in values)
-    # "no reviews, blogs", but not "no reviews, blogs please" and "no reviews, textbook level"
-    bare = _bare(marks) and attribute in _ITEMS and (before.sign.negative or excepted)
+    # "no surveys, blogs", "not in German, French", but not "no surveys, blogs please"
+    listed = _bare(ahead, attribute) and (before.sign.negative or excepted)
     if any(v.attribute in FACTS and v.attribute != attribute for v in values) and not itemised:
         return None
     if not values:
         named = attribute == "author"
         return before.sign if (joints or named) and (subject_before or named) else None
-    open_ended = not before.sign.negative or before.sign.rules[-1].low.endswith("except")
-    return before.sign if joints or bare or (alike and open_ended) else None
+    return before.sign if joints or listed or (alike and not before.sign.negative) else None
 
 
 def _lacks(read: Read) -> bool:
@@ -104,9 +104,12 @@ def _listed(read: Read) -> bool:
     return not read.sign.rules and _names_documents(marks) and any(m.low in _OR for m in marks)
 
 
-def _bare(marks: Sequence[Mark]) -> bool:
-    """Whether nothing but documents is named."""
-    return all(m.attribute in _ITEMS or m.low in _ARTICLES or m.low in _AND for m in marks)
+def _bare(marks: Sequence[Mark], attribute: str) -> bool:
+    """Whether nothing is named but values of an attribute or, of a kind of documents, such kinds."""
+    alike = _ITEMS if attribute in _ITEMS else {attribute}
+    beside = _ARTICLES | _AND | {"ones", "的"}
+    named = marks[:1] and marks[0].cat != "doc"
+    return all(m.attribute in alike or m.low in beside or (named and m.cat == "doc") for m in marks)
 
 
 def _names_documents(marks: Sequence[Mark]) -> bool:
@@ -161,7 +164,7 @@ def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
     for at, read in enumerate(reads):
         sign = _inherits(reads, at, subject_before=subject or not question)
         if sign and reads[at - 1].role == "exception":  # "all except surveys, theses and books"
-            reads[at] = replace(read, role="exception", sign=sign)
+            reads[at] = replace(read, role="exception", sign=sign, requests=())
         elif sign:
             made = signed(text, read.piece, sign, others=subject, question=question)
             if made.subject is None and not subject:  # unlike "no theses or letters on bees"
@@ -303,7 +306,7 @@ def _reach_back(text: str, reads: list[Read], at: int, *, question: bool) -> Non
     if (
         before.role == "request"
         and not before.sign.rules
-        and _bare(items)
+        and _bare(items, before.requests[0].attribute)
         and (read.sign.negative or read.role == "exception")
         and read.sign.rules[0].start > max(m.start for m in items)
     ):  # "surveys, theses left out"

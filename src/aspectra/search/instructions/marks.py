@@ -29,6 +29,7 @@ _LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # where a line of a lexicon be
 _WORD = re.compile(r"[^\W\d_]+")
 _HAN = Expression(f"[{HAN}]")
 _WORDS = word_sets("marks")
+_SHORT = 12  # words, of which one that signs a request tells the language
 _REACH = 10  # marks between a verb and its "out"
 _MOST_WORDS = 400  # that tell the language of a text
 _FOREIGN_SHARE = 0.15  # of the words of a text: function words of a language, for it to be in that language
@@ -50,6 +51,9 @@ def _languages(low: str) -> tuple[str, ...]:
             word in _vocabulary((name,))[0].words and word not in _telling(name) for word in unknown
         )
     least = max(0.5, _FOREIGN_SHARE * len(found), max(counts.values()) / 2)  # related languages share words
+    if len(found) <= _SHORT:  # "Eulen, nicht in PLOS ONE, The Lancet"
+        for name in _FOREIGN:
+            counts[name] += len(found) * any(word in _WORDS[f"signs_{name}"] for word in found)
     foreign = sorted((name for name in _FOREIGN if counts[name] > least), key=lambda name: -counts[name])
     return (*foreign, "en", *(("zh",) if _HAN.search(low) else ()))
 
@@ -199,6 +203,20 @@ def _named(marks: list[Mark]) -> None:
                 marks[at] = replace(mark, cat="taste", sub="", attribute="", values=())
                 marks[at + 1] = replace(after, cat="doc", attribute="", values=())
                 continue
+        if (
+            after is not None
+            and after.attribute == "affiliation"
+            and after.low.startswith("of ")
+            and mark.free
+            and mark.low in _WORDS["sites"]
+        ):
+            if any(m.attribute == "affiliation" for m in marks[max(0, at - 3) : at]):
+                names = tuple(f"{mark.low.capitalize()} of {value}" for value in after.values)
+                marks[at] = replace(after, start=mark.start, low=f"{mark.low} {after.low}", values=names)
+                del marks[at + 1]  # "from MIT, University of Oxford"
+            else:
+                marks[at + 1] = replace(after, cat="word", attribute="", values=())
+            continue
         if other := _beside(marks, at):
             marks[at] = other
             continue
@@ -251,6 +269,14 @@ def _or_else(marks: list[Mark]) -> None:
             del marks[at + 1 : end]
 
 
+def _leads_name(before: Token, token: Token, text: str, lexicon: Lexicon) -> bool:
+    """Whether a word with a capital goes on a name: *by Gelman*, *Andrew Gelman*."""
+    if before is token:
+        return False
+    capital = before.kind == "word" and text[before.start].isupper()
+    return before.low in _WORDS["names"] or (capital and not lexicon.knows(before.low))
+
+
 def _around(marks: list[Mark]) -> None:
     """What is around values in Chinese: 除综述外 excepts them; with a denial behind, they alone will do."""
     for at, mark in enumerate(marks):
@@ -292,7 +318,7 @@ def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
         t._replace(low=corrected(t.low))
         if t.kind == "word"
         and not main.knows(t.low, context)
-        and not (before.low == "by" and text[t.start].isupper())  # "by Gelman"
+        and not (text[t.start].isupper() and _leads_name(before, t, text, main))  # "by Gelman"
         else t
         for before, t in zip([*tokens[:1], *tokens], tokens, strict=False)
     ]

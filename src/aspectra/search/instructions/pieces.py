@@ -203,8 +203,9 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
     if mark.cat == "soft" and content and not last and mark.low in _FORWARD:
         return "inline"
     if mark.cat in ("hard", "soft") and content and not last and mark.low in _WORDS["only"]:
-        behind = marks[at + 1 + (marks[at + 1].low in _WORDS["some"]) :]
-        if behind and behind[0].carries:
+        led = marks[at + 1].low in _WORDS["into"]  # "papers on owls only in German"
+        behind = marks[at + 1 + (led or marks[at + 1].low in _WORDS["some"]) :]
+        if behind and behind[0].carries and (not led or behind[0].attribute == "language"):
             return "inline"
     if content and _limits_papers(marks, at):
         return "inline"

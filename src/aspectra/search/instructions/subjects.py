@@ -254,8 +254,8 @@ def _limits(marks: Sequence[Mark], at: int, framed: bool, changes: bool) -> bool
             listed = listed and all(" " in name for name in mark.values)
         told = framed and (mark.attribute == "venue" or " " in mark.low)
         return named and (before.cat == "doc" or listed or told)
-    if mark.attribute == "artifacts" and mark.sure:
-        listed = before.low in _WORDS["and"] and at > 1 and marks[at - 2].attribute == "artifacts"
+    listed = before.low in _WORDS["and"] and at > 1 and marks[at - 2].attribute == "artifacts"
+    if mark.attribute == "artifacts" and (mark.sure or (listed and marks[at - 2].sure)):
         return listed or mark.low.split()[0] in _WITH or before.low in _WITH | _THAT
     if mark.attribute in _HEADS and mark.sure and _is_head(mark) and at > 1:
         said = " ".join(m.low for m in marks[max(0, at - 3) : at])
