@@ -10,6 +10,7 @@ from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.instructions.limiters import signed
 from aspectra.search.instructions.meaning import FACTS, Request, Sign, requests_of
+from aspectra.search.instructions.pieces import is_led, told_apart
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.recognisers.tokens import fold
 from aspectra.search.instructions.settling import MEANT, UNKNOWN, Read, correct, exempt, permit
@@ -22,6 +23,7 @@ _EITHER = "alternatives of different kinds"
 _ITEMS = frozenset("kind status source".split())  # values that name documents
 _IS = word_sets("lists")["is"]
 _ARTICLES = word_sets("pieces")["some"]
+_PLUS = word_sets("pieces")["plus"]
 _UNLESS = word_sets("lists")["unless"]
 _NOTHING = word_sets("lists")["nothing"]
 _PERSON = re.compile(r"(?:[A-Z][a-z]+ )?[A-Z][a-zA-Zà-ÿ'-]*[a-z]")
@@ -56,6 +58,9 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
         or before.sign.place != "lead"
     ):
         return None
+    behind = list(dropwhile(lambda m: m.low in _PLUS, read.piece.marks))
+    if len(behind) < len(item) and told_apart(before.piece.marks, behind):
+        return None
     denied = requests_of(before.piece, Sign(), company=True) if excepted else before.requests
     if not (denied or unclear) or before.subject is not None or "perm" in before.sign.cats:
         return None
@@ -84,6 +89,9 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
     alike = bool(values) and all(v.attribute == attribute for v in values)
     # "no surveys, blogs", "not in German, French", but not "no surveys, blogs please"
     listed = _bare(ahead, attribute) and (before.sign.negative or excepted)
+    listed = listed and ("language", "en") not in {
+        (v.attribute, v.value) for v in values
+    }  # "not German, English"
     if any(v.attribute in FACTS and v.attribute != attribute for v in values) and not itemised:
         return None
     if not values:
@@ -109,7 +117,10 @@ def _bare(marks: Sequence[Mark], attribute: str) -> bool:
     alike = _ITEMS if attribute in _ITEMS else {attribute}
     beside = _ARTICLES | _AND | {"ones", "的"}
     named = marks[:1] and marks[0].cat != "doc"
-    return all(m.attribute in alike or m.low in beside or (named and m.cat == "doc") for m in marks)
+    return all(
+        (m.attribute in alike and not is_led(m)) or m.low in beside or (named and m.cat == "doc")
+        for m in marks
+    )
 
 
 def _names_documents(marks: Sequence[Mark]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from itertools import takewhile
 
-from aspectra.base.expressions import HAN, Expression
+from aspectra.base.expressions import HAN, Expression, expression
 from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.instructions.recognisers import terms
@@ -26,6 +26,7 @@ _DOCUMENTS = ("kind", "status")  # attributes that say what papers are
 _BREAKS = ("comma", "dash")
 _FOREIGN = ("de", "fr", "es")
 _LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # where a line of a lexicon begins that is no continuation
+_BEGINS = expression(r"(?<=[.?!] )(?:From|In|By|At|Published)(?=\s+[A-Z][\w.-]*\s*(?:[A-Z]|[.,;]|$))")
 _WORD = re.compile(r"[^\W\d_]+")
 _HAN = Expression(f"[{HAN}]")
 _WORDS = word_sets("marks")
@@ -322,6 +323,7 @@ def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
         else t
         for before, t in zip([*tokens[:1], *tokens], tokens, strict=False)
     ]
+    plain = _BEGINS.sub(lambda word: word.group().lower(), text)
     out: list[Mark] = []
     at, earlier = 0, False
     while at < len(tokens):
@@ -343,7 +345,7 @@ def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
         longest = next(iter(main.matches(tokens, at)), None)
         if not token.tied:
             reach = tokens[at + longest[0] - 1].end if longest else start
-            name = (read_library_venue(text, start, venues) if venues else None) or read_name(text, start)
+            name = (read_library_venue(text, start, venues) if venues else None) or read_name(plain, start)
             if name and longest and name[0] == reach and longest[0] > 1 and longest[1].category in _DOCUMENTS:
                 name = None  # "Systematic Reviews" are reviews, though a journal has that name
             if name and name[0] >= reach and not _is_value(name[1], name[0], main, tokens, at):

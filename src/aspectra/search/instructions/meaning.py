@@ -184,6 +184,10 @@ def _modifies(piece: Piece, at: int) -> bool:
     return after.free and near and mark.cat == "value" and not mark.low.startswith(("with ", "that "))
 
 
+def _journals(mark: Mark) -> bool:
+    return mark.attribute == "venue" and all(map(is_venue, mark.values))
+
+
 def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
     """Whether a mark that carries a value means it here.
 
@@ -243,7 +247,11 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
         return signed
     if not mark.sure:
         alike = sum(m.cat == "value" and m.attribute == mark.attribute for m in piece.marks)
-        return signed or company or (alike > 1 and piece.joint in ("comma", "semicolon"))  # ", RCT or cohort"
+        # ", RCT or cohort" and ", in Nature"
+        listed = alike > 1 and piece.joint in ("comma", "semicolon")
+        content = [m for m in piece.marks if m.cat not in ("func", "but", "polite")]
+        said = len(content) == 1 and piece.joint not in ("start", "inline")
+        return signed or company or listed or (said and _journals(mark))
     return True
 
 

@@ -29,6 +29,7 @@ _ASKS = _WORDS["asks"]
 _RECORDED = ("language", "venue", "publisher", "author", "year")  # what no subject has, but its papers
 _DOCUMENTS = ("kind", "status", "source")
 _LEADS_ON = _WORDS["prepositions"]
+_NAMES_DOCUMENTS = frozenset("kind source format".split())
 _ARTICLES = _WORDS["articles"]
 
 
@@ -80,6 +81,30 @@ def _of_papers(mark: Mark) -> bool:
         or mark.attribute == "access"
         or (mark.attribute in _DOCUMENTS and mark.sure and "weak" not in mark.flags and mark.cat == "value")
     )
+
+
+def is_led(mark: Mark) -> bool:
+    """Whether a mark begins with a preposition."""
+    return mark.low.split()[0] in _LEADS_ON
+
+
+def told_apart(denied: Sequence[Mark], behind: Sequence[Mark]) -> bool:
+    """Whether *and* behind a denial leads to a wish: *no surveys and in English*, unlike *and theses*."""
+    held = [m for m in denied if m.carries]
+    named = [m for m in behind if m.carries]
+    if (
+        len(held) != 1
+        or not named
+        or any(m.cat == "doc" or m.free for m in denied)
+        or any(m.free for m in behind)
+    ):
+        return False
+    if behind[-1].cat == "hard":
+        return True  # "no surveys and peer-reviewed only"
+    alike = any(m.attribute == held[0].attribute for m in named)
+    alike = alike and (not is_led(behind[0]) or is_led(held[0]) or denied[-1] is not held[0])
+    nouns = (m.cat == "doc" or m.attribute in _NAMES_DOCUMENTS or "of" in m.flags for m in behind)
+    return not alike and not any(nouns) and all(m.low.split()[-1] not in _WORDS["docs"] for m in named)
 
 
 def _limits_papers(marks: Sequence[Mark], at: int) -> bool:
@@ -150,6 +175,9 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         if after.low in _WORDS["keep"] and at + 2 < len(marks) and marks[at + 2].cat == "hard":
             return "and"
         if after.low in _WORDS["we"] and at + 2 < len(marks) and is_rule(marks[at + 2]):
+            return "and"
+        denies = any(m.cat in ("neg", "except") for m in marks[:at])
+        if denies and mark.low in _WORDS["plus"] and told_apart(marks[:at], marks[at + 1 :]):
             return "and"
         if after.low in _WORDS["adverbs"] and after.cat == "hard" and marks[0].cat == "neg":
             return "list"

@@ -1,0 +1,66 @@
+"""Two requests side by side are read as each alone: neither takes the sign of the other."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from aspectra.search.instructions.reading import read_instruction
+
+REQUESTS = [
+    "no reviews", "since 2019", "in English", "not in German", "open access", "with code", "without code",
+    "by Judea Pearl", "not by Andrew Gelman", "only preprints", "no preprints", "preferably recent",
+    "highly cited", "in Nature", "not in Nature", "nothing before 2015", "for beginners", "no theses",
+    "from MIT", "at least 50 participants", "peer-reviewed only", "no animal studies", "in humans",
+    "not older than 2018", "ideally a meta-analysis", "excluding blogs", 'must mention "zinc"',
+    'must not mention "lead"', "no more than 10 pages", "not surveys", "published after 2010",
+]  # fmt: skip
+
+
+def _asked(text):
+    return {one for one in read_instruction(text).spellings if "topic" not in one}
+
+
+def _signs(spellings):
+    """What is asked about -> whether it is wished for."""
+    return {one.partition(" ")[2]: one.startswith(("require", "prefer")) for one in spellings}
+
+
+@pytest.mark.parametrize("joint", [", ", "; ", ". ", ", but ", " but ", ", and ", " and "])
+def test_no_request_takes_the_sign_of_its_neighbour(joint):
+    alone = {one: _asked("owls, " + one) for one in REQUESTS}
+    assert all(alone.values())
+    pairs = [(a, b) for a, b in permutations(REQUESTS, 2) if a.split()[-1] != b.split()[-1]]
+    whole = 0
+    for one, other in pairs:
+        second = other[0].upper() + other[1:] if joint == ". " else other
+        asked, expected = _asked(f"owls, {one}{joint}{second}"), alone[one] | alone[other]
+        signs = _signs(expected)
+        wrong = {about for about, sign in _signs(asked).items() if signs.get(about, sign) is not sign}
+        by_two = {one, other} == {"by Judea Pearl", "not by Andrew Gelman"}  # "not by A and by B" is unclear
+        assert not wrong or by_two, (one, other, asked)
+        assert not any(one.split()[1].startswith("combination") for one in asked), (one, other, asked)
+        whole += asked == expected
+    # *Only preprints and open access* limits both, and *preferably recent and since 2019* softens both.
+    assert whole >= (0.85 if joint == " and " else 0.99) * len(pairs)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("owls, no reviews and purely theoretical papers", {"kind=survey": False, "kind=theory": False}),
+        ("owls, no recent and highly cited papers", {"recency=new": False, "citations=high": False}),
+        ("owls, no reviews, theses, and in English",
+         {"kind=survey": False, "kind=thesis": False, "language=en": True}),
+        ("owls, open access, and in English", {"access=open": True, "language=en": True}),
+        ("owls, in Nature, but not by Andrew Gelman", {"venue=Nature": True, "author=Andrew Gelman": False}),
+        ("owls. From MIT", {"affiliation=MIT": True}),
+        ("Owl diets. By Land and Sea", {}),
+        ("children, adolescents, and adults with ADHD", {}),
+    ],
+)  # fmt: skip
+def test_what_goes_with_what(text, expected):
+    found = _signs(_asked(text))
+    assert {about: found.get(about) for about in expected} == expected
+    assert expected or not found
