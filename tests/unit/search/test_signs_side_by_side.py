@@ -46,6 +46,62 @@ def test_no_request_takes_the_sign_of_its_neighbour(joint):
     assert whole >= (0.85 if joint == " and " else 0.99) * len(pairs)
 
 
+FOREIGN = {  # the beginning, joints, requests
+    "de": (
+        "Eulen, ",
+        [", ", "; ", ". ", ", aber ", " aber ", " und "],
+        ["keine Reviews", "seit 2019", "auf Englisch", "nicht auf Deutsch", "Open Access", "mit Code",
+         "ohne Code", "von Judea Pearl", "nur Preprints", "keine Preprints", "möglichst aktuell",
+         "viel zitiert", "nicht in Nature", "nichts vor 2015", "keine Dissertationen",
+         "mindestens 50 Teilnehmer", "keine Tierstudien", "am Menschen",
+         "am liebsten eine Metaanalyse", "ohne Blogs"],
+    ),
+    "fr": (
+        "les hiboux, ",
+        [", ", "; ", ". ", ", mais ", " mais ", " et "],
+        ["pas de revues de littérature", "depuis 2019", "en anglais", "pas en allemand", "en libre accès",
+         "avec code", "sans code", "par Judea Pearl", "uniquement des préprints", "pas de préprints",
+         "de préférence récents", "très cités", "publiés dans Nature", "pas de thèses",
+         "au moins 50 participants", "pas d'études animales", "chez l'homme", "sans blogs"],
+    ),
+    "es": (
+        "los búhos, ",
+        [", ", "; ", ". ", ", pero ", " pero ", " y "],
+        ["sin revisiones", "desde 2019", "en inglés", "no en alemán", "de acceso abierto", "con código",
+         "sin código", "por Judea Pearl", "solo preprints", "nada de preprints", "preferiblemente recientes",
+         "muy citados", "publicados en Nature", "sin tesis", "al menos 50 participantes",
+         "sin estudios animales", "en humanos", "sin blogs"],
+    ),
+    "zh": (
+        "关于猫头鹰的论文，",
+        ["，", "；", "。", "，但", "，并且"],
+        ["不要综述", "2019年以来", "英文", "不要德文", "开放获取", "只要预印本", "不要预印本", "最好是近期",
+         "高被引", "不要学位论文", "至少50名参与者", "不要动物研究", "最好是元分析",
+         "不要博客", "不超过10页"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", FOREIGN)
+def test_nor_in_other_languages(language):
+    beginning, joints, requests = FOREIGN[language]
+    alone = {one: _asked(beginning + one) for one in requests}
+    assert all(alone.values())
+    whole = []
+    for joint in joints:
+        for one, other in permutations(requests, 2):
+            second = other[0].upper() + other[1:] if joint == ". " else other
+            asked, expected = _asked(f"{beginning}{one}{joint}{second}"), alone[one] | alone[other]
+            if one.split()[-1] == other.split()[-1]:
+                continue
+            signs = _signs(expected)
+            assert not [
+                about for about, sign in _signs(asked).items() if signs.get(about, sign) is not sign
+            ], (one, joint, other, asked)
+            whole.append(asked == expected)
+    assert sum(whole) >= 0.97 * len(whole)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -56,6 +112,9 @@ def test_no_request_takes_the_sign_of_its_neighbour(joint):
         ("owls, open access, and in English", {"access=open": True, "language=en": True}),
         ("owls, in Nature, but not by Andrew Gelman", {"venue=Nature": True, "author=Andrew Gelman": False}),
         ("owls. From MIT", {"affiliation=MIT": True}),
+        ("owls, in English. Except surveys", {"language=en": True, "kind=survey": False}),
+        ("owls, without code, from MIT", {"artifacts=code": False, "affiliation=MIT": True}),
+        ("Eulen, ohne Code. Von Judea Pearl", {"artifacts=code": False, "author=Judea Pearl": True}),
         ("Owl diets. By Land and Sea", {}),
         ("children, adolescents, and adults with ADHD", {}),
     ],

@@ -26,7 +26,9 @@ _DOCUMENTS = ("kind", "status")  # attributes that say what papers are
 _BREAKS = ("comma", "dash")
 _FOREIGN = ("de", "fr", "es")
 _LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # where a line of a lexicon begins that is no continuation
-_BEGINS = expression(r"(?<=[.?!] )(?:From|In|By|At|Published)(?=\s+[A-Z][\w.-]*\s*(?:[A-Z]|[.,;]|$))")
+_BEGINS = expression(
+    r"(?<=[.?!] )(?:From|In|By|At|Published|Von|Aus|Par|Dans|Por|En)(?=\s+[A-Z][\w.-]*\s*(?:[A-Z]|[.,;]|$))"
+)
 _WORD = re.compile(r"[^\W\d_]+")
 _HAN = Expression(f"[{HAN}]")
 _WORDS = word_sets("marks")
@@ -41,9 +43,10 @@ def _telling(language: str) -> frozenset[str]:
     return frozenset(sections(language)["tell"].partition(" = ")[2].split())
 
 
-def _languages(low: str) -> tuple[str, ...]:
+def _languages(text: str) -> tuple[str, ...]:
     """Languages whose tables read a text, those it is written in first."""
-    found = _WORD.findall(low)[:_MOST_WORDS]
+    said = _WORD.findall(text)[:_MOST_WORDS]
+    found = [fold(word) for word in said if not word.isupper() or text.isupper()]  # MIT is no German
     english = _vocabulary(("en",))[0]
     counts = {name: sum(word in _telling(name) for word in found) for name in _FOREIGN}
     unknown = [word for word in found if len(word) > 3 and not english.knows(word)]
@@ -56,13 +59,13 @@ def _languages(low: str) -> tuple[str, ...]:
         for name in _FOREIGN:
             counts[name] += len(found) * any(word in _WORDS[f"signs_{name}"] for word in found)
     foreign = sorted((name for name in _FOREIGN if counts[name] > least), key=lambda name: -counts[name])
-    return (*foreign, "en", *(("zh",) if _HAN.search(low) else ()))
+    return (*foreign, "en", *(("zh",) if _HAN.search(text) else ()))
 
 
 @lru_cache(maxsize=16)  # each piece of a text is read in the light of its language
 def is_english(text: str) -> bool:
     """Whether a text is read by the tables of English first."""
-    return _languages(fold(text))[0] == "en"
+    return _languages(text)[0] == "en"
 
 
 @cache
@@ -313,7 +316,7 @@ def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
         venues: of the library that is searched, see ``library_venues``.
     """
     low = fold(text)
-    main, context = _vocabulary(_languages(low))
+    main, context = _vocabulary(_languages(text))
     tokens = tokenise(text, main.cut_han)
     tokens = [
         t._replace(low=corrected(t.low))

@@ -138,7 +138,10 @@ def exempt(text: str, reads: list[Read], at: int, *, across: bool = False) -> No
             replace(v, attribute="venue", value=text[v.start : v.end]) if v in servers else v for v in values
         ]
     limits = [r for r in hosts if r.relation != "prefer"]
-    said = across and reads[host].subject is None  # not "recent studies on owls. Except surveys."
+    # "Open access. Exception: surveys", unlike "In English. Except surveys."
+    said = across and any(
+        m.low in _WORDS["exceptions"] for m in (*reads[at - 1].piece.marks, *read.piece.marks)
+    )
     if not said and not limits and not any(v.attribute == r.attribute for v in values for r in hosts):
         return  # "open access, except surveys" denies surveys
     pairs = _exemptions(text, [r for r in values if r.attribute != "aspect"])

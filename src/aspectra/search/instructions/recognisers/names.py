@@ -109,7 +109,7 @@ _LOWER = rf"(?:{_NAMES['lower']}|{_PATTERNS['lower_venue']})(?![\w-])"
 _LOWER_VENUE = Expression(rf"(?:(?:in|at|from)\s+)?(?P<names>{_LOWER}(?:{_JOIN}{_LOWER})*)", re.IGNORECASE)
 _COMMON = rf"(?:{_NAMES['common']}|{_NAMES['venue']})(?![\w-])"
 _COMMON_VENUE = Expression(
-    rf"(?:{_SHOWN}\s+)?(?:in|from|by|at)\s+(?P<names>(?:{_NAMES['common']})(?![\w-])(?:{_JOIN}{_COMMON})*)(?![\w-])(?!\s+[A-Z])",
+    rf"(?:{_SHOWN}\s+)?(?:in|from|by|at|dans|en)\s+(?P<names>(?:{_NAMES['common']})(?![\w-])(?:{_JOIN}{_COMMON})*)(?![\w-])(?!\s+[A-Z])",
     part=_ANY["common"],
 )
 _COMMON_LIST = Expression(rf"(?P<names>{_COMMON}(?:{_JOIN}{_COMMON})+)(?![\w-])", part=_ANY_COMMON)
