@@ -18,6 +18,7 @@ from aspectra.search.instructions.meaning import (
     requests_of,
 )
 from aspectra.search.instructions.pieces import Piece, is_rule
+from aspectra.search.instructions.recognisers.aspects import aspect_names
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.settling import EVENT, MEANT, TASTE, Read
 
@@ -99,6 +100,8 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
             return Read(piece, "request", sign, behind, subject=(piece.start, until))
     free = free_requests(text, piece, values, sign)
     free = [r for r in free if not any(a < r.end and r.start <= b + 1 for a, b, _ in judged)]
+    if sign.negative and not question and free and all(r.value.lower() in aspect_names() for r in free):
+        return Read(piece, "unread", sign, why=MEANT)  # "by method, not by task"
     values, free = _of_whom(text, piece, values, free)
     if sign.rules[0].low in _WORDS["reads"] and free and all(text[r.start].isupper() for r in free):
         free = [replace(r, attribute="author") for r in free]  # "I've read Piketty and Saez"

@@ -11,6 +11,7 @@ from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.instructions.limiters import signed
 from aspectra.search.instructions.meaning import FACTS, Request, Sign, requests_of
 from aspectra.search.instructions.pieces import is_led, told_apart
+from aspectra.search.instructions.recognisers.aspects import aspect_names
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.recognisers.tokens import fold
 from aspectra.search.instructions.settling import MEANT, UNKNOWN, Read, correct, exempt, permit
@@ -117,10 +118,12 @@ def _bare(marks: Sequence[Mark], attribute: str) -> bool:
     alike = _ITEMS if attribute in _ITEMS else {attribute}
     beside = _ARTICLES | _AND | {"ones", "的"}
     named = marks[:1] and marks[0].cat != "doc"
-    return all(
-        (m.attribute in alike and not is_led(m)) or m.low in beside or (named and m.cat == "doc")
-        for m in marks
-    )
+
+    def plain(mark: Mark) -> bool:  # "not the same method, task", unlike "ignore the task, match the method"
+        compares = mark.cat == "aspect" and mark.low not in aspect_names()
+        return mark.attribute in alike and not is_led(mark) and not compares
+
+    return all(plain(m) or m.low in beside or (named and m.cat == "doc") for m in marks)
 
 
 def _names_documents(marks: Sequence[Mark]) -> bool:

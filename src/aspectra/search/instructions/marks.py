@@ -11,7 +11,7 @@ from aspectra.base.expressions import HAN, Expression, expression
 from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.instructions.recognisers import terms
-from aspectra.search.instructions.recognisers.aspects import read_aspect
+from aspectra.search.instructions.recognisers.aspects import read_aspect, share_aspects
 from aspectra.search.instructions.recognisers.bounds import Bound, read_bound
 from aspectra.search.instructions.recognisers.lexicon import Entry, Lexicon, Mark, sections, word_sets
 from aspectra.search.instructions.recognisers.names import Name, read_library_venue, read_name
@@ -400,6 +400,7 @@ def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
     _around(out)
     _or_else(out)
     _named(out)
+    share_aspects(out)
     return [
         replace(mark, cat="word")
         if "prefix" in mark.flags and mark.cat == "neg" and not (out[n + 1 : n + 2] or [mark])[0].carries

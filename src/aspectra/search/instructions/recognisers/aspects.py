@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
-from aspectra.search.instructions.recognisers.lexicon import Lexicon, word_sets
+from aspectra.base.values import replace
+from aspectra.search.instructions.recognisers.lexicon import Lexicon, Mark, sections, word_sets
 from aspectra.search.instructions.recognisers.tokens import DELIMITERS, Token
 
 _MOST_WORDS = 3  # of an aspect in free words
@@ -13,7 +15,7 @@ _REACH = 7  # tokens behind an aspect in which its verb is looked for
 _WORDS = word_sets("aspects")
 _BEHIND = _WORDS["behind"]
 _ADVERBS = _WORDS["adverbs"]
-_SEED = frozenset("seed paper this one one's paper's seed's in".split())
+_SEED = frozenset("it seed paper this one one's paper's seed's in".split())
 _BETWEEN = _WORDS["between"]
 _NOT = frozenset("not n't don't doesn't shouldn't".split())
 _FREE = frozenset("may can could".split())
@@ -68,13 +70,19 @@ def read_aspect(
             return AspectWish(aspect, same, not paired, end)
         for ahead in (1, 2):  # "the same clinical question"
             inner = tokens[start : start + ahead]
+            if any(token.low in _WORDS["joints"] for token in inner):
+                break  # "the method must be the same and the results ..."
             if start + ahead < len(tokens) and all(
                 t.kind == "word" and all(e.category == "func" for _, e in main.matches(tokens, start + n))
                 for n, t in enumerate(inner)
             ):
                 noun = _find(context, tokens, start + ahead, "aspect")
+                end = start + ahead + (noun[0] if noun else 0)
                 if noun and noun[2] != "free":
-                    return AspectWish(noun[2], same, not paired, start + ahead + noun[0])
+                    return AspectWish(noun[2], same, not paired, end)
+                if noun and all(token.low in _WORDS["before"] for token in inner):  # "similar in task"
+                    named = text[tokens[start + ahead].start : tokens[end - 1].end]
+                    return AspectWish(named, same, not paired, end)
         if paired:
             return None
         end = start
@@ -127,3 +135,69 @@ def _verb(tokens: Sequence[Token], at: int, context: Lexicon) -> str:
         if tokens[behind].low not in _BETWEEN:
             break
     return ""
+
+
+@cache
+def aspect_names() -> dict[str, str]:
+    """Names of aspects in lower case, of all languages: each -> the aspect, or ``free``."""
+    lexicon = Lexicon()
+    for language in ("en", "de", "fr", "es", "zh"):
+        lexicon.read(sections(language)["context"])
+    return {phrase: entry.value for phrase, entry in lexicon.phrases() if entry.category == "aspect"}
+
+
+def _stands_alone(marks: Sequence[Mark], at: int) -> bool:
+    """Whether a mark is the name of an aspect, and nothing goes on with it behind it."""
+    ends = at + 1 >= len(marks) or marks[at + 1].cat in (*DELIMITERS, "but", "polite")
+    named = at < len(marks) and marks[at].cat != "aspect" and marks[at].low in aspect_names()
+    return named and (ends or marks[at + 1].low in _WORDS["joints"])
+
+
+def _past(marks: Sequence[Mark], at: int) -> int:
+    while at < len(marks) and marks[at].low in _WORDS["before"]:
+        at += 1
+    return at
+
+
+def _like(mark: Mark, other: Mark) -> Mark:
+    """The name of an aspect as an aspect that compares as another."""
+    value = aspect_names()[mark.low]
+    values = (mark.low if value == "free" else value,)
+    return replace(other, start=mark.start, end=mark.end, low=mark.low, values=values)
+
+
+def share_aspects(marks: list[Mark]) -> None:
+    """Read aspects that are named beside one: *same method and task*, *share the method, not the data*.
+
+    Args:
+        marks: of a text, with the aspects that words of their own compare; they are changed.
+    """
+    found = [n for n, mark in enumerate(marks) if mark.cat == "aspect"]
+    for at in found:
+        here = at
+        while here + 1 < len(marks) and (
+            marks[here + 1].low in _WORDS["joints"] or marks[here + 1].cat == "comma"
+        ):
+            there = _past(marks, here + 2)
+            if not _stands_alone(marks, there):
+                break
+            marks[there] = _like(marks[there], marks[at])
+            here = there
+        joined = at > 1 and marks[at].low in aspect_names() and marks[at - 1].low in _WORDS["joints"]
+        if joined and _stands_alone(marks, at - 2):
+            marks[at - 2] = _like(marks[at - 2], marks[at])  # "method and task should match"
+    for at, mark in enumerate(marks if found else ()):
+        there = _past(marks, at + 1)
+        if mark.cat != "aspect" and mark.low in aspect_names():
+            behind = next((n for n in range(at + 1, len(marks)) if marks[n].low not in _WORDS["verbs"]), at)
+            last = behind + 1 >= len(marks) or marks[behind + 1].cat in DELIMITERS
+            if last and marks[behind].cat == "neg":  # "the method is the same, the task is not"
+                free = "may" in marks[behind].low
+                differs = _like(mark, replace(marks[found[0]], sub="different"))
+                marks[at] = replace(mark, cat="func", attribute="", values=()) if free else differs
+                marks[behind] = replace(marks[behind], cat="func", sub="")
+            continue
+        if mark.cat in ("neg", "except") and _stands_alone(marks, there):
+            marks[there] = _like(marks[there], replace(marks[found[0]], sub="same"))
+            if mark.low in _WORDS["no_matter"]:
+                marks[at] = replace(mark, cat="perm", sub="")
