@@ -27,9 +27,15 @@ NeurIPS Nature MDPI Stanford US the same different method results papers studies
 tables cats graph learning kein nicht nur auf Deutsch sans thèses depuis sin tesis desde
 不要 中文 综述 必须 2020年 的 以后
 find me please well-written inclusion exclusion
+leave out lass weg weder noch sauf ni 除 外 、 和 task share is University of Oxford MIT > 'z
 """.split()
 )
-TEXTS = st.one_of(st.text(max_size=300), st.lists(WORDS, max_size=40).map(" ".join))
+SPACED = st.tuples(WORDS, st.sampled_from([" ", "", "\n", "  ", "\n\n"])).map("".join)
+TEXTS = st.one_of(
+    st.text(max_size=300),
+    st.lists(WORDS, max_size=40).map(" ".join),
+    st.lists(SPACED, max_size=20).map("".join),
+)
 # Signs that belong to no piece.
 BETWEEN = re.compile(r"[\s.,;:!?…。，、：；？！()\[\]（）【】\-‐‑–—]*")
 

@@ -52,7 +52,7 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
         return None
     before = reads[at - 1]
     unclear = before.role == "unread" and before.sign.negative  # "no trials in children, ... or theses"
-    excepted = before.role == "exception"
+    excepted = before.role == "exception" and bool(before.sign.rules)
     if (
         before.piece.sentence != read.piece.sentence
         or not (before.role == "request" or unclear or excepted)
@@ -210,7 +210,7 @@ def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
             permit(text, reads, at)
     for at, read in enumerate(reads):
         if read.role == "exception":  # nothing to be exempt from: a denial
-            if read.piece.marks[0].low in _UNLESS:
+            if read.piece.marks[0].low in _UNLESS or not read.sign.rules:
                 reads[at] = replace(read, role="unread", why=MEANT)
                 continue
             sign = replace(read.sign, rules=tuple(denial(m) for m in read.sign.rules))

@@ -143,7 +143,7 @@ def _is_value(name: Name, end: int, main: Lexicon, tokens: list[Token], at: int)
 def _phrasal(marks: list[Mark]) -> None:
     """*Leave blogs out*, *keep surveys and theses away*, *lass Reviews weg*: the verb denies."""
     for at, mark in enumerate(marks):
-        if mark.low.split()[0] not in _WORDS["takes"] or mark.cat not in ("func", "neg"):
+        if mark.low.partition(" ")[0] not in _WORDS["takes"] or mark.cat not in ("func", "neg"):
             continue
         listed = False
         for n, behind in enumerate(marks[at + 1 : at + _REACH], at + 1):

@@ -85,7 +85,7 @@ def _of_papers(mark: Mark) -> bool:
 
 def is_led(mark: Mark) -> bool:
     """Whether a mark begins with a preposition."""
-    return mark.low.split()[0] in _LEADS_ON
+    return mark.low.partition(" ")[0] in _LEADS_ON
 
 
 def told_apart(denied: Sequence[Mark], behind: Sequence[Mark]) -> bool:
@@ -104,7 +104,7 @@ def told_apart(denied: Sequence[Mark], behind: Sequence[Mark]) -> bool:
     alike = any(m.attribute == held[0].attribute for m in named)
     alike = alike and (not is_led(behind[0]) or is_led(held[0]) or denied[-1] is not held[0])
     nouns = (m.cat == "doc" or m.attribute in _NAMES_DOCUMENTS or "of" in m.flags for m in behind)
-    return not alike and not any(nouns) and all(m.low.split()[-1] not in _WORDS["docs"] for m in named)
+    return not alike and not any(nouns) and all(m.low.rpartition(" ")[2] not in _WORDS["docs"] for m in named)
 
 
 def _limits_papers(marks: Sequence[Mark], at: int) -> bool:
