@@ -103,6 +103,24 @@ def test_nor_in_other_languages(language):
 
 
 @pytest.mark.parametrize(
+    "form",
+    ["owls, {0}, {1} and {2}", "owls, {0}, {1}, and {2}", "owls ({0}, {1}; {2})", "owls: {0}, {1}, {2}",
+     "owls | {0} | {1} | {2}", "owls / {0} / {1} / {2}", "owls\n- {0}\n- {1}\n- {2}", "owls\n{0}\n{1}\n{2}",
+     "I need papers on owls, {0}, {1}, {2} please"],
+)  # fmt: skip
+def test_three_in_a_row_keep_their_signs(form):
+    alone = {one: _asked("owls, " + one) for one in REQUESTS}
+    for number, one in enumerate(REQUESTS):
+        three = [one, *(REQUESTS[(number + step) % len(REQUESTS)] for step in (5, 12))]
+        if len({words.split()[-1] for words in three}) < 3:
+            continue
+        signs = _signs(set().union(*(alone[words] for words in three)))
+        asked = _signs(_asked(form.format(*three)))
+        assert not {about for about, sign in asked.items() if signs.get(about, sign) is not sign}, three
+        assert len(asked) >= len(signs) - (" and {2}" in form), three
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("owls, no reviews and purely theoretical papers", {"kind=survey": False, "kind=theory": False}),
@@ -112,6 +130,10 @@ def test_nor_in_other_languages(language):
         ("owls, open access, and in English", {"access=open": True, "language=en": True}),
         ("owls, in Nature, but not by Andrew Gelman", {"venue=Nature": True, "author=Andrew Gelman": False}),
         ("owls. From MIT", {"affiliation=MIT": True}),
+        ("How do owls sleep? Nothing except reviews.", {"kind=survey": True}),
+        ("How do owls sleep? I already have enough reviews.", {"kind=survey": False}),
+        ("How do owls sleep? Anything that isn't a thesis.", {"kind=thesis": False}),
+        ("old papers on owls", {"recency=old": True}),
         ("owls, in English. Except surveys", {"language=en": True, "kind=survey": False}),
         ("owls, without code, from MIT", {"artifacts=code": False, "affiliation=MIT": True}),
         ("Eulen, ohne Code. Von Judea Pearl", {"artifacts=code": False, "author=Judea Pearl": True}),

@@ -38,6 +38,17 @@ def denial(mark: Mark) -> Mark:
     return replace(mark, cat="neg", sub="strong") if mark.cat == "except" else mark
 
 
+def _later(reads: Sequence[Read], at: int) -> list[Mark]:
+    """The marks of a piece and of those that go on with a list behind it."""
+    out: list[Mark] = []
+    for later in reads[at : at + _CHAIN]:
+        listed = not later.sign.rules and later.piece.joint in ("comma", "and")
+        if not listed or later.piece.sentence != reads[at].piece.sentence:
+            break
+        out += later.piece.marks
+    return out
+
+
 def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign | None:
     """The sign of the list that a piece without one belongs to: *no surveys, theses or books*."""
     read = reads[at]
@@ -60,7 +71,8 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
     ):
         return None
     behind = list(dropwhile(lambda m: m.low in _PLUS, read.piece.marks))
-    if len(behind) < len(item) and told_apart(before.piece.marks, behind):
+    apart = told_apart(before.piece.marks, behind) and not any(m.low in _OR for m in _later(reads, at))
+    if apart and (before.sign.negative or excepted or len(behind) < len(item)):
         return None
     denied = requests_of(before.piece, Sign(), company=True) if excepted else before.requests
     if not (denied or unclear) or before.subject is not None or "perm" in before.sign.cats:
@@ -69,16 +81,7 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
         return None  # "not from a blog, and no more than a page"
     if before.requests and before.sign.rules[0].start > before.requests[-1].start:
         return None  # "peer-reviewed only, English or German"
-    chain = []
-    for later in reads[at : at + _CHAIN]:
-        if (
-            later.sign.rules
-            or later.piece.joint not in ("comma", "and")
-            or later.piece.sentence != read.piece.sentence
-        ):
-            break
-        chain.append(later)
-    marks = [m for later in chain for m in later.piece.marks]
+    marks = _later(reads, at)
     ahead = marks if subject_before else list(takewhile(lambda m: m.cat != "lead", marks))
     joints = [n for n, m in enumerate(marks) if m.low in _AND or (m.cat == "doc" and " or " in m.low)]
     # "no reviews, letters or papers by Ito" is a list, "no reviews, English and since 2020" two requests
@@ -90,9 +93,7 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
     alike = bool(values) and all(v.attribute == attribute for v in values)
     # "no surveys, blogs", "not in German, French", but not "no surveys, blogs please"
     listed = _bare(ahead, attribute) and (before.sign.negative or excepted)
-    listed = listed and ("language", "en") not in {
-        (v.attribute, v.value) for v in values
-    }  # "not German, English"
+    listed = listed and all(v.value != "en" for v in values)  # "not in German, English"
     if any(v.attribute in FACTS and v.attribute != attribute for v in values) and not itemised:
         return None
     if not values:

@@ -27,7 +27,8 @@ _BREAKS = ("comma", "dash")
 _FOREIGN = ("de", "fr", "es")
 _LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # where a line of a lexicon begins that is no continuation
 _BEGINS = expression(
-    r"(?<=[.?!] )(?:From|In|By|At|Published|Von|Aus|Par|Dans|Por|En)(?=\s+[A-Z][\w.-]*\s*(?:[A-Z]|[.,;]|$))"
+    r"(?<=[.?!] )(?:From|In|By|At|Published|Von|Aus|Par|Dans|Por|En)"
+    r"(?=\s+[A-Z][\w.-]*[^\S\n]*(?:[A-Z.,;\n]|$))"
 )
 _WORD = re.compile(r"[^\W\d_]+")
 _HAN = Expression(f"[{HAN}]")
@@ -177,6 +178,10 @@ def _beside(marks: list[Mark], at: int) -> Mark | None:
     people = mark.low in _WORDS["people"] and mark.attribute == "population"
     if people and first.cat == "doc" and last.low == "by":
         return replace(mark, cat="taste", sub="", attribute="", values=())  # "papers by women"
+    named = [m for m in ahead if m.low not in ("a", "an", "the")]
+    ends = bool(named) and named[0].carries and all(m.cat in (*DELIMITERS, "polite") for m in named[1:2])
+    if mark.cat == "taste" and mark.low.startswith("anything that ") and ends:
+        return replace(mark, cat="neg", sub="avoid")  # unlike "anything that isn't a survey can go"
     if mark.free and two and two[-1].cat in SIGNS and ahead and ahead[0].low in _WORDS["paid"]:
         return replace(mark, cat="taste", sub="")  # "no Airbnb-funded work"
     if mark.low in _WORDS["paid"] and last.cat == "taste" and first.cat in SIGNS:

@@ -27,7 +27,7 @@ _PARTS = {
     "elision": r"(?:[dlnsjcmDLNSJCM]|[Qq]u)['’](?=[^\W\d_]|$)",
     "word": rf"[^\W_\u3400-\u9fff]+(?:{_WITHIN}(?=[^\W_\u3400-\u9fff])[^\W_\u3400-\u9fff]+)*(?:[+#]+(?!\w))?",
     "stop": r"[.!?…。！？]+|\n\s*",
-    "semicolon": r"[;；]",
+    "semicolon": r"[;；]|(?<=\s)\|(?=\s)",
     "colon": r"[:：]",
     "dash": r"(?<=\s)[-–—]+(?=\s)|—",
     "bracket": r"[()\[\]（）【】]",
