@@ -306,7 +306,11 @@ owls, skip pre-2010 work
 Eulen, nicht vor 2010
 Eulen, frühestens 2010
 hiboux, rien d'antérieur à 2010
+owls, in or after 2010
+owls, starting 2010
 hiboux, au plus tôt 2010
+hiboux, au plus tôt en 2010
+关于猫头鹰的论文，2010年及以后
 búhos, nada anterior a 2010
 猫头鹰，2010年之前的不要
 猫头鹰，不早于2010年
@@ -319,7 +323,10 @@ owls, 2010 at the latest
 Eulen, nicht nach 2010
 Eulen, spätestens 2010
 hiboux, rien de postérieur à 2010
+owls, on or before 2010
 hiboux, au plus tard 2010
+hiboux, au plus tard en 2010
+búhos, como muy tarde en 2010
 búhos, no después de 2010
 猫头鹰，不晚于2010年
 """
