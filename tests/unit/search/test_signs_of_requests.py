@@ -448,3 +448,21 @@ def test_what_papers_should_be_is_read_behind_a_subject(told, value):
     found = read_instruction(f"papers about owls {told} {value}")
     assert found.topic == "owls"
     assert [one.partition(" ")[0] for one in found.spellings] in (["require"], ["prefer"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("owls, 50 participants or more", "require sample=>=50"),
+        ("owls, 50 patients or fewer", "require sample=<=50"),
+        ("owls, 50 citations at most", "require citations=<=50"),
+        ("owls, 50 citations, or more", "require citations=>=50"),
+        ("owls, 50+ pages", "require length=>=50 pages"),
+        ("owls, only papers with 50 or more pages", "require length=>=50 pages"),
+        ("owls, 8 or fewer pages", "require length=<=8 pages"),
+    ],
+)
+def test_what_stands_behind_a_number_or_what_it_counts_bounds_it(text, expected):
+    read = read_instruction(text)
+    assert read.spellings == (expected,)
+    assert read.topic == "owls"

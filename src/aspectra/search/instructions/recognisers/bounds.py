@@ -83,6 +83,10 @@ _BEHIND = Expression(
     rf"(?:say\s+)?+(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}\s*,?\s*(?P<how>{_AFTER_UPPER}|{_AFTER_LOWER})",
     part=_ANY_UNIT,
 )
+_AMID = Expression(
+    rf"(?:with\s+)?+(?P<number>{_NUMBER})\s*+(?P<how>\+|(?:or|oder)\s+(?:more|fewer|less|mehr|weniger))\s*+{_UNIT}{_END}",
+    part=_ANY_UNIT,
+)
 _UNIT_FIRST = Expression(rf"{_UNIT}\s*(?P<how>[<>]=?|[≤≥])\s*(?P<number>\d{{1,5}})", part=_ANY_UNIT)
 _COUNTED = ("words", "characters", "minute")  # units that an answer has, if only about so many
 _ABOUT = Expression(
@@ -131,6 +135,7 @@ _HOW_TOO = _HOW.replace("how", "how2")
 _CITED = Expression(
     rf"(?:(?:with\s+|having\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['citations']}"
     rf"|(?:with\s+|having\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more|oder\s+mehr)\s*+{_PATTERNS['citations']}"
+    rf"|(?:with\s+|having\s+)?+(?P<said>{_NUMBER})\s*+{_PATTERNS['citations']}\s*+,?+\s*+(?P<behind>{_AFTER_UPPER}|{_AFTER_LOWER})"
     rf"|(?:that\s+(?:are|were|have\s+been)\s+)?+(?:cited|citations?(?:\s+counts?)?+)\s*+"
     rf"(?:of\s+)?+{_HOW_TOO}"
     rf"(?P<number2>{_NUMBER})(?:\s+times)?+)(?!\w)",
@@ -139,6 +144,7 @@ _CITED = Expression(
 _SAMPLE = Expression(
     rf"(?:(?:with\s+|having\s+|in\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['people']}"
     rf"|(?:with\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more)\s*+{_PATTERNS['people']}"
+    rf"|(?:with\s+)?+(?P<said>{_NUMBER})\s*+{_PATTERNS['people']}\s*+,?+\s*+(?P<behind>{_AFTER_UPPER}|{_AFTER_LOWER})"
     rf"|(?:with\s+)?+(?:an?\s+)?+(?:n|样本量|样本数|样本|samples?(?:\s+sizes?)?+)\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
     rf"(?P<number2>{_NUMBER})[人例名]?+)(?!\w)"
 )
@@ -239,6 +245,9 @@ def _length(low: str, at: int) -> tuple[int, Bound] | None:
     elif match := _BEHIND.match(low, at):
         upper = bool(re.fullmatch(_AFTER_UPPER, match["how"]))
         bound = _length_bound(upper, False, _number(match["number"]), _unit(match["unit"]))
+    elif match := _AMID.match(low, at):
+        upper = match["how"].endswith(("fewer", "less", "weniger"))
+        bound = _length_bound(upper, False, _number(match["number"]), _unit(match["unit"]))
     elif (match := _ABOUT.match(low, at)) and (match["said"] or _unit(match["unit"]) in _COUNTED):
         bound = _length_bound(True, False, _number(match["said"] or match["number"]), _unit(match["unit"]))
         bound = Bound("length", bound.values, bound.opposite, vague=True) if bound else None
@@ -272,6 +281,9 @@ def _counted(low: str, at: int) -> tuple[int, Bound] | None:
         if match := pattern.match(low, at):
             if match["plus"]:
                 value = (f">={_number(match['plus'])}", f"<={_number(match['plus']) - 1}")
+            elif match["behind"]:
+                how = "at most" if re.fullmatch(_AFTER_UPPER, match["behind"]) else "at least"
+                value = _beyond(how, _number(match["said"]), whole=attribute == "citations")
             else:
                 how, number = match["how"] or match["how2"], match["number"] or match["number2"]
                 value = _beyond(how.strip(), _number(number), whole=attribute == "citations")
