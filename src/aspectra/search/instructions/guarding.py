@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from aspectra.base.values import replace
 from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.meaning import FACTS, Request, Sign, requests_of, sign_of
-from aspectra.search.instructions.pieces import Piece, is_led
+from aspectra.search.instructions.pieces import RECORDED, Piece, is_led
 from aspectra.search.instructions.recognisers.lexicon import word_sets
 from aspectra.search.instructions.settling import MEANT, UNKNOWN, Read
 
@@ -21,7 +21,6 @@ _FEW = 3  # words of a title or a name at least
 _MOSTLY = 0.75  # of the words of a title begin with a capital
 _NEAR = 2  # marks at the beginning of a piece among which a sign opens it
 _PEOPLE = frozenset("population audience language".split())
-_RECORDED = frozenset("author venue language affiliation".split())
 _LATELY = 1960  # earlier years behind a comma are those of the subject: *propaganda, 1939-1945*
 # Attributes whose words are as often words of a subject in the middle of a text.
 _LOOSE = frozenset("language population audience aspect keyword reports method topic source format".split())
@@ -103,7 +102,7 @@ def _is_title(text: str, reads: Sequence[Read]) -> bool:
 
 def _denies_record(read: Read) -> bool:
     """Whether authors, journals or languages are denied: *owls in Nature, but not by Andrew Gelman*."""
-    return read.sign.negative and any(r.attribute in _RECORDED for r in read.requests)
+    return read.sign.negative and any(r.attribute in RECORDED for r in read.requests)
 
 
 def _is_name(reads: Sequence[Read]) -> bool:

@@ -26,7 +26,7 @@ _PREPOSITION = _WORDS["without"]  # denials that stand like prepositions, with u
 _VERBAL = _WORDS["verbal"]  # denials that need a break before them
 _FORWARD = _WORDS["forward"]  # softeners of what follows
 _ASKS = _WORDS["asks"]
-_RECORDED = ("language", "venue", "publisher", "author", "year")  # what no subject has, but its papers
+RECORDED = ("language", "venue", "publisher", "author", "year")  # what no subject has, but its papers
 _DOCUMENTS = ("kind", "status", "source")
 _LEADS_ON = _WORDS["prepositions"]
 _NAMES_DOCUMENTS = frozenset("kind source format".split())
@@ -77,7 +77,7 @@ def is_rule(mark: Mark) -> bool:
 def _of_papers(mark: Mark) -> bool:
     """Whether a mark says what papers are, and no subject: a language, a journal, *reviews*."""
     return (
-        mark.attribute in _RECORDED
+        mark.attribute in RECORDED
         or mark.attribute == "access"
         or (mark.attribute in _DOCUMENTS and mark.sure and "weak" not in mark.flags and mark.cat == "value")
     )
