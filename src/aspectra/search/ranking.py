@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from aspectra.base.display import Displayed
 from aspectra.base.trec import trec_lines
@@ -213,8 +213,8 @@ class Hit(Struct, frozen=True):
             lines.append(f"{stage}: {came} {after}")
         return lines
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
+    def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
+        """JSON form; ``explain`` adds the scores by probe."""
         out: dict[str, Any] = {
             "id": self.id,
             "rank": self.rank,
@@ -233,6 +233,8 @@ class Hit(Struct, frozen=True):
             out["conditions"] = [c.to_dict() for c in self.conditions]
         if self.moves:
             out["moves"] = [{"stage": s, "from": before, "to": after} for s, before, after in self.moves]
+        if explain:
+            out["probes"] = [structs.asdict(probe) for probe in self.probes]
         return out
 
 
@@ -285,11 +287,11 @@ class Ranking(Displayed, Sequence[Hit]):
         """Ids, best first."""
         return [hit.id for hit in self.hits]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """The one JSON document of ``--json``."""
         out: dict[str, Any] = {
             "plan": {**self.plan.to_dict(), "hash": self.plan.hash},
-            "hits": [hit.to_dict() for hit in self.hits],
+            "hits": [hit.to_dict(explain=explain) for hit in self.hits],
             "requests": self.requests.to_dict(),
             "warnings": list(self.warnings),
             "seconds": round(self.seconds, 4),

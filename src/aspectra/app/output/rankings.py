@@ -6,9 +6,7 @@ import json
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from msgspec import structs
+from typing import TYPE_CHECKING
 
 from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.base.errors import UsageError
@@ -161,13 +159,6 @@ def _condition_line(found: ConditionResult) -> str:
     return f"{mark} {safe(found.condition.label, one_line=True)}{said}"
 
 
-def _hit(hit: Hit, *, explain: bool) -> dict[str, Any]:
-    out = hit.to_dict()
-    if explain:
-        out["probes"] = [structs.asdict(probe) for probe in hit.probes]
-    return out
-
-
 def write_ranking(
     screen: Screen,
     library: Library,
@@ -201,14 +192,12 @@ def write_ranking(
         return
     kept = ""
     if style == "json":
-        whole = ranking.to_dict()
-        if explain:
-            whole["hits"] = [_hit(hit, explain=True) for hit in ranking]
+        whole = ranking.to_dict(explain=explain)
         if page is not None:
             whole["page"] = asdict(page)
         screen.document("search", whole, output)
     elif style == "jsonl":
-        lines = (json.dumps(_hit(hit, explain=explain), ensure_ascii=False) for hit in ranking)
+        lines = (json.dumps(hit.to_dict(explain=explain), ensure_ascii=False) for hit in ranking)
         screen.data("".join(f"{line}\n" for line in lines), output)
     else:
         if style == "trec":  # scores must fall

@@ -10,7 +10,7 @@ from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.instructions.limiters import signed
 from aspectra.search.instructions.meaning import FACTS, Request, Sign, requests_of
-from aspectra.search.instructions.pieces import is_led, told_apart
+from aspectra.search.instructions.pieces import DOCUMENTS, is_led, told_apart
 from aspectra.search.instructions.recognisers.aspects import aspect_names
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.recognisers.tokens import fold
@@ -21,7 +21,6 @@ _AND = word_sets("lists")["and"]
 _OR = word_sets("lists")["or"]
 _WITHOUT = word_sets("pieces")["modifies"]
 _EITHER = "alternatives of different kinds"
-_ITEMS = frozenset("kind status source".split())  # values that name documents
 _IS = word_sets("lists")["is"]
 _ARTICLES = word_sets("pieces")["some"]
 _PLUS = word_sets("pieces")["plus"]
@@ -71,7 +70,8 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
     ):
         return None
     behind = list(dropwhile(lambda m: m.low in _PLUS, read.piece.marks))
-    apart = told_apart(before.piece.marks, behind) and not any(m.low in _OR for m in _later(reads, at))
+    marks = _later(reads, at)
+    apart = told_apart(before.piece.marks, behind) and not any(m.low in _OR for m in marks)
     if apart and (before.sign.negative or excepted or len(behind) < len(item)):
         return None
     denied = requests_of(before.piece, Sign(), company=True) if excepted else before.requests
@@ -81,7 +81,6 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
         return None  # "not from a blog, and no more than a page"
     if before.requests and before.sign.rules[0].start > before.requests[-1].start:
         return None  # "peer-reviewed only, English or German"
-    marks = _later(reads, at)
     ahead = marks if subject_before else list(takewhile(lambda m: m.cat != "lead", marks))
     joints = [n for n, m in enumerate(marks) if m.low in _AND or (m.cat == "doc" and " or " in m.low)]
     # "no reviews, letters or papers by Ito" is a list, "no reviews, English and since 2020" two requests
@@ -116,7 +115,7 @@ def _listed(read: Read) -> bool:
 
 def _bare(marks: Sequence[Mark], attribute: str) -> bool:
     """Whether nothing is named but values of an attribute or, of a kind of documents, such kinds."""
-    alike = _ITEMS if attribute in _ITEMS else {attribute}
+    alike = DOCUMENTS if attribute in DOCUMENTS else {attribute}
     beside = _ARTICLES | _AND | {"ones", "的"}
     named = marks[:1] and marks[0].cat != "doc"
 
@@ -128,7 +127,7 @@ def _bare(marks: Sequence[Mark], attribute: str) -> bool:
 
 
 def _names_documents(marks: Sequence[Mark]) -> bool:
-    return any(m.cat == "doc" or m.attribute in _ITEMS for m in marks)
+    return any(m.cat == "doc" or m.attribute in DOCUMENTS for m in marks)
 
 
 def _terms(text: str, read: Read) -> Read:

@@ -46,8 +46,8 @@ def _telling(language: str) -> frozenset[str]:
 
 def _languages(text: str) -> tuple[str, ...]:
     """Languages whose tables read a text, those it is written in first."""
-    said = _WORD.findall(text)[:_MOST_WORDS]
-    found = [fold(word) for word in said if not word.isupper() or text.isupper()]  # MIT is no German
+    said, capitals = _WORD.findall(text)[:_MOST_WORDS], text.isupper()
+    found = [word.lower() for word in said if capitals or not word.isupper()]  # MIT is no German
     english = _vocabulary(("en",))[0]
     counts = {name: sum(word in _telling(name) for word in found) for name in _FOREIGN}
     unknown = [word for word in found if len(word) > 3 and not english.knows(word)]

@@ -27,7 +27,7 @@ _VERBAL = _WORDS["verbal"]  # denials that need a break before them
 _FORWARD = _WORDS["forward"]  # softeners of what follows
 _ASKS = _WORDS["asks"]
 RECORDED = ("language", "venue", "publisher", "author", "year")  # what no subject has, but its papers
-_DOCUMENTS = ("kind", "status", "source")
+DOCUMENTS = frozenset("kind status source".split())  # attributes whose values name documents
 _LEADS_ON = _WORDS["prepositions"]
 _NAMES_DOCUMENTS = frozenset("kind source format".split())
 _ARTICLES = _WORDS["articles"]
@@ -79,7 +79,7 @@ def _of_papers(mark: Mark) -> bool:
     return (
         mark.attribute in RECORDED
         or mark.attribute == "access"
-        or (mark.attribute in _DOCUMENTS and mark.sure and "weak" not in mark.flags and mark.cat == "value")
+        or (mark.attribute in DOCUMENTS and mark.sure and "weak" not in mark.flags and mark.cat == "value")
     )
 
 

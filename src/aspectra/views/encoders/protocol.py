@@ -266,7 +266,7 @@ def load_encoder(spec: str) -> Encoder:
     if (refused := refusal(spec)) is not None:
         raise refused
     early: Encoder | None = loaded_early(spec)
-    return early or load_named(spec)
+    return load_named(spec) if early is None else early
 
 
 def load_named(spec: str) -> Encoder:

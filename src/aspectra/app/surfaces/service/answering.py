@@ -14,8 +14,6 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
-
 from aspectra.app.output.papers import MOST_PAGES, check_page, page_of
 from aspectra.base.errors import AspectraError, Gone, NoSuchPaper, NotAllowed, UsageError, ViewMismatch
 from aspectra.base.values import replace
@@ -123,10 +121,7 @@ class Answer:
 
     def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """The document ``search`` of ``--json``, with ``generation`` and ``next_cursor``."""
-        out = self.ranking.to_dict()
-        if explain:
-            for row, hit in zip(out["hits"], self.ranking, strict=True):
-                row["probes"] = [structs.asdict(probe) for probe in hit.probes]
+        out = self.ranking.to_dict(explain=explain)
         if self.page is not None:
             out["page"] = asdict(self.page)
         return {**out, "generation": self.ranking.generation, "next_cursor": self.next}

@@ -47,6 +47,11 @@ def _find(
     return None
 
 
+def _value(text: str, tokens: Sequence[Token], start: int, noun: tuple[int, str, str]) -> str:
+    """The aspect that a noun names, or the noun as it is written."""
+    return text[tokens[start].start : tokens[start + noun[0] - 1].end] if noun[2] == "free" else noun[2]
+
+
 def read_aspect(
     text: str, tokens: Sequence[Token], at: int, context: Lexicon, main: Lexicon
 ) -> AspectWish | None:
@@ -64,7 +69,7 @@ def read_aspect(
         same = trigger[1] == "same"
         if noun := _find(context, tokens, start, "aspect"):
             end = start + noun[0]
-            aspect = text[tokens[start].start : tokens[end - 1].end] if noun[2] == "free" else noun[2]
+            aspect = _value(text, tokens, start, noun)
             if paired and (verb := _verb(tokens, end, context)):  # "their results contradict this one"
                 return None if verb == "free" else AspectWish(aspect, verb == "same", True, end)
             return AspectWish(aspect, same, not paired, end)
@@ -77,12 +82,10 @@ def read_aspect(
                 for n, t in enumerate(inner)
             ):
                 noun = _find(context, tokens, start + ahead, "aspect")
-                end = start + ahead + (noun[0] if noun else 0)
-                if noun and noun[2] != "free":
-                    return AspectWish(noun[2], same, not paired, end)
-                if noun and all(token.low in _WORDS["before"] for token in inner):  # "similar in task"
-                    named = text[tokens[start + ahead].start : tokens[end - 1].end]
-                    return AspectWish(named, same, not paired, end)
+                led = all(token.low in _WORDS["before"] for token in inner)  # "similar in task"
+                if noun and (led or noun[2] != "free"):
+                    aspect = _value(text, tokens, start + ahead, noun)
+                    return AspectWish(aspect, same, not paired, start + ahead + noun[0])
         if paired:
             return None
         end = start
@@ -100,8 +103,7 @@ def read_aspect(
         end = at + noun[0]
         verb = _verb(tokens, end, context)
         if verb and verb != "free":
-            aspect = text[tokens[at].start : tokens[end - 1].end] if noun[2] == "free" else noun[2]
-            return AspectWish(aspect, verb == "same", True, end)
+            return AspectWish(_value(text, tokens, at, noun), verb == "same", True, end)
     return None
 
 

@@ -58,6 +58,7 @@ _LOWER = _PATTERNS["lower"]
 _OVER = _PATTERNS["over"]
 _AFTER_UPPER = _PATTERNS["after_upper"]
 _AFTER_LOWER = _PATTERNS["after_lower"]
+_AFTER = rf"\s*+,?+\s*+(?P<behind>{_AFTER_UPPER}|{_AFTER_LOWER})"
 _END = r"(?:\s+(?:long|in\s+length|lang))?"
 _GAP = r"(?:[ -]\s*|(?<=[\d\u3400-\u9fff]))"
 
@@ -135,7 +136,7 @@ _HOW_TOO = _HOW.replace("how", "how2")
 _CITED = Expression(
     rf"(?:(?:with\s+|having\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['citations']}"
     rf"|(?:with\s+|having\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more|oder\s+mehr)\s*+{_PATTERNS['citations']}"
-    rf"|(?:with\s+|having\s+)?+(?P<said>{_NUMBER})\s*+{_PATTERNS['citations']}\s*+,?+\s*+(?P<behind>{_AFTER_UPPER}|{_AFTER_LOWER})"
+    rf"|(?:with\s+|having\s+)?+(?P<said>{_NUMBER})\s*+{_PATTERNS['citations']}{_AFTER}"
     rf"|(?:that\s+(?:are|were|have\s+been)\s+)?+(?:cited|citations?(?:\s+counts?)?+)\s*+"
     rf"(?:of\s+)?+{_HOW_TOO}"
     rf"(?P<number2>{_NUMBER})(?:\s+times)?+)(?!\w)",
@@ -144,7 +145,7 @@ _CITED = Expression(
 _SAMPLE = Expression(
     rf"(?:(?:with\s+|having\s+|in\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['people']}"
     rf"|(?:with\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more)\s*+{_PATTERNS['people']}"
-    rf"|(?:with\s+)?+(?P<said>{_NUMBER})\s*+{_PATTERNS['people']}\s*+,?+\s*+(?P<behind>{_AFTER_UPPER}|{_AFTER_LOWER})"
+    rf"|(?:with\s+)?+(?P<said>{_NUMBER})\s*+{_PATTERNS['people']}{_AFTER}"
     rf"|(?:with\s+)?+(?:an?\s+)?+(?:n|样本量|样本数|样本|samples?(?:\s+sizes?)?+)\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
     rf"(?P<number2>{_NUMBER})[人例名]?+)(?!\w)"
 )
