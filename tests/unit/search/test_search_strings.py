@@ -363,3 +363,58 @@ def test_requests_stand_behind_a_string_and_a_set_of_zero_says_what_to_do(search
 def test_a_string_that_only_denies_has_nothing_to_search_for():
     with pytest.raises(UsageError, match="something to search for is missing"):
         understand(Query("NOT mice[tiab]"))
+
+
+@pytest.mark.parametrize(
+    ("text", "searched", "read"),
+    [
+        ("owls -reviews", "owls", ["exclude kind=survey"]),
+        ("owls -preprints -theses", "owls", ["exclude status=preprint", "exclude kind=thesis"]),
+        ('barn owls -"book chapters"', "barn owls", ["exclude kind=book"]),
+        ("-reviews owls", "owls", ["exclude kind=survey"]),
+        ("owls -Nature", "owls", ["exclude venue=Nature"]),
+        ("jaguar speed -car", "jaguar speed", ["exclude keyword=car"]),
+        ("jaguar NOT car", "jaguar", ["exclude keyword=car"]),
+        ("owls NOT reviews", "owls", ["exclude kind=survey"]),
+        ("owls -reviews, since 2015", "owls", ["require year=>=2015", "exclude kind=survey"]),
+        ("owls author:Smith barn", "owls barn", ["require author=Smith"]),
+        ('owls -author:"Andrew Gelman"', "owls", ["exclude author=Andrew Gelman"]),
+        ("owls after:2015 before:2020", "owls", ["require year=>=2015", "require year=<2020"]),
+        ("owls year:2015..2018", "owls", ["require year=2015..2018"]),
+        ("owls source:Nature type:review", "owls", ["require venue=Nature", "require kind=survey"]),
+        ("owls lang:de access:open", "owls", ["require language=de", "require access=open"]),
+        ("owls intitle:barn", "owls", ['require boolean="barn"[ti]']),
+        ("bees OR wasps -reviews", "bees wasps", ["require boolean=bees OR wasps", "exclude kind=survey"]),
+        ("(bees OR wasps) author:Lee", "bees wasps", ["require boolean=bees OR wasps", "require author=Lee"]),
+    ],
+)
+def test_operators_of_search_boxes_are_requests(text, searched, read):
+    query = understand(Query(text)).query
+    assert (query.text, [condition.spelling for condition in query.conditions]) == (searched, read)
+    assert all(condition.words in text for condition in query.conditions)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "MOVEMENT -Modular Versatile Mobility System",
+        "Following and -guiding in crowds",
+        "Machine Translation Pre-training for Text Generation -A Case Study in Czech",
+        "Deep Learning for Mobile Robots -Review",
+        "the action of β -catenin",
+        "a car system -iCART-",
+        "ethics of source:a study of motives",
+        "barn owl-reviews",
+    ],
+)
+def test_dashes_of_crawled_titles_are_no_operators(text):
+    query = understand(Query(text)).query
+    assert (query.text, query.conditions) == (text.rstrip("-"), ())
+
+
+def test_an_operator_that_says_nothing_of_papers_is_reported():
+    understood = understand(Query("owls site:arxiv.org year:soon"))
+    assert understood.query.text == "owls"
+    said = {unread.words: unread.why for unread in understood.unread}
+    assert "tells nothing that a search here knows" in said["site:arxiv.org"]
+    assert "'soon' is no year" in said["year:soon"]

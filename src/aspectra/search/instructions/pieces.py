@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from aspectra.base.values import replace
 from aspectra.search.instructions.marks import SIGNS
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.recognisers.tokens import DELIMITERS
@@ -281,3 +282,19 @@ def divide(marks: Sequence[Mark], *, question: bool) -> list[Piece]:
     if run:
         close()
     return out
+
+
+def without_aspects(piece: Piece) -> Piece:
+    """A piece of a question with its one doubtful aspect as plain words: *papers on this topic*."""
+    marks = tuple(
+        replace(m, cat="word", attribute="", values=()) if m.cat == "aspect" and not m.sure else m
+        for m in piece.marks
+    )
+    return replace(piece, marks=marks)
+
+
+def is_fix(piece: Piece) -> bool:
+    """Whether a piece takes back what stands before it, and says nothing else: *no wait*."""
+    return all(m.cat in ("fix", "func", "polite", "but") for m in piece.marks) and any(
+        m.cat == "fix" for m in piece.marks
+    )

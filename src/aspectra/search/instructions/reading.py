@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import cast
 
 from msgspec import Struct
@@ -20,7 +21,7 @@ from msgspec import Struct
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.search.conditions.condition import Condition, Exemption, Relation
-from aspectra.search.instructions.guarding import field_of, guarded, in_field, is_typed
+from aspectra.search.instructions.guarding import field_of, guarded, in_field, is_capitalised, is_typed
 from aspectra.search.instructions.limiters import (
     allows,
     besides,
@@ -53,8 +54,9 @@ from aspectra.search.instructions.meaning import (
     requests_of,
     sign_of,
 )
-from aspectra.search.instructions.pieces import Piece, divide
+from aspectra.search.instructions.pieces import Piece, divide, is_fix, without_aspects
 from aspectra.search.instructions.recognisers.lexicon import word_sets
+from aspectra.search.instructions.search_strings import without_operators
 from aspectra.search.instructions.settling import EVENT, MEANT, TASTE, UNKNOWN, Read, contradicting, is_header
 from aspectra.search.instructions.subjects import subject_of
 from aspectra.search.query import Unread
@@ -229,12 +231,6 @@ def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool, 
     return loose(piece, sign, listed) or (not started and _first_is_subject(piece, sign, others))
 
 
-def _is_fix(piece: Piece) -> bool:
-    return all(m.cat in ("fix", "func", "polite", "but") for m in piece.marks) and any(
-        m.cat == "fix" for m in piece.marks
-    )
-
-
 def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context: _Context) -> Read:
     """What a piece comes to by itself, after those before it."""
     number, question = len(before), context.question
@@ -267,7 +263,7 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
         return Read(piece, "unread", sign, why=MEANT)
     if allows(sign):
         return Read(piece, "chatter")
-    if number and _is_fix(piece):
+    if number and is_fix(piece):
         return Read(piece, "fix")
     if number:
         last = before[-1]
@@ -340,7 +336,7 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
         return whole
     aspects = sum(m.cat == "aspect" for piece in pieces for m in piece.marks) > 1
     if question and not aspects:
-        pieces = [_without_aspects(piece) for piece in pieces]
+        pieces = [without_aspects(piece) for piece in pieces]
     reads: list[Read] = []
     holders = [piece.free and not sign.rules for piece, sign in zip(pieces, signs, strict=True)]
     joints = [piece.joint for piece in pieces[1:]]
@@ -389,15 +385,6 @@ def _tells(piece: Piece) -> bool:
     return words.startswith(tuple(_WORDS["am"])) and not any(
         m.cat == "lead" and m.low in _WORDS["on"] for m in piece.marks[1:_SHORT]
     )
-
-
-def _without_aspects(piece: Piece) -> Piece:
-    """A piece of a question with its one doubtful aspect as plain words: *papers on this topic*."""
-    marks = tuple(
-        replace(m, cat="word", attribute="", values=()) if m.cat == "aspect" and not m.sure else m
-        for m in piece.marks
-    )
-    return replace(piece, marks=marks)
 
 
 def _long(piece: Piece, sign: Sign) -> Read:
@@ -506,6 +493,12 @@ def _condition(text: str, request: Request, piece: tuple[int, int]) -> Condition
     return Condition(request.attribute, request.value, cast(Relation, request.relation), words, unless)
 
 
+def _named_by(words: str) -> tuple[Condition, ...]:
+    """What an operator's words ask for; nothing where a part of them is not read."""
+    reading = read_instruction(words, whole_query=False)
+    return () if reading.unread else reading.conditions
+
+
 def read_instruction(text: str, *, whole_query: bool = True, venues: Mapping[str, str] = {}) -> Reading:
     """Read what a text says about the papers it asks for.
 
@@ -519,6 +512,7 @@ def read_instruction(text: str, *, whole_query: bool = True, venues: Mapping[str
         The reading. Words of conditions and ``unread`` are substrings of the text. Nothing is raised,
         whatever the text.
     """
+    text, asked = without_operators(text, _named_by, is_title=is_capitalised(text))
     marks = marks_of(text, venues)
     pieces = divide(marks, question=whole_query)
     reads = read_pieces(text, pieces, question=whole_query, long=len(text) > _LONG)
@@ -527,7 +521,8 @@ def read_instruction(text: str, *, whole_query: bool = True, venues: Mapping[str
     conditions: dict[str, Condition] = {}
     aspects: dict[str, list[str]] = {"same": [], "different": []}
     unread: list[Unread] = []
-    parts: list[Part] = []
+    operated = [edge for start, one in asked.items() for edge in (start, start + len(one.words))]
+    parts: list[tuple[int, Part]] = []
     for read in reads:
         span = (read.piece.start, read.piece.end)
         role = {"request": "applied", "subject": "searched", "unread": "unread"}.get(read.role, "chatter")
@@ -552,19 +547,27 @@ def read_instruction(text: str, *, whole_query: bool = True, venues: Mapping[str
                 else:
                     unread.append(Unread(made.words, "more requests than one search takes"))
         unread += [Unread(_cut(text, a, b), why) for a, b, why in read.lost if _cut(text, a, b)]
-        parts.append(Part(text[slice(*span)], role))
+        edges = [span[0], *(edge for edge in operated if span[0] < edge < span[1]), span[1]]
+        cuts = zip(edges[::2], edges[1::2], strict=True)
+        parts += [(a, Part(text[a:b].strip(), role)) for a, b in cuts]
     topic = _topic(text, reads)
     if (
         whole_query
         and not (conditions or aspects["same"] or aspects["different"] or unread)
-        and all(part.role == "searched" for part in parts)
+        and all(part.role == "searched" for _, part in parts)
     ):
         topic = _cut(text, 0, len(text))
+    for start, meant in asked.items():
+        if isinstance(meant, Unread):
+            unread.append(meant)
+        else:
+            conditions.setdefault(meant.spelling, meant)
+        parts.append((start, Part(meant.words, "unread" if isinstance(meant, Unread) else "applied")))
     return Reading(
         tuple(conditions.values()),
         tuple(dict.fromkeys(aspects["same"]))[:_MOST_ASPECTS],
         tuple(dict.fromkeys(aspects["different"]))[:_MOST_ASPECTS],
-        topic,
+        " ".join(topic.split()) if asked else topic,
         tuple({u.words: u for u in unread if u.words}.values()),
-        tuple(parts),
+        tuple(part for _, part in sorted(parts, key=itemgetter(0))),
     )

@@ -1,21 +1,27 @@
-"""Boolean search strings among questions: told by their form, and read into a condition on words.
+"""Boolean search strings among questions, and operators of search boxes: told by their form.
 
 A string has a field or an operator of a database, as in ``asthma*[tiab]``, ``adj3`` and ``TS=``; or it is
 nothing but terms of a few words between AND, OR and NOT. A sentence, a title and a question have other words.
+It is read into a condition on words. Operators stand beside plain words: ``owls -reviews author:Smith``.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
 from itertools import starmap
+from typing import NamedTuple
 
 from aspectra.base.errors import UsageError
 from aspectra.base.expressions import expression
 from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.content.boolean import LONGEST_STRING, parse
-from aspectra.search.conditions.condition import Condition
+from aspectra.search.conditions.condition import Condition, Relation
+from aspectra.search.instructions.recognisers.lexicon import table
 from aspectra.search.query import Query, Unread
 
+_Reader = Callable[[str], tuple[Condition, ...]]
 _MOST_WORDS = 4  # of a term without quotes
 # What strings of one database alone have; the first that is found decides how the string is read.
 _FORMS = {
@@ -50,6 +56,17 @@ _NOISE = expression(
     r"\[[^\[\]]{0,80}\]|(?<=\S)\.[a-z]{2}(?:,[a-z]{2})*\.?(?=[\s)]|$)|\b[A-Z-]{2,}(?=[=(])"
     r"|\b(?i:and|or|not|exp|adj\d*|(?:near|pre|w)/\d+)\b"
 )
+_OPERATOR = expression(
+    r"""(?<!\S)(?P<sign>-|(?:AND )?NOT )?(?:(?P<field>[A-Za-z]{2,14}):)?"""
+    r"""(?P<value>"[^"\n]{1,120}"|“[^”\n]{1,120}”|[^\W_](?:[^\s"“”()]*[^\s"“”()-])?)(?!\S)"""
+)
+_LIKE = {"kind": ("status", "source", "format"), "status": ("kind",), "access": ("artifacts",)}
+_ARTICLES = ("a", "an", "the")
+# What plain words end with in front of an operator: neither "β" nor "the option" nor "AND".
+_PLAIN_END = expression(
+    r"(?:^|(?<!\boption)(?<!\bflag)(?<!\bswitch)(?<!\bAND)(?<!\bOR)(?<!\bNOT)(?<=[^\W\d_]{2})[?.,;:]?"
+    r"|[)\]*\"”])\s*$"
+)
 _WILD = expression(r"[*?#]|\$\d|(?<=[\u3040-\u9fff\uac00-\ud7af]) (?=[\u3040-\u9fff\uac00-\ud7af])")
 
 
@@ -82,6 +99,14 @@ def read_string(query: Query) -> tuple[Query, tuple[Unread, ...]] | None:
     Raises:
         UsageError: the string only says what papers must not have.
     """
+    last = [
+        one
+        for one in operators(query.text)
+        if one.last and not query.text.startswith(("NOT ", "AND "), one.start)
+    ]
+    if last and _database(query.text[: last[0].start].strip()) is not None:  # "(bees OR wasps) -reviews"
+        beside = f"{query.text[last[0].start :]} {query.instruction}".strip()
+        query = replace(query, text=query.text[: last[0].start].strip(), instruction=beside)
     rest = _REST.search(query.text, max((mark.end() for mark in _MARK.finditer(query.text)), default=0))
     string = query.text[: rest.start() if rest else None].strip()
     if len(string) > LONGEST_STRING or (database := _database(string)) is None:
@@ -106,3 +131,115 @@ def read_string(query: Query) -> tuple[Query, tuple[Unread, ...]] | None:
         )
     query = replace(query, text=_WILD.sub("", words), conditions=(*query.conditions, made))
     return query, tuple(starmap(Unread, left_out.items()))
+
+
+@cache
+def _fields() -> dict[str, frozenset[str]]:
+    """Fields of operators by the attribute that they are of."""
+    return {name: frozenset(words.split()) for name, words in table("sets")["operators"].items()}
+
+
+class Operator(NamedTuple):
+    """An operator of a search box.
+
+    Attributes:
+        start, end: where it stands.
+        field: in front of its colon, in lower case; "" of ``-reviews``.
+        denied: whether papers shall not have the value.
+        value: without quotation marks.
+        last: whether a plain word ends in front of it, and none stands behind it.
+    """
+
+    start: int
+    end: int
+    field: str
+    denied: bool
+    value: str
+    last: bool
+
+
+def operators(text: str) -> list[Operator]:
+    """The operators of a text, in order: ``-reviews``, ``NOT "book chapters"``, ``author:Smith``.
+
+    What has a minus or NOT and no field counts where a clause begins or ends alone, since crawled titles
+    have lost blanks behind their dashes: *PlaNet -Photo Geolocation*.
+
+    >>> [(o.field, o.denied, o.value) for o in operators("barn owls author:Smith -reviews")]
+    [('author', False, 'Smith'), ('', True, 'reviews')]
+    """
+    known = frozenset[str]().union(*_fields().values())
+    found = [
+        match
+        for match in _OPERATOR.finditer(text)
+        if (match["sign"] if not match["field"] else match["field"].lower() in known)
+        and match["value"].lower() not in _ARTICLES  # "open source:a survey"
+    ]
+    first, last = 0, len(text)
+    for match in found:
+        first = first if text[first : match.start()].strip() else match.end()
+    for match in reversed(found):
+        last = last if text[match.end() : last].strip() else match.start()
+    ends = bool(_PLAIN_END.search(text[:last]))
+    return [
+        Operator(
+            *match.span(),
+            (match["field"] or "").lower(),
+            bool(match["sign"]),
+            match["value"].strip('"“”,;.'),
+            ends and match.start() >= last,
+        )
+        for match in found
+        if match["field"] or match.end() <= first or match.start() >= last or match[0][-1] in ",;."
+    ]
+
+
+def _asked(
+    operator: Operator, words: str, read: Callable[[str], tuple[Condition, ...]]
+) -> Condition | Unread | None:
+    """What an operator of a search box asks for; None where it may be none.
+
+    Raises:
+        UsageError: the value means nothing for its field.
+    """
+    field, value = operator.field, operator.value
+    relation: Relation = "exclude" if operator.denied else "require"
+    found = read(f"only {value}" if field else f"no {value}")
+    known = [condition for condition in found if condition.attribute not in ("topic", "keyword")]
+    if not field:
+        if len(known) == 1 and known[0].relation in ("exclude", "avoid"):
+            return replace(known[0], relation=relation, words=words)
+        return Condition("keyword", value, relation, words) if operator.last else None
+    attribute = next(name for name, fields in _fields().items() if field in fields)
+    if attribute == "title":
+        return Condition("boolean", f'"{value}"[ti]', relation, words)
+    if attribute in ("since", "before"):
+        return Condition("year", f"{'>=' if attribute == 'since' else '<'}{value}", relation, words)
+    if len(known) == 1 and known[0].attribute in (attribute, *_LIKE.get(attribute, ())):
+        return replace(known[0], relation=relation, words=words)
+    if attribute == "nothing":
+        return Unread(words, f"{field}: tells nothing that a search here knows of papers")
+    return Condition(attribute, value, relation, words)
+
+
+def without_operators(
+    text: str, read: _Reader, *, is_title: bool
+) -> tuple[str, dict[int, Condition | Unread]]:
+    """A text with blanks for operators of search boxes, and what those ask for by where they stand.
+
+    Args:
+        text: any text.
+        read: reads what words beside a question ask for; nothing where a part of them is not read.
+        is_title: whether the text has the capitals of a title: *Mobile Robots -Review*.
+    """
+    found = [operator for operator in operators(text) if operator.field or not is_title]
+    asked: dict[int, Condition | Unread] = {}
+    for operator in found:
+        words = text[operator.start : operator.end]
+        try:
+            meant = _asked(operator, words, read)
+        except UsageError as error:
+            meant = Unread(words, ": ".join(filter(None, (error.what, error.why))))
+        if meant is not None:
+            text = text[: operator.start] + " " * len(words) + text[operator.end :]
+            asked[operator.start] = meant
+    return text, asked
