@@ -33,6 +33,9 @@ _BEGINS = expression(
 _WORD = re.compile(r"[^\W\d_]+")
 _HAN = Expression(f"[{HAN}]")
 _WORDS = word_sets("marks")
+_SPANISH = expression(
+    r"(?:ción|ciones|dad|dades|ales|ores|ivos|ivas|icos|icas|[aeií]dos|[aeií]das|eros|zas|ñ\w*)$"
+)
 _SHORT = 12  # words, of which one that signs a request tells the language
 _REACH = 10  # marks between a verb and its "out"
 _MOST_WORDS = 400  # that tell the language of a text
@@ -59,6 +62,7 @@ def _languages(text: str) -> tuple[str, ...]:
     if len(found) <= _SHORT:  # "Eulen, nicht in PLOS ONE, The Lancet"
         for name in _FOREIGN:
             counts[name] += len(found) * any(word in _WORDS[f"signs_{name}"] for word in found)
+        counts["es"] += len(found) * ("sin" in found and any(map(_SPANISH.search, found)))
     foreign = sorted((name for name in _FOREIGN if counts[name] > least), key=lambda name: -counts[name])
     return (*foreign, "en", *(("zh",) if _HAN.search(text) else ()))
 
@@ -308,9 +312,14 @@ def _around(marks: list[Mark]) -> None:
 
 
 def _skip(tokens: list[Token], number: int, end: int) -> int:
+    """Number of the first token behind a place; one that reaches across it is cut: 年以来仓鸮 behind 以来."""
     while number < len(tokens) and tokens[number].start < end:
         number += 1
-    return number
+    last = tokens[number - 1]
+    if last.end <= end:
+        return number
+    tokens[number - 1] = last._replace(start=end, low=last.low[end - last.start :])
+    return number - 1
 
 
 def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:

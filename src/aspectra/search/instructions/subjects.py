@@ -31,6 +31,11 @@ _PUBLISHED = (
     "veröffentlicht",
     "publié",
     "publicad",
+    "from the year",
+    "aus dem jahr",
+    "vom jahr",
+    "de l'année",
+    "del año",
 )
 # Attributes of which values stand behind the subject: *X in top journals*.
 _NAMED = frozenset("venue affiliation author publisher".split())
@@ -130,13 +135,12 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             if mark.low not in _FOR and pending and all(_in_time(marks[n], False) for n in pending):
                 return pending, at + 1, True  # "since 2020 on ..."
             break
-        if (
-            mark.low == "的"
-            and pending
-            and at + 1 < len(marks)
-            and marks[at - 1].attribute not in ("", "kind")
-        ):
-            return pending, at + 1, True
+        if mark.low.endswith("的") and mark.cat == "func" and pending and at + 1 < len(marks):
+            beside = marks[at - 1].low in _WORDS["sides"] and marks[at - 2].cat == "name"
+            near = marks[at - 2] if beside else marks[at - 1]
+            of_papers = near.attribute != "year" or mark.low != "的" or _in_time(near, False)
+            if near.attribute not in ("", "kind") and of_papers:
+                return pending, at + 1, True  # "发表在Nature上的", "2020年发表的"
         if mark.cat == "open":
             asked = True
         elif mark.low in _THAT and head == at - 1 and pending and (asked or "adj" in marks[pending[0]].flags):
@@ -157,6 +161,9 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             break
         at += 1
     if at < len(marks) and pending:
+        han = marks[at].low[0] > "\u3400" and pending[-1] == at - 1
+        if han and all(marks[n].sure and _in_time(marks[n], False) for n in pending):
+            return pending, at, True  # "2018年以后维生素D的研究"
         if head == at - 1 and marks[head].cat == "doc" and _adjectives(marks, pending, head):
             return pending, at, True
         first = pending[0]

@@ -65,7 +65,7 @@ _GAP = r"(?:[ -]\s*|(?<=[\d\u3400-\u9fff]))"
 # What matches of the expressions below contain.
 _ANY_UNIT, _ANY_DIGIT = Expression(_UNIT), Expression(r"\d")
 _ANY_PEOPLE = Expression(_PATTERNS["people"])
-_ANY_CITED = Expression(rf"{_PATTERNS['citations']}|cited|citation")
+_ANY_CITED = Expression(rf"{_PATTERNS['citations']}|{_PATTERNS['cited']}")
 _TIMES = ("years", "months", "few_years", "a_year", "decade", "this_year")
 _ANY_TIME = Expression("|".join([*(_PATTERNS[name] for name in _TIMES), "années"]))
 
@@ -131,23 +131,30 @@ _AGO = Expression(
     part=_ANY_TIME,
 )
 
+_TENS = _numbers("decades")
+_TENS_RE = "|".join(sorted(_TENS, key=len, reverse=True))
+_DECADE = Expression(
+    rf"(?:{_DONE})?+(?P<lead>{_PATTERNS['decade_lead']})(?P<ten>(?:1[5-9]\d|20\d)0|[2-9]0|{_TENS_RE})"
+    rf"(?P<end>{_PATTERNS['decade_end']})?+(?![^\W\u3400-\u9fff])"
+)
+
 _HOW = rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER}|[<>]=?|[≤≥])\s*+"
 _HOW_TOO = _HOW.replace("how", "how2")
 _CITED = Expression(
     rf"(?:(?:with\s+|having\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['citations']}"
     rf"|(?:with\s+|having\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more|oder\s+mehr)\s*+{_PATTERNS['citations']}"
     rf"|(?:with\s+|having\s+)?+(?P<said>{_NUMBER})\s*+{_PATTERNS['citations']}{_AFTER}"
-    rf"|(?:that\s+(?:are|were|have\s+been)\s+)?+(?:cited|citations?(?:\s+counts?)?+)\s*+"
+    rf"|(?:that\s+(?:are|were|have\s+been)\s+)?+{_PATTERNS['cited']}\s*+"
     rf"(?:of\s+)?+{_HOW_TOO}"
-    rf"(?P<number2>{_NUMBER})(?:\s+times)?+)(?!\w)",
+    rf"(?P<number2>{_NUMBER})(?:\s+times|次)?+)(?![^\W\u3400-\u9fff])",
     part=_ANY_CITED,
 )
 _SAMPLE = Expression(
     rf"(?:(?:with\s+|having\s+|in\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['people']}"
     rf"|(?:with\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more)\s*+{_PATTERNS['people']}"
     rf"|(?:with\s+)?+(?P<said>{_NUMBER})\s*+{_PATTERNS['people']}{_AFTER}"
-    rf"|(?:with\s+)?+(?:an?\s+)?+(?:n|样本量|样本数|样本|samples?(?:\s+sizes?)?+)\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
-    rf"(?P<number2>{_NUMBER})[人例名]?+)(?!\w)"
+    rf"|(?:with\s+)?+(?:an?\s+)?+{_PATTERNS['samples']}\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
+    rf"(?P<number2>{_NUMBER})[人例名]?+)(?![^\W\u3400-\u9fff])"
 )
 _AGED = Expression(
     rf"(?:(?:in|among|for|of|with)\s+(?={_PATTERNS['who']}))?+(?P<who>{_PATTERNS['who']})?+(?P<aged>aged?\s+|im\s+alter\s+)?+"
@@ -334,6 +341,16 @@ def _one(match: re.Match[str], low: str) -> Bound:
     return Bound("year", (got["year"], *re.findall(_YEAR, got["more"] or "")), needs=needs)
 
 
+def _decade(match: re.Match[str]) -> Bound | None:
+    """Ten years: *années 1990*, *in den Neunzigern*, *20世纪90年代*; not *in the 90*, *in den 1990*."""
+    lead, said = match["lead"].strip(), match["ten"]
+    if not (match["end"] or "ann" in lead or "años" in lead or said.endswith(("ies", "zigern"))):
+        return None
+    first = int(said) if said.isdecimal() else _TENS[said]
+    first += 0 if first >= _EARLIEST else 2000 if "21" in lead or "本" in lead else 1900
+    return Bound("year", (f"{first}..{first + 9}",), needs="" if lead and lead != "in the" else "company")
+
+
 def _ago(match: re.Match[str]) -> Bound | None:
     """*From the past five years*, counted back from the year that it is."""
     now = date.today().year
@@ -369,6 +386,8 @@ def read_bound(low: str, at: int) -> tuple[int, Bound] | None:
     if found := _length(low, at) or _counted(low, at):
         return found
     if (match := _AGO.match(low, at)) and (bound := _ago(match)):
+        return match.end(), bound
+    if (match := _DECADE.match(low, at)) and (bound := _decade(match)):
         return match.end(), bound
     if match := _SPAN.match(low, at):
         if match["open"]:

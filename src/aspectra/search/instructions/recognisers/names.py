@@ -48,6 +48,7 @@ _ANY_SITED = AnyOf(
 )
 _PATTERNS = joined_lines("names")
 _CAPITAL = r"[^\W\d_a-zß-öø-ÿ\u3400-\u9fff]"
+_ON = r"(?:[^\W\u3400-\u9fff]|-)"  # what goes on a name: "ACL-IJCNLP", not "MDPI的"
 _ANY_CAPITAL = Expression(_CAPITAL)  # in every match of the expressions that name it
 _CAP = rf"{_CAPITAL}[\w’'&-]{{0,60}}(?:\.\w{{1,60}}){{0,8}}"
 _INITIALS = r"(?:[A-Z]\.\s?)+"
@@ -66,6 +67,11 @@ _FIRST = r"(?:(?:first|last|senior|lead|co-?)[ -]?)"
 _AUTHOR = Expression(
     rf"(?:(?P<said>(?:co-?)?(?:written|authored|penned)\s+by|from\s+the\s+pen\s+of|{_FIRST}?author[:s]?:?\s+is"
     rf"|authors?:|{_FIRST}author)|by(?:\s+either)?|von|par|por)\s+(?:(?:Prof|Dr|Professor|Sir|Dame)\.?\s+)?{_PEOPLE}",
+    part=_ANY_CAPITAL,
+)
+_WRITINGS = Expression(
+    rf"(?:travaux|articles|publications|écrits|textes|trabajos|artículos|publicaciones|escritos|textos)\s+de\s+"
+    rf"(?!{_PATTERNS['no_writer']})(?P<people>{_PART}(?:\s+{_PART}){{1,3}}|{_INITIALS}\s*{_CAP})",
     part=_ANY_CAPITAL,
 )
 _WROTE = Expression(
@@ -98,33 +104,33 @@ _IN_VENUE = Expression(
     part=_ANY_CAPITAL,
 )
 _ACRONYM_AT = Expression(
-    rf"at\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{{2,}}[A-Z+-]*(?:{_JOIN}[A-Z]{{2,}})*)(?![\w-])(?!\s+[a-z]{{3,}}ing\b)"
+    rf"at\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{{2,}}[A-Z+-]*(?:{_JOIN}[A-Z]{{2,}})*)(?!{_ON})(?!\s+[a-z]{{3,}}ing\b)"
 )
 _ONE_VENUE = rf"(?:IEEE\s+|ACM\s+)?(?:{_NAMES['venue']})(?:['’]\d\d)?"
 _KNOWN_VENUE = Expression(
-    rf"(?:发表[在于])?(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?(?:journal\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}|(?:{_NAMES['common']}|[A-Z]{{3,8}})(?![\w-])))*))(?![\w-])",
+    rf"(?:发表[在于])?(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?(?:journal\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}|(?:{_NAMES['common']}|[A-Z]{{3,8}})(?!{_ON})))*))(?!{_ON})",
     part=_ANY["venue"],
 )
-_LOWER = rf"(?:{_NAMES['lower']}|{_PATTERNS['lower_venue']})(?![\w-])"
+_LOWER = rf"(?:{_NAMES['lower']}|{_PATTERNS['lower_venue']})(?!{_ON})"
 _LOWER_VENUE = Expression(rf"(?:(?:in|at|from)\s+)?(?P<names>{_LOWER}(?:{_JOIN}{_LOWER})*)", re.IGNORECASE)
-_COMMON = rf"(?:{_NAMES['common']}|{_NAMES['venue']})(?![\w-])"
+_COMMON = rf"(?:{_NAMES['common']}|{_NAMES['venue']})(?!{_ON})"
 _COMMON_VENUE = Expression(
-    rf"(?:{_SHOWN}\s+)?(?:in|from|by|at|dans|en)\s+(?P<names>(?:{_NAMES['common']})(?![\w-])(?:{_JOIN}{_COMMON})*)(?![\w-])(?!\s+[A-Z])",
+    rf"(?:(?:{_SHOWN}\s+)?(?:in|from|by|at|dans|en|aus)\s+|发表[在于])(?P<names>(?:{_NAMES['common']})(?!{_ON})(?:{_JOIN}{_COMMON})*)(?!{_ON})(?!\s+[A-Z])",
     part=_ANY["common"],
 )
-_COMMON_LIST = Expression(rf"(?P<names>{_COMMON}(?:{_JOIN}{_COMMON})+)(?![\w-])", part=_ANY_COMMON)
+_COMMON_LIST = Expression(rf"(?P<names>{_COMMON}(?:{_JOIN}{_COMMON})+)(?!{_ON})", part=_ANY_COMMON)
 _SITE = Expression(
-    rf"(?:(?:from|on|in|at|by|of|aus|von)\s+)?(?:the\s+(?=[A-Z]))?(?P<name>{_NAMES['site']})(?![\w-])",
+    rf"(?:(?:from|on|in|at|by|of|aus|von)\s+)?(?:the\s+(?=[A-Z]))?(?P<name>{_NAMES['site']})(?!{_ON})",
     re.ASCII,
     part=_ANY["site"],
 )
 _PUBLISHER = Expression(
-    rf"(?:(?:published\s+)?(?:from|in|by|at|von|de|chez|bei)\s+(?:the\s+)?)?(?P<names>(?:{_NAMES['publisher']})(?![\w-])(?!\s+[A-Z][a-z])(?:{_JOIN}(?:{_NAMES['publisher']})(?![\w-]))*)"
-    rf"(?:\s+(?:journals?|papers?|publications?|articles?|conferences?|titles|proceedings|Zeitschriften|期刊))?(?![\w-])",
+    rf"(?:(?:published\s+)?(?:from|in|by|at|von|de|chez|bei|aus|{_PATTERNS['journals']})\s+(?:the\s+)?)?(?P<names>(?:{_NAMES['publisher']})(?!{_ON}(?<!-)|-(?!Z))(?!\s+[A-Z][a-z])(?:{_JOIN}(?:{_NAMES['publisher']})(?!{_ON}))*)"
+    rf"(?P<their>\s+(?:journals?|papers?|publications?|articles?|conferences?|titles|proceedings|Zeitschriften)|-Zeitschriften|(?:出版社)?的?(?:期刊|杂志|文章|论文))?(?!{_ON})",
     part=_ANY["publisher"],
 )
 _OWNED = Expression(r"^(?P<who>[\w-]+)['’]s\s+(?:[Ll]abs?|group|team)$")  # "Domen's group"
-_KNOWN_PUBLISHER = Expression(rf"(?:{_NAMES['publisher']})(?![\w-])")  # "Taylor & Francis" is one
+_KNOWN_PUBLISHER = Expression(rf"(?:{_NAMES['publisher']})(?!{_ON})")  # "Taylor & Francis" is one
 _PRESS = re.compile(r"\b(?:press|verlag|publish\w+|society|association|books|university|institute)\b", re.I)
 _ISSUED = Expression(
     rf"(?:published|issued|publiée?s?|publicad[oa]s?|herausgegeben|veröffentlicht)\s+(?:by|par|por|von)\s+(?:the\s+|la\s+|le\s+|el\s+)?(?P<name>{_CAP}(?:\s+{_CAP}){{0,3}})",
@@ -137,8 +143,8 @@ _OURS = Expression(
 )
 _SITED = Expression(
     rf"(?:(?:from|by|at|of|out\s+of|aus|von)\s+)(?:(?:people|researchers|authors|anyone|groups?|teams?|labs?|someone|folks|scientists)\s+(?:at|from|in|of)\s+)?(?:the\s+)?"
-    rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?(?:['’]s)?\s+(?:University|Institute|College|Labs?|Hospital|labs?|group|team)|(?:{_NAMES['place']})\s+(?:universities|institutions|hospitals|institutes|companies|labs)|(?:industry|industrial|government|corporate)\s+(?:labs?|research|researchers|groups)|Chinese\s+(?:universities|institutions|hospitals|labs)|(?:{_NAMES['affiliation']}))(?![\w-])"
-    rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?![\w-]))*)(?:\s+(?:researchers|authors|people|labs?|groups?|teams?|scientists))?",
+    rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?(?:['’]s)?\s+(?:University|Institute|College|Labs?|Hospital|labs?|group|team)|(?:{_NAMES['place']})\s+(?:universities|institutions|hospitals|institutes|companies|labs)|(?:industry|industrial|government|corporate)\s+(?:labs?|research|researchers|groups)|Chinese\s+(?:universities|institutions|hospitals|labs)|(?:{_NAMES['affiliation']}))(?!{_ON})"
+    rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?!{_ON}))*)(?:\s+(?:researchers|authors|people|labs?|groups?|teams?|scientists))?",
     part=_ANY_SITED,
 )
 _BODY = (
@@ -151,6 +157,20 @@ _AFFILIATED = Expression(
     rf"\s+(?P<names>{_BODY}(?:{_JOIN}(?:the\s+)?{_BODY})*)",
     part=_ANY_CAPITAL,
 )
+# "an der Universität Wien", "de l'Institut Pasteur", 来自清华大学
+_FOREIGN_SITE = Expression(
+    rf"(?:von|an|aus|de|en|à)\s+(?:(?:der|dem|la|el)\s+|l['’])?(?P<name>(?:[Uu]niversität|[Uu]niversité|[Uu]niversidad"
+    rf"|Technischen?\s+[Uu]niversität|Hochschule|TU|Institut|Instituto|Klinikum|École|Escuela|Colegio)"
+    rf"\s+(?:(?:de|von|du|für|zu)\s+(?:la\s+|l['’])?)?{_CAP}(?:\s+{_CAP})?)"
+)
+_HAN_SITE = Expression(
+    r"(?:作者)?(?:单位|机构)?(?:来自|出自|隶属于?|(?<=作者)[是为]|(?<=单位)[是为])(?P<name>[\u4e00-\u9fff]{2,10}?"
+    r"(?:大学|学院|研究所|研究院|科学院|医院|实验室|公司|中科院|社科院))"
+)
+_HAN_AUTHOR = Expression(
+    rf"(?:作者[是为：:]?|由)?(?P<people>{_PATTERNS['surname']}[\u4e00-\u9fff]{{1,2}}?)"
+    r"(?:等人?(?:的|写的|发表的)?|(?:老师|教授|课题组|团队)(?:的|写的|发表的)?|写的|撰写的|所著|发表的)"
+)
 _WORK = Expression(rf"{_CAP}\s+et\s+al\.?,?\s+\(?(?:19|20)\d\d\)?(?!\w)", part=_ANY_CAPITAL)
 _GROUP = Expression(
     rf"(?:from|by|at|of)\s+(?:(?P<first>{_CAP}\s+{_CAP})['’]s\s+(?:group|lab|team)\b"
@@ -160,12 +180,12 @@ _GROUP = Expression(
 _A_VENUE = Expression(_COMMON)
 _A_PLACE = Expression(rf"(?:the\s+)?(?:{_NAMES['place']})")
 _OUTSIDE = Expression(
-    rf"(?:from\s+)?outside\s+(?:of\s+)?(?:the\s+)?(?P<one>{_NAMES['place']})(?![\w-])"
-    rf"(?:\s+(?:and|or)\s+(?:the\s+)?(?P<other>{_NAMES['place']})(?![\w-]))?",
+    rf"(?:from\s+)?outside\s+(?:of\s+)?(?:the\s+)?(?P<one>{_NAMES['place']})(?!{_ON})"
+    rf"(?:\s+(?:and|or)\s+(?:the\s+)?(?P<other>{_NAMES['place']})(?!{_ON}))?",
     part=_ANY["place"],
 )
 _FROM_PLACE = Expression(
-    rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?![\w-])(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)",
+    rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?!{_ON})(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)",
     part=_ANY["place"],
 )
 _CITES = Expression(
@@ -229,7 +249,7 @@ def _place(match: re.Match[str]) -> Name | None:
 
 _VENUE_LEAD = Expression(rf"(?:{_SHOWN}\s+)?(?:in|at|from|by)\s+(?:the\s+)?")
 _JOINED = Expression(_JOIN)
-_TABLED = Expression(rf"(?:{_ONE_VENUE})(?![\w-])")
+_TABLED = Expression(rf"(?:{_ONE_VENUE})(?!{_ON})")
 _VENUE_WORDS = Expression(r"[\w&'’.+-]{1,40}(?: [\w&'’.+-]{1,40}){0,7}")
 _ACRONYM = Expression(r"[A-Z][a-z]*+[A-Z][A-Za-z]*+")
 _TELLING = Expression(r"(?i)\b(?:journal|annals|transactions|proceedings|acta|bulletin|zeitschrift)\b")
@@ -324,6 +344,10 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         return match.end(), Name("known", (match.group(),), sure=False)
     if match := _GROUP.match(text, at):
         return match.end(), Name("author", (match["first"] or match["second"],))
+    if match := _FOREIGN_SITE.match(text, at) or _HAN_SITE.match(text, at):
+        return match.end(), Name("affiliation", (match["name"],))
+    if match := _HAN_AUTHOR.match(text, at):
+        return match.end(), Name("author", (match["people"],))
     for pattern, attribute in ((_PUBLISHER, "publisher"), (_SITED, "affiliation")):
         if match := pattern.match(text, at):
             names = tuple(_KNOWN_PUBLISHER.findall(match["names"])) or _several(match["names"])
@@ -363,7 +387,7 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         running = text.startswith("by ", at) and _RUNNING.search(text[max(0, at - _BEFORE) : at])
         alone = bool(running) and all(_PERSONAL.fullmatch(n) and not is_place(n) for n in names)
         return end, Name("author", names, bool(match["said"] or _CERTAIN.search(match["people"])), alone)
-    for pattern in (_WROTE, _OWNER, _AUTHOR_AS):
+    for pattern in (_WROTE, _OWNER, _AUTHOR_AS, _WRITINGS):
         if (match := pattern.match(text, at)) and not _NO_NAME.match(match["people"]):
             return match.end(), Name("author", _several(match["people"]))
     if match := _ACRONYM_AT.match(text, at):

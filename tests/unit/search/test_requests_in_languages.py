@@ -1,0 +1,52 @@
+"""Plain requests in German, French, Spanish and Chinese."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aspectra.search.instructions.reading import read_instruction
+
+WORDINGS = Path(__file__).parents[2] / "data" / "requests" / "wordings.txt"
+SUBJECTS = {"de": "Schleiereulen, ", "fr": "chouettes effraies, ", "es": "lechuzas, ", "zh": "仓鸮的迁徙，"}
+ROWS = [line.split(" | ") for line in WORDINGS.read_text("utf-8").splitlines()[1:]]
+
+
+@pytest.mark.parametrize("language", SUBJECTS)
+def test_plain_requests_are_read_beside_a_seed_and_behind_a_subject(language):
+    rows = [(text, condition) for lang, text, condition in ROWS if lang == language]
+    assert len(rows) > 40
+    for text, condition in rows:
+        assert condition in read_instruction(text, whole_query=False).spellings, text
+        question = read_instruction(SUBJECTS[language] + text)
+        assert condition in question.spellings, text
+        assert question.topic == SUBJECTS[language].rstrip(", ，"), text
+
+
+@pytest.mark.parametrize(
+    ("text", "topic", "read"),
+    [
+        ("2015年以来仓鸮的研究", "仓鸮的研究", ("require year=>=2015",)),
+        ("2020年发表的仓鸮综述", "仓鸮", ("require year=2020", "prefer kind=survey")),
+        ("发表在ACL上的机器翻译论文", "机器翻译论文", ("require venue=ACL",)),
+        ("发表在Nature或Science上的仓鸮", "仓鸮", ("require venue=Nature", "require venue=Science")),
+        ("1949年以后的中国工业", "1949年以后的中国工业", ()),
+        ("2020年美国大选", "2020年美国大选", ()),
+        ("仓鸮，只要样本量大于500的队列研究", "仓鸮", ("require sample=>500", "require kind=cohort")),
+        ("仓鸮，作者是李飞飞团队", "仓鸮", ("require author=李飞飞",)),
+        ("高校团队写的方法", "高校团队写的方法", ()),
+        ("surveys of owls from the year 2020", "owls", ("prefer kind=survey", "require year=2020")),
+        ("owls in the year 1914", "owls in the year 1914", ()),
+        ("lechuzas, sin redes neuronales", "lechuzas", ("exclude method=redes neuronales",)),
+        ("original sin in Augustine", "original sin in Augustine", ()),
+        ("chouettes, années 90", "chouettes", ("require year=1990..1999",)),
+        ("Eulen, aus den Neunzigern", "Eulen", ("require year=1990..1999",)),
+        ("owls, from the nineties", "owls", ("require year=1990..1999",)),
+        ("仓鸮，20世纪90年代的文献", "仓鸮", ("require year=1990..1999",)),
+        ("men in their nineties", "men in their nineties", ()),
+    ],
+)
+def test_what_stands_in_front_and_decades(text, topic, read):
+    reading = read_instruction(text)
+    assert (reading.topic, reading.spellings) == (topic, read)
