@@ -472,8 +472,8 @@ def test_a_condition_that_was_given_goes_before_what_is_read():
     [
         # A denial in a clause of its own denies nothing before it; a requirement may be said by one.
         ("trials that they would not run away from", [], True),
-        ("preprints can go", [], True),
-        ("give the Frontiers family a miss", [], True),
+        ("preprints can go", ["exclude status=preprint"], False),
+        ("give the Frontiers family a miss", ["exclude publisher=Frontiers"], True),
         ("code on GitHub or it is no use to me", ["require artifacts=code"], False),
         ("over 100 citations or it doesn't count", ["require citations=>=101"], False),
         ("conference papers only if at FAccT", [], True),

@@ -49,9 +49,9 @@ def test_what_only_the_model_reads_is_applied_under_its_name():
 
 
 def test_words_that_the_rules_could_not_read_are_read_after_all():
-    text = "bee health, preprints can go, no surveys"
-    assert [one.words for one in understand(Query(text)).unread] == ["preprints can go"]
-    told = read(text, reply(("preprints can go", "exclude status=preprint")))
+    text = "bee health, preprints get the boot, no surveys"
+    assert [one.words for one in understand(Query(text)).unread] == ["preprints get the boot"]
+    told = read(text, reply(("preprints get the boot", "exclude status=preprint")))
     assert spelled(told) == ["exclude kind=survey", "exclude status=preprint"]
     assert not told.unread
     assert told.query.text == "bee health"

@@ -1,4 +1,4 @@
-"""Plain requests in German, French, Spanish and Chinese."""
+"""Plain requests in five languages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ import pytest
 from aspectra.search.instructions.reading import read_instruction
 
 WORDINGS = Path(__file__).parents[2] / "data" / "requests" / "wordings.txt"
-SUBJECTS = {"de": "Schleiereulen, ", "fr": "chouettes effraies, ", "es": "lechuzas, ", "zh": "仓鸮的迁徙，"}
+SUBJECTS = {
+    "en": "barn owls, ",
+    "de": "Schleiereulen, ",
+    "fr": "chouettes effraies, ",
+    "es": "lechuzas, ",
+    "zh": "仓鸮的迁徙，",
+}
 ROWS = [line.split(" | ") for line in WORDINGS.read_text("utf-8").splitlines()[1:]]
 
 
@@ -45,6 +51,19 @@ def test_plain_requests_are_read_beside_a_seed_and_behind_a_subject(language):
         ("owls, from the nineties", "owls", ("require year=1990..1999",)),
         ("仓鸮，20世纪90年代的文献", "仓鸮", ("require year=1990..1999",)),
         ("men in their nineties", "men in their nineties", ()),
+        (
+            "owls, no reviews, and effect sizes must be reported",
+            "owls",
+            ("exclude kind=survey", "require reports=effect sizes"),
+        ),
+        ("adverse events must be reported by hospitals", "adverse events must be reported by hospitals", ()),
+        (
+            "owls, whatever Smith and Jones have published",
+            "owls",
+            ("require author=Smith", "require author=Jones"),
+        ),
+        ("owls, only what OUP has published", "owls", ("require publisher=OUP",)),
+        ("owls, samples of 1,000 or more", "owls", ("require sample=>=1000",)),
     ],
 )
 def test_what_stands_in_front_and_decades(text, topic, read):

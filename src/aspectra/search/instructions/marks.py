@@ -27,8 +27,8 @@ _BREAKS = ("comma", "dash")
 _FOREIGN = ("de", "fr", "es")
 _LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # where a line of a lexicon begins that is no continuation
 _BEGINS = expression(
-    r"(?<=[.?!] )(?:From|In|By|At|Published|Von|Aus|Par|Dans|Por|En)"
-    r"(?=\s+[A-Z][\w.-]*[^\S\n]*(?:[A-Z.,;\n]|$))"
+    r"(?<=[.?!] )(?:From|In|By|At|Out(?= of)|Appearing|Published|Von|Aus|Par|Dans|Por|En)"
+    r"(?=\s+(?:of\s+|in\s+|the\s+)?[A-Z][\w.-]*[^\S\n]*(?:of\s+)?(?:[A-Z.,;\n]|$))"
 )
 _WORD = re.compile(r"[^\W\d_]+")
 _HAN = Expression(f"[{HAN}]")
@@ -148,7 +148,7 @@ def _is_value(name: Name, end: int, main: Lexicon, tokens: list[Token], at: int)
 def _phrasal(marks: list[Mark]) -> None:
     """*Leave blogs out*, *keep surveys and theses away*, *lass Reviews weg*: the verb denies."""
     for at, mark in enumerate(marks):
-        if mark.low.partition(" ")[0] not in _WORDS["takes"] or mark.cat not in ("func", "neg"):
+        if mark.low.partition(" ")[0] not in _WORDS["takes"] or mark.cat not in ("func", "neg", "open"):
             continue
         listed = False
         for n, behind in enumerate(marks[at + 1 : at + _REACH], at + 1):
@@ -280,6 +280,28 @@ def _or_else(marks: list[Mark]) -> None:
         if empty and denied and len(behind) <= _REACH:
             marks[at] = replace(mark, cat="hard", end=behind[-1].end)
             del marks[at + 1 : end]
+
+
+def _reported(text: str, marks: list[Mark]) -> None:
+    """*Effect sizes must be reported*: what stands before the sign is what papers report."""
+    for mark in [m for m in marks[2:] if m.low in _WORDS["reported"]]:
+        at = marks.index(mark)
+        sign = at - 1 - (marks[at - 1].low in _WORDS["be"])
+        ends = all(m.cat in (*DELIMITERS, "polite", "but") for m in marks[at + 1 : at + 2])
+        if not ends or marks[sign].cat not in ("hard", "soft"):
+            continue
+        first = sign
+        while first and (marks[first - 1].free or marks[first - 1].low in _WORDS["between"]):
+            first -= 1
+        while first < sign and not marks[first].free:
+            first += 1
+        if first < sign and not (first and marks[first - 1].low in _WORDS["asking"]):
+            start, end = marks[first].start, marks[sign - 1].end
+            words = text[start:end]
+            marks[at] = replace(mark, cat="func")
+            marks[first:sign] = [
+                Mark("value", start, end, words.lower(), "", frozenset(), "reports", (words,), sure=True)
+            ]
 
 
 def _leads_name(before: Token, token: Token, text: str, lexicon: Lexicon) -> bool:
@@ -414,6 +436,7 @@ def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
     _around(out)
     _or_else(out)
     _named(out)
+    _reported(text, out)
     share_aspects(out)
     return [
         replace(mark, cat="word")

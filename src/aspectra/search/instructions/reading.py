@@ -159,7 +159,7 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
     purpose = (
         len(piece.marks) > 1 and piece.marks[0].low in _WORDS["for"] and piece.marks[1].low in _WORDS["my"]
     )
-    if purpose and not any(m.low in _WORDS["relatives"] for m in piece.marks):
+    if purpose and not any(m.low in _WORDS["relatives"] or m.attribute == "audience" for m in piece.marks):
         return Read(piece, "chatter")  # what it is for
     values = requests_of(piece, Sign(), company=True)
     loose = [n for n, m in enumerate(piece.marks) if m.cat == "aspect" and not m.sure]

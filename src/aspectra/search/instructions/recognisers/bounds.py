@@ -152,7 +152,7 @@ _CITED = Expression(
 _SAMPLE = Expression(
     rf"(?:(?:with\s+|having\s+|in\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['people']}"
     rf"|(?:with\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more)\s*+{_PATTERNS['people']}"
-    rf"|(?:with\s+)?+(?P<said>{_NUMBER})\s*+{_PATTERNS['people']}{_AFTER}"
+    rf"|(?:with\s+)?+(?:(?P<said>{_NUMBER})\s*+{_PATTERNS['people']}|{_PATTERNS['samples']}\s+(?:of\s+)?+(?P<size>{_NUMBER})){_AFTER}"
     rf"|(?:with\s+)?+(?:an?\s+)?+{_PATTERNS['samples']}\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
     rf"(?P<number2>{_NUMBER})[人例名]?+)(?![^\W\u3400-\u9fff])"
 )
@@ -291,7 +291,8 @@ def _counted(low: str, at: int) -> tuple[int, Bound] | None:
                 value = (f">={_number(match['plus'])}", f"<={_number(match['plus']) - 1}")
             elif match["behind"]:
                 how = "at most" if re.fullmatch(_AFTER_UPPER, match["behind"]) else "at least"
-                value = _beyond(how, _number(match["said"]), whole=attribute == "citations")
+                said = match["said"] or match["size"]
+                value = _beyond(how, _number(said), whole=attribute == "citations")
             else:
                 how, number = match["how"] or match["how2"], match["number"] or match["number2"]
                 value = _beyond(how.strip(), _number(number), whole=attribute == "citations")
@@ -337,7 +338,8 @@ def _one(match: re.Match[str], low: str) -> Bound:
     if got["decade"]:
         decade = int(got["decade"])
         decade += 1900 if decade < _EARLIEST else 0
-        return Bound("year", (f"{decade}..{decade + 9}",), needs=needs)
+        alone = (got["dlead"] or "").startswith("from")  # "owls, from the 1980s"
+        return Bound("year", (f"{decade}..{decade + 9}",), needs="" if alone else needs)
     return Bound("year", (got["year"], *re.findall(_YEAR, got["more"] or "")), needs=needs)
 
 

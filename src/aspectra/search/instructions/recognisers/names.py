@@ -75,7 +75,8 @@ _WRITINGS = Expression(
     part=_ANY_CAPITAL,
 )
 _WROTE = Expression(
-    rf"[Ww]hat\s+(?:did|has|have|does|do)\s+{_PEOPLE}\s+(?:write|written|say|said|published?|think|find|found)\b",
+    rf"(?:[Ww]hat|[Ww]hatever|[Ee]verything|[Aa]nything|[Aa]ll(?:\s+that)?)\s+(?:(?:did|has|have|does|do)\s+)?{_PEOPLE}"
+    r"\s+(?:(?:has|have|had)\s+)?(?:(?:co-?)?(?:written|wrote|write|authored)|say|to\s+say|said|published?|put\s+out|think|find|found)\b",
     part=_ANY_CAPITAL,
 )
 _OWNER = Expression(
@@ -153,7 +154,7 @@ _BODY = (
 )
 _AFFILIATED = Expression(
     rf"(?:(?P<sure>(?:who\s+are\s+|that\s+are\s+)?affiliated\s+(?:with|at|to)|affiliations?(?:\s+(?:is|in|at|with))?)"
-    rf"|(?:researchers|authors|labs?|teams?|research\s+groups?)\s+(?:(?:based|working)\s+)?(?:at|in|from)|groups?\s+at)"
+    rf"|(?:(?P<authors>authors)|researchers|labs?|teams?|research\s+groups?)\s+(?:(?:based|working)\s+)?(?:at|in|from)|groups?\s+at)"
     rf"\s+(?P<names>{_BODY}(?:{_JOIN}(?:the\s+)?{_BODY})*)",
     part=_ANY_CAPITAL,
 )
@@ -185,7 +186,8 @@ _OUTSIDE = Expression(
     part=_ANY["place"],
 )
 _FROM_PLACE = Expression(
-    rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?!{_ON})(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)",
+    rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?!{_ON})(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)"
+    rf"|(?P<based>{_NAMES['place']})-based(?!{_ON})",
     part=_ANY["place"],
 )
 _CITES = Expression(
@@ -356,7 +358,9 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
             sure = attribute == "affiliation" or match.start("names") > match.start() or len(names) > 1
             return match.end(), Name(attribute, names, sure=sure)
     if (match := _AFFILIATED.match(text, at)) and not _NO_NAME.match(match["names"]):
-        return match.end(), Name("affiliation", _several(match["names"]), sure=bool(match["sure"]))
+        return match.end(), Name(
+            "affiliation", _several(match["names"]), sure=bool(match["sure"] or match["authors"])
+        )
     if (match := _ISSUED.match(text, at)) and not _NO_NAME.match(match["name"]):
         return match.end(), Name("publisher", (match["name"],))
     if match := _KNOWN_VENUE.match(text, at):
@@ -373,7 +377,7 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
     if match := _OUTSIDE.match(text, at):
         return match.end(), Name("population", tuple(f"!{name}" for name in match.groups() if name))
     if match := _FROM_PLACE.match(text, at):
-        return match.end(), Name("population", (match["name"],), sure=False)
+        return match.end(), Name("population", (match["name"] or match["based"],), sure=False)
     if (match := _APPEARED.match(text, at)) and not _NO_NAME.match(match["name"]):
         return match.end("name"), Name("venue", (match["name"].strip(),))
     if match := _IN_VENUE.match(text, at):
@@ -389,7 +393,9 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         return end, Name("author", names, bool(match["said"] or _CERTAIN.search(match["people"])), alone)
     for pattern in (_WROTE, _OWNER, _AUTHOR_AS, _WRITINGS):
         if (match := pattern.match(text, at)) and not _NO_NAME.match(match["people"]):
-            return match.end(), Name("author", _several(match["people"]))
+            names = _several(match["people"])
+            issued = all(map(_KNOWN_PUBLISHER.fullmatch, names))
+            return match.end(), Name("publisher" if issued else "author", names)
     if match := _ACRONYM_AT.match(text, at):
         return match.end(), Name("venue", _several(match["name"]), sure=False)
     if match := _AUTHOR_LOW.match(text, at):
