@@ -31,9 +31,9 @@ def annotation(text="owls, no surveys", topic="owls", conditions=(), **fields) -
 NO_SURVEYS = {"relation": "exclude", "attribute": "kind", "value": "survey", "span": "no surveys"}
 
 
-def test_there_are_nine_files():
+def test_there_are_ten_files():
     assert [path.stem for path in FILES] == [
-        "de", "es", "exceptions", "fr", "idioms", "later", "mixed", "ordinary", "zh",
+        "de", "es", "exceptions", "fr", "fresh", "idioms", "later", "mixed", "ordinary", "zh",
     ]  # fmt: skip
 
 

@@ -69,3 +69,63 @@ def test_plain_requests_are_read_beside_a_seed_and_behind_a_subject(language):
 def test_what_stands_in_front_and_decades(text, topic, read):
     reading = read_instruction(text)
     assert (reading.topic, reading.spellings) == (topic, read)
+
+
+@pytest.mark.parametrize(
+    ("text", "topic", "read"),
+    [
+        (
+            "textbook on organic chemistry for undergraduates",
+            "organic chemistry",
+            ("prefer kind=book", "prefer audience=student"),
+        ),
+        ("mindfulness for undergraduates", "mindfulness for undergraduates", ()),
+        (
+            "what has Elinor Ostrom written about the commons",
+            "the commons",
+            ("require author=Elinor Ostrom",),
+        ),
+        ("crispr wheat review 2019", "crispr wheat", ("prefer kind=survey", "require year=2019")),
+        (
+            "speech recognition papers from Google since 2020",
+            "speech recognition",
+            ("require affiliation=Google", "require year=>=2020"),
+        ),
+        (
+            "summarisation of scientific papers since 2020",
+            "summarisation of scientific papers",
+            ("require year=>=2020",),
+        ),
+        ("work on barn owls written for a general audience", "barn owls", ("prefer audience=lay",)),
+        ("can you find me some open datasets on air quality", "air quality", ("prefer kind=dataset",)),
+        ("copyright exceptions for text mining", "copyright exceptions for text mining", ()),
+        (
+            "minimum wage, anything that cites Card and Krueger 1994",
+            "minimum wage",
+            ("require cites=Card and Krueger 1994",),
+        ),
+        (
+            "articulos de la revista Hispania sobre la desamortización",
+            "la desamortización",
+            ("require venue=Hispania",),
+        ),
+        ("费孝通写的关于乡土社会的文章", "乡土社会的文章", ("require author=费孝通",)),
+        ("古人写的诗", "古人写的诗", ()),
+        (
+            "travaux récents du CNRS sur les récifs",
+            "les récifs",
+            ("prefer recency=new", "require affiliation=CNRS"),
+        ),
+    ],
+)
+def test_requests_around_a_subject(text, topic, read):
+    reading = read_instruction(text)
+    assert (reading.topic, reading.spellings) == (topic, read)
+
+
+@pytest.mark.parametrize(
+    "text", ["gleiche Methode, andere Daten", "même méthode, autres données", "同样的方法，不同的数据"]
+)
+def test_aspects_have_english_names(text):
+    reading = read_instruction(text, whole_query=False)
+    assert (reading.same, reading.different) == (("method",), ("data",))

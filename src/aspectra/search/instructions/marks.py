@@ -233,6 +233,9 @@ def _named(marks: list[Mark]) -> None:
         if other := _beside(marks, at):
             marks[at] = other
             continue
+        if mark.cat == "except" and mark.low.startswith("exceptions") and before is not None and before.free:
+            marks[at] = replace(mark, cat="word")  # "copyright exceptions for data mining"
+            continue
         if mark.cat == "except" and mark.low in _WORDS["first"] and after is not None and after.low == "to":
             marks[at] = replace(mark, cat="word")
         if mark.cat == "hard" and mark.low in _WORDS["adjectives"] and after is not None and after.free:

@@ -43,6 +43,9 @@ _HAN = frozenset("kind language recency status citations access venue_rank".spli
 _BEHIND = frozenset("citations access venue_rank status known author recency".split())
 _NOUNS = ("doc", "open", "change", "value")  # categories of marks that a name with "by" may follow
 _PLAIN = Sign()
+_ARTICLES = ("a", "an", "the")
+_TEACHING = ("book", "tutorial", "survey")  # kinds that are written for somebody
+_NAMES = 2  # words of *by Ong*
 _FAR = 6  # marks between what is denied and its denial
 _REACH = 5  # words between an adjective and the word for documents that it describes
 
@@ -72,7 +75,9 @@ def _is_head(mark: Mark) -> bool:
         return True
     if mark.cat == "name":
         words = mark.low.split()
-        owned = mark.attribute == "author" and bool({words[0], words[-1]} & _WORDS["docs"])
+        ends = {words[0], words[-1]}
+        writings = not ends.isdisjoint(_WORDS["docs"] | _WORDS["whatever"]) or mark.low.endswith("的")
+        owned = mark.attribute == "author" and writings
         return owned or (mark.attribute == "venue" and mark.sure)
     if mark.attribute == "recency" and mark.low.startswith("state"):
         return True
@@ -273,6 +278,15 @@ def _limits(marks: Sequence[Mark], at: int, framed: bool, changes: bool) -> bool
     return mark.attribute in _BEHIND and "sure" in mark.flags and _joined(before, mark)
 
 
+def _listed(marks: Sequence[Mark], at: int, picked: Sequence[int]) -> bool:
+    """Whether what stands in front of years limits papers as well: *wheat review 2019*."""
+    mark = marks[at]
+    if not picked or any(marks[n].attribute != "year" for n in picked) or not marks[at - 1].free:
+        return False
+    kind = mark.attribute == "kind" and "of" in mark.flags
+    return kind or (mark.attribute == "author" and "alone" in mark.flags and len(mark.low.split()) > _NAMES)
+
+
 def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
     """Numbers of the marks that are requests behind the subject, and where the subject ends."""
     marks = piece.marks
@@ -297,14 +311,19 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
         elif mark.attribute == "language" and (spoken := _languages(marks, at, first)):
             picked = [*spoken, *picked]
             end = spoken[0] - 1 - (marks[spoken[0] - 2].low in _WORDS["written"])
-        elif mark.attribute == "audience" and before.low in _FOR:
-            if mark.values != ("lay",) and not told & {marks[at - 2].low, marks[0].low}:
+        elif mark.attribute == "audience" and marks[lead := at - 1 - (before.low in _ARTICLES)].low in _FOR:
+            teaches = marks[0].attribute == "kind" and marks[0].values[0] in _TEACHING
+            if mark.values != ("lay",) and not teaches and not told & {marks[lead - 1].low, marks[0].low}:
                 break
-            picked, end = [at, *picked], at - 1 - (at - 2 > first and marks[at - 2].low in told)
-        elif _limits(marks, at, framed, changes) or (
-            han and (mark.attribute in _HAN or mark.attribute == "artifacts")
+            picked, end = [at, *picked], lead - (lead - 1 > first and marks[lead - 1].low in told)
+        elif (
+            _limits(marks, at, framed, changes)
+            or _listed(marks, at, picked)
+            or (han and (mark.attribute in _HAN or mark.attribute == "artifacts"))
         ):
             picked, end = [at, *picked], at
+        elif picked and mark.low in _WORDS["papers"] and all(m.free for m in marks[first:at]):
+            end = at  # "coreference resolution papers since 2020"
         elif han and mark.cat == "doc" and (asked or _chinese(marks, at, first)):
             end = at
         else:

@@ -100,6 +100,7 @@ _APPEARED = Expression(
 )
 _VENUE_WORD = _PATTERNS["venue_word"]
 _IN_VENUE = Expression(
+    rf"(?:in|aus|en|de|dans)\s+(?:(?:la|der|die)\s+)?(?:revista|revue|(?:Fach)?[Zz]eitschrift)\s+(?P<own>{_RUN})|"
     rf"(?:(?:in|at|from|by|bei|the)\s+)+(?P<name>(?={_RUN})(?:(?!\bin\b)[^,.;:!?\n]){{0,80}}?\b"
     rf"(?:{_VENUE_WORD})\b(?:\s+(?:(?:of|on|in|and|for|the|&)\s+)*{_CAP})*)",
     part=_ANY_CAPITAL,
@@ -143,8 +144,8 @@ _OURS = Expression(
     part=_ANY["affiliation"],
 )
 _SITED = Expression(
-    rf"(?:(?:from|by|at|of|out\s+of|aus|von)\s+)(?:(?:people|researchers|authors|anyone|groups?|teams?|labs?|someone|folks|scientists)\s+(?:at|from|in|of)\s+)?(?:the\s+)?"
-    rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?(?:['’]s)?\s+(?:University|Institute|College|Labs?|Hospital|labs?|group|team)|(?:{_NAMES['place']})\s+(?:universities|institutions|hospitals|institutes|companies|labs)|(?:industry|industrial|government|corporate)\s+(?:labs?|research|researchers|groups)|Chinese\s+(?:universities|institutions|hospitals|labs)|(?:{_NAMES['affiliation']}))(?!{_ON})"
+    rf"(?:(?:from|by|at|of|out\s+of|aus|von|vom|du|del|de\s+la)\s+)(?:(?:people|researchers|authors|anyone|groups?|teams?|labs?|someone|folks|scientists)\s+(?:at|from|in|of)\s+)?(?:the\s+)?"
+    rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?(?:['’]s)?\s+(?:University|Institute(?:\s+(?:for|of)\s+(?:the\s+)?{_CAP}(?:\s+(?:and\s+)?{_CAP}){{0,3}})?|College|Labs?|Hospital|labs?|group|team)|(?:{_NAMES['place']})\s+(?:universities|institutions|hospitals|institutes|companies|labs)|(?:industry|industrial|government|corporate)\s+(?:labs?|research|researchers|groups)|Chinese\s+(?:universities|institutions|hospitals|labs)|(?:{_NAMES['affiliation']}))(?!{_ON})"
     rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?!{_ON}))*)(?:\s+(?:researchers|authors|people|labs?|groups?|teams?|scientists))?",
     part=_ANY_SITED,
 )
@@ -171,6 +172,7 @@ _HAN_SITE = Expression(
 _HAN_AUTHOR = Expression(
     rf"(?:作者[是为：:]?|由)?(?P<people>{_PATTERNS['surname']}[\u4e00-\u9fff]{{1,2}}?)"
     r"(?:等人?(?:的|写的|发表的)?|(?:老师|教授|课题组|团队)(?:的|写的|发表的)?|写的|撰写的|所著|发表的)"
+    rf"|(?:作者[是为：:]?|由)?(?P<writer>{_PATTERNS['surnames']}[\u4e00-\u9fff](?:[\u4e00-\u9fff])?(?<![家生人员者师们]))(?:写的|撰写的|所著的?|主编的)"
 )
 _WORK = Expression(rf"{_CAP}\s+et\s+al\.?,?\s+\(?(?:19|20)\d\d\)?(?!\w)", part=_ANY_CAPITAL)
 _GROUP = Expression(
@@ -191,7 +193,7 @@ _FROM_PLACE = Expression(
     part=_ANY["place"],
 )
 _CITES = Expression(
-    rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing)|whose\s+(?:reference(?:s|\s+list)|bibliography)\s+(?:ha(?:s|ve)|includes?|contains?|lists?))\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>(?<=[“\"])[^”\"\n]{{1,150}}|{_PERSON}(?:\s+\(?\d{{4}}\)?)?)[”\"]?",
+    rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing)|whose\s+(?:reference(?:s|\s+list)|bibliography)\s+(?:ha(?:s|ve)|includes?|contains?|lists?))\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>(?<=[“\"])[^”\"\n]{{1,150}}|{_PERSON}(?:\s+(?:and|&)\s+{_PERSON})?(?:\s+\(?\d{{4}}\)?)?)[”\"]?",
     part=AnyOf(["cit", "whose"]),
 )
 # What a name may end in; the plain ones are no part of it.
@@ -349,7 +351,7 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
     if match := _FOREIGN_SITE.match(text, at) or _HAN_SITE.match(text, at):
         return match.end(), Name("affiliation", (match["name"],))
     if match := _HAN_AUTHOR.match(text, at):
-        return match.end(), Name("author", (match["people"],))
+        return match.end(), Name("author", (match["people"] or match["writer"],))
     for pattern, attribute in ((_PUBLISHER, "publisher"), (_SITED, "affiliation")):
         if match := pattern.match(text, at):
             names = tuple(_KNOWN_PUBLISHER.findall(match["names"])) or _several(match["names"])
@@ -381,7 +383,7 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
     if (match := _APPEARED.match(text, at)) and not _NO_NAME.match(match["name"]):
         return match.end("name"), Name("venue", (match["name"].strip(),))
     if match := _IN_VENUE.match(text, at):
-        return match.end(), Name("venue", (match["name"].strip(),))
+        return match.end(), Name("venue", ((match["name"] or match["own"]).strip(),))
     if match := _CITES.match(text, at):
         return match.end(), Name("cites", (match["name"].strip(),), sure=False)
     of = _OF.match(text, at) and not _WRITTEN.search(text[max(0, at - _BEFORE) : at])
