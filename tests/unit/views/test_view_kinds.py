@@ -306,12 +306,12 @@ def test_moments_over_a_sample_that_lies_elsewhere_in_part(tmp_path):
         WordIndex(StoredFolder(tmp_path / name), settings).vocabulary for name in ("whole", "part")
     )
     names = list(names)
-    elsewhere = []
-    for document in (5, 7):
+    given = []
+    for document in sample:
         ((numbers, weights),) = whole.documents(document)
         here = np.array([known.get(names[n], -1) for n in numbers])
-        elsewhere.append([(here[here >= 0], weights[here >= 0])])
-    build_moments(tmp_path / "part", np.array([0, 2, -1, -1]), elsewhere=elsewhere)
+        given.append([(here[here >= 0], weights[here >= 0])])
+    build_moments(tmp_path / "part", np.array([0, 2, -1, -1]), given=given)
     ours, theirs = (
         Moments.load(StoredFolder(tmp_path / "part")),
         Moments.load(StoredFolder(tmp_path / "whole")),
@@ -327,7 +327,7 @@ def test_moments_of_vectors_over_a_sample_that_lies_elsewhere_in_part():
     units = Units(np.arange(0, 13, 2), np.zeros((12, 3), np.int32))
     first = Units(np.arange(0, 7, 2), np.zeros((6, 3), np.int32))
     whole = dense_moments(rows, units, np.array([1, 4, 5]))
-    part = dense_moments(rows[:6], first, np.array([1, -1, -1]), [rows[8:10], rows[10:12]])
+    part = dense_moments(rows[:6], first, np.array([1, -1, -1]), [rows[2:4], rows[8:10], rows[10:12]])
     np.testing.assert_allclose(part.mean, whole.mean[:3], rtol=1e-5)
     np.testing.assert_allclose(part.deviation, whole.deviation[:3], rtol=1e-4)
 

@@ -283,7 +283,7 @@ def _listed(marks: Sequence[Mark], at: int, picked: Sequence[int]) -> bool:
     mark = marks[at]
     if not picked or any(marks[n].attribute != "year" for n in picked) or not marks[at - 1].free:
         return False
-    kind = mark.attribute == "kind" and "of" in mark.flags
+    kind = mark.attribute == "kind" and "of" in mark.flags and mark.values[0] in _WORDS["documents"]
     return kind or (mark.attribute == "author" and "alone" in mark.flags and len(mark.low.split()) > _NAMES)
 
 

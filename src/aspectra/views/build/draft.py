@@ -15,69 +15,16 @@ from aspectra.base.errors import LibraryCorrupt
 from aspectra.papers.library.derived import Arrays
 from aspectra.papers.library.generations.folders import FileSums
 from aspectra.papers.library.store import Store
+from aspectra.views.build.standard import Standard
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.prompts import prompt_facts
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.collection import Segment, Statistics
-from aspectra.views.lexical.reverse import Document, WordPairs, build_moments
+from aspectra.views.lexical.reverse import build_moments
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import new_array
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
-from aspectra.views.view import Floats, Positions
-
-
-class Background:
-    """The base of a generation, as what later segments are measured by.
-
-    Scores of words and vectors follow from a paper and the statistics of all papers, which are read at query
-    time. Three more things say what is usual in the library: what a candidate scores on average in reverse,
-    the mean that terms of aspects are centred by, and the mean and deviation of each habit of style. They
-    move little with a few papers and cost minutes to compute: those of the base hold for the segments after.
-
-    Args:
-        base: the first segment, by itself.
-        views: names of its views.
-    """
-
-    def __init__(self, base: StoredFolder, views: Sequence[str]) -> None:
-        self.base = base
-        self.views = frozenset(views)
-        self.sample: Positions = base.whole("sample")
-
-    def statistics(self, view: str) -> Statistics:
-        """Of the words of a view."""
-        return Statistics.of(self.base.folder(view))
-
-    def documents(self, view: str, units: str, vocabulary: Sequence[str]) -> list[list[Document]]:
-        """The documents of the sample's papers in a view of words, by other numbers of the words.
-
-        Args:
-            view: name of the view.
-            units: name of its units, "" where each paper is one.
-            vocabulary: the words by their new numbers.
-        """
-        folder = self.base.folder(view)
-        offsets = [Units.load(self.base.folder(units)).offsets] if units else None
-        pairs, known = WordPairs(folder, offsets), {word: at for at, word in enumerate(vocabulary)}
-        numbers = np.array([known.get(word, -1) for word in Segment(folder).vocabulary], np.int64)
-        out: list[list[Document]] = []
-        for paper in self.sample.tolist():
-            held = [(numbers[words], weights) for words, weights in pairs.documents(paper)]
-            out.append([(words[words >= 0], weights[words >= 0]) for words, weights in held])
-        return out
-
-    def vectors(self, view: str, units: str) -> list[NDArray[np.floating]]:
-        """The vectors of the sample's papers in a view."""
-        array = self.base.folder(view).array("vectors")
-        if not units:
-            return [array[at : at + 1] for at in self.sample.tolist()]
-        offsets = Units.load(self.base.folder(units)).offsets
-        return [array[offsets[at] : offsets[at + 1]] for at in self.sample.tolist()]
-
-    def array(self, view: str, name: str) -> Floats:
-        """A stored array of a view."""
-        return np.array(self.base.folder(view).whole(name))
 
 
 @dataclass
@@ -136,7 +83,10 @@ class Draft:
         report: counts what was done.
         progress: called with (step, done, total).
         sample: ids of the collection's sample, in its order, where the library is one of several shards.
-        background: what the papers are measured by, where they are written beside a base; else None.
+        standard: what the papers are measured by, where that is not to be found in themselves.
+        beside: whether they are written beside a base.
+        kept: folder and manifest of the generation whose files of the standard are taken; or None.
+        least: papers from which on a standard is kept.
         words: folder and manifest of a generation of the same papers' words, whose files are taken; or None.
         linked: sums of the files that were taken.
         abstracts: names of the files of titles and abstracts, which those taken are.
@@ -155,7 +105,10 @@ class Draft:
     report: IndexReport
     progress: Progress
     sample: Sequence[str] | None = None
-    background: Background | None = None
+    standard: Standard | None = None
+    beside: bool = False
+    kept: tuple[Path, dict[str, Any]] | None = None
+    least: int = 0
     words: tuple[Path, dict[str, Any]] | None = None
     linked: dict[str, FileSums] = field(default_factory=dict)
     abstracts: list[str] = field(default_factory=list)
@@ -167,31 +120,29 @@ class Draft:
     lenses: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def expects(self, view: str) -> bool:
-        """Whether the base has a view, so that it is written for these papers too, if only empty."""
-        return self.background is not None and view in self.background.views
+        """Whether the standard has a view, so that it is written for these papers too, if only empty."""
+        return self.standard is not None and view in self.standard.views
 
-    def standard(self, view: str) -> Statistics | None:
+    def statistics(self, view: str) -> Statistics | None:
         """Statistics by which reverse probes weigh words; None for those of the papers that are written."""
-        known = self.background
-        return known.statistics(view) if known is not None and view in known.views else None
+        return self.standard.statistics(view) if self.standard is not None and self.expects(view) else None
 
-    def word_moments(self, view: str, units: Units | None = None, name: str = "") -> None:
-        """Write what each candidate of a view of words scores on average; ``name`` is that of the units."""
+    def word_moments(self, view: str, units: Units | None = None) -> None:
+        """Write what each candidate of a view of words scores on average."""
         offsets, folder = None if units is None else units.offsets, self.folder / view
-        if self.background is None or not self.expects(view):
+        if self.standard is None or not self.expects(view):
             build_moments(folder, self.reference, offsets)
             return
-        vocabulary = Segment(StoredFolder(folder)).vocabulary
-        elsewhere = self.background.documents(view, name, vocabulary)
-        build_moments(folder, np.full(len(elsewhere), -1), offsets, elsewhere=elsewhere)
+        documents = self.standard.documents(view, Segment(StoredFolder(folder)).vocabulary)
+        build_moments(folder, self.standard.places(self.ids), offsets, given=documents)
 
-    def vector_moments(self, view: str, rows: Any, units: Units | None = None, name: str = "") -> None:
+    def vector_moments(self, view: str, rows: Any, units: Units | None = None) -> None:
         """The same for a view of vectors."""
-        if self.background is None or not self.expects(view):
+        if self.standard is None or not self.expects(view):
             moments = dense_moments(rows, units, self.reference)
         else:
-            elsewhere = self.background.vectors(view, name)
-            moments = dense_moments(rows, units, np.full(len(elsewhere), -1), elsewhere)
+            places = self.standard.places(self.ids)
+            moments = dense_moments(rows, units, places, given=self.standard.vectors(view))
         moments.save(self.folder / view)
 
     def matrix(self, name: str, rows: int, columns: int, dtype: type) -> Any:

@@ -29,6 +29,7 @@ from aspectra.views.build.records import (
     stored_spans,
     write_citations,
 )
+from aspectra.views.build.standard import STANDARD, write_standard
 from aspectra.views.build.terms import write_terms, write_tokens
 from aspectra.views.build.vectors import (
     abstract_vectors,
@@ -80,7 +81,7 @@ def _write_whole_papers(draft: Draft) -> None:
         draft.progress("reading full texts", len(draft.ids), len(draft.ids))
 
     name = "full@bm25"
-    settings, standard = draft.settings.lexical, draft.standard(name)
+    settings, standard = draft.settings.lexical, draft.statistics(name)
     facts = build_lexical(texts(), settings, draft.folder / name, pairs=True, damped=True, standard=standard)
     draft.word_moments(name)
     draft.views[name] = {**facts, "own_words": True}
@@ -103,14 +104,14 @@ def _write_chunk_words(draft: Draft, size: str) -> Units:
     base = chunk_base(size)
     name = ViewFacts.words_of(base).name
     asking = (f"{paper.title}\n{paper.abstract}" for paper in draft.library.papers("none"))
-    settings, standard = draft.settings.lexical, draft.standard(name)
+    settings, standard = draft.settings.lexical, draft.statistics(name)
     facts = build_lexical(
         texts(), settings, draft.folder / name, pairs=True, asking=asking, standard=standard
     )
     units = Units(np.array(offsets, np.int64), np.frombuffer(spans, np.intc).astype(np.int32).reshape(-1, 3))
     (draft.folder / base).mkdir()
     units.save(draft.folder / base)
-    draft.word_moments(name, units, base)
+    draft.word_moments(name, units)
     draft.views[name] = {**facts, "units": base}
     return units
 
@@ -123,7 +124,7 @@ def _write_chunk_vectors(draft: Draft, size: str, units: Units, spec: str, encod
     papers = np.flatnonzero(draft.full).tolist()
     truncated = draft.fill_units(matrix, units.offsets.tolist(), papers, values, encoder)
     draft.progress(f"asking in reverse with {encoder.name}", 0, 1)
-    draft.vector_moments(name, matrix, units, base)
+    draft.vector_moments(name, matrix, units)
     draft.describe(name, spec, encoder, truncated, units=base, pairs=True)
 
 
@@ -173,6 +174,17 @@ def _stand_ins(draft: Draft, base: str, encoder: Encoder) -> tuple[Any, Any, Any
     )
 
 
+def _keep_standard(draft: Draft) -> None:
+    """The standard that later papers are measured by: that of these papers, or what they are measured by."""
+    generations = draft.library.generations
+    if draft.kept is not None:
+        files = generations.checksums(*draft.kept).sizes
+        names = frozenset(name for name in files if name.startswith(f"{STANDARD}/"))
+        draft.linked |= generations.share(*draft.kept, draft.folder, only=names)
+    elif not draft.beside and len(draft.ids) >= draft.least > 0:
+        write_standard(draft.folder, draft.ids, draft.reference, draft.views)
+
+
 def write_generation(draft: Draft) -> dict[str, Any]:
     """Write everything; returns the manifest."""
     steps = {
@@ -190,6 +202,7 @@ def write_generation(draft: Draft) -> dict[str, Any]:
         # Lenses were timed before, while they were applied.
         draft.report.seconds[name] = draft.report.seconds.get(name, 0.0) + perf_counter() - clock
     draft.report.papers = len(draft.ids)
+    _keep_standard(draft)
     return {
         "format": FORMAT,
         "aspectra": __version__,
@@ -274,13 +287,13 @@ def _write_abstracts(draft: Draft) -> None:
 
     name = "abstract@bm25"
     draft.views[name] = build_lexical(
-        texts(), draft.settings.lexical, draft.folder / name, pairs=True, standard=draft.standard(name)
+        texts(), draft.settings.lexical, draft.folder / name, pairs=True, standard=draft.statistics(name)
     )
     # The documents of reverse scores are the sample, too.
     draft.reference = write_columns(draft.folder, draft.ids, columns, draft.sample)
     draft.word_moments(name)
     records.write(draft.folder, draft.full)
-    if draft.background is None and write_citations(draft.folder, draft.library, len(draft.ids)):
+    if not draft.beside and write_citations(draft.folder, draft.library, len(draft.ids)):
         draft.views[GRAPH_VIEW] = {"kind": "graph"}
     sentences = draft.folder / "sentences"
     sentences.mkdir()

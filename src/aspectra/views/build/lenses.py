@@ -170,8 +170,8 @@ def collect_lenses(
         lens = LENSES.get(name)
         if lens.kind == "vector":
             view = ViewFacts.lens_vectors_of(name).name
-            before = draft.background
-            standard = None if before is None else before.array(view, "standard")
+            known = draft.standard if draft.expects(view) else None
+            standard = None if known is None else known.array(view, "standard")
             stored = partial(_stored, draft.library, name)
             views[view] = build_lens_vectors(name, stored, len(draft.ids), draft.folder, standard)
         else:

@@ -15,7 +15,7 @@ from aspectra.base.values import replace
 from aspectra.papers.library.derived import Overtaken, Producer, Rows
 from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.store import Store
-from aspectra.views.build.draft import Background, Draft, IndexReport
+from aspectra.views.build.draft import Draft, IndexReport
 from aspectra.views.build.generation import words_of
 from aspectra.views.build.lenses import lens_values
 from aspectra.views.build.records import PartOfStore
@@ -31,6 +31,7 @@ from aspectra.views.build.segments import (
     publish,
     written,
 )
+from aspectra.views.build.standard import STANDARD, Standard
 from aspectra.views.build.terms import FEW, lacking_terms
 from aspectra.views.build.vectors import abstract_vectors
 from aspectra.views.build.work import (
@@ -57,6 +58,7 @@ from aspectra.views.storage.folder import WHOLE, StoredFolder, open_folder
 
 MANY = 1000  # papers without values, from which on these are made ahead
 MANY_TEXTS = 50  # the same of full texts
+_OUTGROWN = 2  # times the papers of a standard, from which on merging renews it
 _LOCK = "index.lock"
 _PATIENCE = 3600.0  # seconds that others may write at a stretch
 
@@ -292,7 +294,17 @@ def build_index(
         rows = paper_rows(library, parts_read(chosen)) if rows is None else rows
         work.make_full_texts()
         words = None if sample or rebuild else words_of(library, folder, manifest, chosen)
-        draft = Draft(library, Path(), chosen, encoders, work.report, progress, sample, words=words)
+        draft = Draft(
+            library,
+            Path(),
+            chosen,
+            encoders,
+            work.report,
+            progress,
+            sample,
+            words=words,
+            least=segments.least,
+        )
         work.report.generation = publish(draft, rows, identity)
         if changed:  # else nothing was orphaned since the last time
             writer.derived.collect()
@@ -325,7 +337,7 @@ def merge_segments(
         report = build_index(library, progress=progress, load=load, lenient=True)
         folder, manifest = current_generation(library)
     unchanged = report or IndexReport(manifest["papers"], generation=Path(folder or "").name, changed=False)
-    if is_one(manifest) or library.generations.building():
+    if folder is None or is_one(manifest) or library.generations.building():
         return unchanged
     revision = library.revision
     report = IndexReport(lacking_terms=dict(manifest["lacking_terms"]))
@@ -338,18 +350,30 @@ def merge_segments(
             raise Overtaken
         progress(step, done, total)
 
-    draft = Draft(library, Path(), chosen, encoders, report, shown)
+    files = open_folder(library.generations, folder, manifest)
+    draft = Draft(library, Path(), chosen, encoders, report, shown, least=Segments.least)
     try:
+        standard = _standard(files)
+        if standard is not None and len(library) <= _OUTGROWN * standard.papers:
+            draft.standard, draft.kept = standard, (folder, manifest)
         rows = paper_rows(library, parts_read(chosen))
         identity = {"state": state_of(fixed, rows), "fixed": fixed}
         report.generation = publish(draft, rows, identity, alone_with(library, "merge", overtaken))
     except (Overtaken, ValueError, LibraryCorrupt):
         if not overtaken():
             raise
+    finally:
+        files.close()
     if not report.generation:
         return unchanged
     collect_orphans(library)
     return report
+
+
+def _standard(files: StoredFolder) -> Standard | None:
+    """What the papers of a generation are measured by; None where it keeps no standard."""
+    folder = files.segments[0].folder(STANDARD)
+    return Standard(folder) if "facts.json" in folder else None
 
 
 def _extend(work: Work, folder: Path, manifest: dict[str, Any], limits: Segments) -> IndexReport | None:
@@ -360,8 +384,8 @@ def _extend(work: Work, folder: Path, manifest: dict[str, Any], limits: Segments
         return None
     files = open_folder(library.generations, folder, manifest)
     try:
-        changes = Changes.since(files, library)
-        if not len(changes.changed) or not changes.fit(manifest, limits):
+        changes, standard = Changes.since(files, library), _standard(files)
+        if standard is None or not len(changes.changed) or not changes.fit(manifest, limits):
             return None
         part = PartOfStore(library, changes.written.tolist())
         some = replace(
@@ -374,10 +398,16 @@ def _extend(work: Work, folder: Path, manifest: dict[str, Any], limits: Segments
                 {encoder.name: lacking_terms(part, encoder) for _, encoder in work.encoders}, everything=True
             )
             some.make_full_texts()
-        background = Background(files.segments[0], [*manifest["views"]])
         generations = library.generations
         draft = Draft(
-            part, Path(), work.settings, work.encoders, some.report, work.progress, background=background
+            part,
+            Path(),
+            work.settings,
+            work.encoders,
+            some.report,
+            work.progress,
+            standard=standard,
+            beside=True,
         )
 
         def write(building: Path) -> Path | None:

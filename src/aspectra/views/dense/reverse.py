@@ -128,7 +128,13 @@ def _scores(
     parts = []
     for low, high in _paper_blocks(offsets):
         block = widen(rows[offsets[low] : offsets[high]])
-        nearest = np.maximum.reduceat(block @ seeds.T, cuts, axis=1) if len(block) else block[:, : len(cuts)]
+        best = (
+            np.maximum.reduceat(products(seeds, block), cuts, axis=0)
+            if len(block)
+            else np.zeros((len(cuts), 0))
+        )
+        # Sums over documents are the same in bits only where each paper's values lie side by side.
+        nearest = np.ascontiguousarray(best.T, dtype=np.float32)
         real = np.asarray(block.any(axis=1))
         parts.append(_means(nearest, real, offsets[low : high + 1] - offsets[low]))
     return np.concatenate([np.zeros((0, len(cuts)), np.float32), *parts])
@@ -162,24 +168,24 @@ def dense_moments(
     rows: NDArray[np.floating],
     units: Units | None,
     sample: Positions,
-    elsewhere: Sequence[NDArray[np.floating]] = (),
+    given: Sequence[NDArray[np.floating]] | None = None,
 ) -> Moments:
     """What each candidate scores on average: over a sample of documents and itself (cosine 1).
 
     Args:
         rows: as in :func:`nearest_in_seed`.
         units: as there.
-        sample: positions of the sample's documents; -1 for one that other parts of the collection hold.
-        elsewhere: (rows, dimensions) vectors of those, in order.
+        sample: positions of the sample's papers; -1 for one that is not among these.
+        given: (rows, dimensions) vectors of each of them; default: those in ``rows``.
     """
-    others = iter(elsewhere)
     offsets = np.arange(len(rows) + 1) if units is None else np.asarray(units.offsets)
     papers = len(offsets) - 1
     first, second, count = np.ones(papers), np.ones(papers), np.ones(papers)
     for start in range(0, len(sample), _DOCUMENTS):
         chosen, kept, cuts, at = [], [], [], 0
-        for paper in sample[start : start + _DOCUMENTS]:
-            part = widen(rows[offsets[paper] : offsets[paper + 1]] if paper >= 0 else next(others))
+        for number, paper in enumerate(sample[start : start + _DOCUMENTS], start):
+            held = rows[offsets[paper] : offsets[paper + 1]] if given is None else given[number]
+            part = widen(held)
             part = part[part.any(axis=1)]
             if len(part):
                 chosen.append(part)

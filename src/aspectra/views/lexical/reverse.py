@@ -312,16 +312,15 @@ def build_moments(
     sample: Positions,
     offsets: NDArray[np.integer] | None = None,
     *,
-    elsewhere: Sequence[Sequence[Document]] = (),
+    given: Sequence[Sequence[Document]] | None = None,
 ) -> None:
     """Write what each candidate scores on average, beside what :func:`build_pairs` wrote.
 
     Args:
         folder: of the lexical view.
-        sample: positions of the papers that are the documents; -1 for one that other parts of the
-            collection hold.
+        sample: positions of the papers that are the documents; -1 for one that is not among these.
         offsets: as in :class:`WordPairs`.
-        elsewhere: the documents of those, in order, with this view's numbers of words.
+        given: the documents of the sample, with this view's numbers of words; default: those it has here.
     """
     held = StoredFolder(folder)
     asking = _Lists.load(held, "reversed")
@@ -338,7 +337,6 @@ def build_moments(
             own[paper] = np.fmax(own[paper], float(strength[order][here] @ weights[there]))
         if len(words) and np.isnan(own[paper]):
             own[paper] = 0.0  # it asks, and has no document of its own
-    others = iter(elsewhere)
-    scored = ((int(p), sides.score(sides.documents_of(p) if p >= 0 else next(others))) for p in sample)
-    moments_of(scored, own).save(folder)
+    texts = (sides.documents_of(p) for p in sample) if given is None else given
+    moments_of(((int(p), sides.score(one)) for p, one in zip(sample, texts, strict=True)), own).save(folder)
     held.close()
