@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from itertools import takewhile
+from typing import Any
 
 from aspectra.base.expressions import HAN, Expression, expression
 from aspectra.base.values import replace
@@ -25,6 +26,13 @@ _GRAMMAR = frozenset(
 _DOCUMENTS = ("kind", "status")  # attributes that say what papers are
 _BREAKS = ("comma", "dash")
 _FOREIGN = ("de", "fr", "es")
+# How words are typed without their accents.
+_ROMANCE = str.maketrans("áàâéèêëíîïóôúùûüñçÁÀÉÈÊÍÓÚÑÇ", "aaaeeeeiiioouuuuncAAEEEIOUNC")
+_PLAIN: dict[str, dict[int, Any]] = {
+    "de": str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"}),
+    "fr": _ROMANCE,
+    "es": _ROMANCE,
+}
 _LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # where a line of a lexicon begins that is no continuation
 _BEGINS = expression(
     r"(?<=[.?!] )(?:From|In|By|At|Out(?= of)|Appearing|Published|Von|Aus|Par|Dans|Por|En)"
@@ -37,6 +45,7 @@ _SPANISH = expression(
     r"(?:ción|ciones|dad|dades|ales|ores|ivos|ivas|icos|icas|[aeií]dos|[aeií]das|eros|zas|ñ\w*)$"
 )
 _SHORT = 12  # words, of which one that signs a request tells the language
+_FIRST = 1  # marks in front of those that a text is about
 _REACH = 10  # marks between a verb and its "out"
 _MOST_WORDS = 400  # that tell the language of a text
 _FOREIGN_SHARE = 0.15  # of the words of a text: function words of a language, for it to be in that language
@@ -80,11 +89,17 @@ def _vocabulary(languages: tuple[str, ...]) -> tuple[Lexicon, Lexicon]:
     # What is read first stays: values before grammar, the language of the text before English.
     lists = [sections(language) for language in languages]
     for language, words in zip(languages, lists, strict=True):
-        main.read(words["values"])
+        own = [words["values"]]
         for name in sorted(ATTRIBUTES, key=lambda name: (name != "kind", name)):
-            main.read(_LINE.sub(f"{name} ", ATTRIBUTES.get(name).words(language)))
-        main.read(words["grammar"])
+            own.append(_LINE.sub(f"{name} ", ATTRIBUTES.get(name).words(language)))
+        own.append(words["grammar"])
+        for text in own:
+            main.read(text)
         context.read(words["context"])
+        if language in _PLAIN:  # "metodologias", "Uebersichtsarbeiten"
+            for text in own:
+                main.read(text.translate(_PLAIN[language]))
+            context.read(words["context"].translate(_PLAIN[language]))
     for phrase, entry in context.phrases():
         # What says that a term occurs, or that aspects agree, is no subject.
         if entry.value in ("verb", "post") or entry.category in ("samepost", "diffpost"):
@@ -169,6 +184,10 @@ def _beside(marks: list[Mark], at: int) -> Mark | None:
     """A mark as its neighbours make it another thing; None where they do not."""
     mark, ahead = marks[at], marks[at + 1 : at + 4]
     two = marks[max(0, at - 2) : at]
+    if mark.cat == "neg" and mark.low in _WORDS["without"] and two and two[-1].attribute == "population":
+        asked = any(m.cat == "doc" or m.attribute == "kind" for m in marks[:at])
+        if not asked and at - 1 <= _FIRST:
+            return replace(mark, cat="word", sub="")  # "women without children"
     if mark.low in _WORDS["lacking"] and mark.free and two:  # "owls unlike surveys"
         held = next((m for m in ahead if m.cat not in ("func", "doc")), mark)
         if held.carries and (held.sure or held.attribute in ("artifacts", "author")):

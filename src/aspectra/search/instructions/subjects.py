@@ -171,7 +171,15 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             return pending, at, True  # "2018年以后维生素D的研究"
         if head == at - 1 and marks[head].cat == "doc" and _adjectives(marks, pending, head):
             return pending, at, True
-        first = pending[0]
+        first, documents = pending[0], _WORDS["reviews"] | _WORDS["behind"]
+        if (
+            piece.joint == "start"
+            and pending == [at - 1]
+            and head == at - 1
+            and marks[head].low in documents
+            and marks[at].free
+        ):
+            return pending, at, True  # "case reports takotsubo after vaccination"
         if (
             "adj" in marks[first].flags
             and marks[first].attribute in _ADJECTIVES
@@ -275,6 +283,8 @@ def _limits(marks: Sequence[Mark], at: int, framed: bool, changes: bool) -> bool
             return True  # "owls that are reviews"
     if mark.attribute == "kind" and mark.low in _WORDS["reviews"]:
         return before.free
+    if mark.attribute in ("kind", "status") and mark.low in _WORDS["behind"]:  # "riblets drag preprints"
+        return at > 1 and all(m.free for m in marks[:at])
     return mark.attribute in _BEHIND and "sure" in mark.flags and _joined(before, mark)
 
 

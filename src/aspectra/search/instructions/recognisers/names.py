@@ -70,7 +70,7 @@ _AUTHOR = Expression(
     part=_ANY_CAPITAL,
 )
 _WRITINGS = Expression(
-    rf"(?:travaux|articles|publications|écrits|textes|trabajos|artículos|publicaciones|escritos|textos)\s+de\s+"
+    rf"(?:[Tt]ravaux|[Aa]rticles|[Pp]ublications|[ÉéE]crits|[Tt]extes|[Tt]rabajos|[Aa]rt[ií]culos|[Pp]ublicaciones|[Ee]scritos|[Tt]extos)\s+de\s+"
     rf"(?!{_PATTERNS['no_writer']})(?P<people>{_PART}(?:\s+{_PART}){{1,3}}|{_INITIALS}\s*{_CAP})",
     part=_ANY_CAPITAL,
 )
@@ -193,7 +193,7 @@ _FROM_PLACE = Expression(
     part=_ANY["place"],
 )
 _CITES = Expression(
-    rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing)|whose\s+(?:reference(?:s|\s+list)|bibliography)\s+(?:ha(?:s|ve)|includes?|contains?|lists?))\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>(?<=[“\"])[^”\"\n]{{1,150}}|{_PERSON}(?:\s+(?:and|&)\s+{_PERSON})?(?:\s+\(?\d{{4}}\)?)?)[”\"]?",
+    rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing)|(?:que\s+)?cit[ea]n\s+a|(?:qui\s+)?cit(?:ent|ant)|(?:zitieren|zitiert)(?=\s+[A-Z])|引用了?|whose\s+(?:reference(?:s|\s+list)|bibliography)\s+(?:ha(?:s|ve)|includes?|contains?|lists?))\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>(?<=[“\"])[^”\"\n]{{1,150}}|{_PERSON}(?:\s+(?:and|&)\s+{_PERSON})?(?:\s+\(?\d{{4}}\)?)?)[”\"]?",
     part=AnyOf(["cit", "whose"]),
 )
 # What a name may end in; the plain ones are no part of it.
