@@ -45,6 +45,7 @@ _NOUNS = ("doc", "open", "change", "value")  # categories of marks that a name w
 _PLAIN = Sign()
 _ARTICLES = ("a", "an", "the")
 _TEACHING = ("book", "tutorial", "survey")  # kinds that are written for somebody
+_SHORT = 4  # letters of *oa*, *free*, *code*
 _NAMES = 2  # words of *by Ong*
 _FAR = 6  # marks between what is denied and its denial
 _REACH = 5  # words between an adjective and the word for documents that it describes
@@ -171,13 +172,15 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             return pending, at, True  # "2018年以后维生素D的研究"
         if head == at - 1 and marks[head].cat == "doc" and _adjectives(marks, pending, head):
             return pending, at, True
-        first, documents = pending[0], _WORDS["reviews"] | _WORDS["behind"]
+        first = pending[0]
         if (
             piece.joint == "start"
             and pending == [at - 1]
             and head == at - 1
-            and marks[head].low in documents
+            and marks[head].attribute == "kind"
+            and _asks(marks[head])
             and marks[at].free
+            and not marks[at].low.endswith("ing")  # "randomised trials comparing X and Y"
         ):
             return pending, at, True  # "case reports takotsubo after vaccination"
         if (
@@ -253,6 +256,15 @@ def _in_time(mark: Mark, framed: bool) -> bool:
     return bool(half and (framed or lately)) or (framed and mark.sure)
 
 
+def _asks(mark: Mark) -> bool:
+    """Whether a mark is of what a record states, and no adjective: *RCTs*, *open access*, *top journals*."""
+    if not mark.sure or not mark.flags.isdisjoint(("adj", "weak")):
+        return False
+    if mark.attribute == "kind":
+        return mark.values[0] in _WORDS["told_kinds"]
+    return mark.cat == "value" and mark.attribute in _WORDS["recorded"] and len(mark.low) > _SHORT
+
+
 def _limits(marks: Sequence[Mark], at: int, framed: bool, changes: bool) -> bool:
     """Whether one mark at the end of a subject is a request."""
     mark, before = marks[at], marks[at - 1]
@@ -283,8 +295,8 @@ def _limits(marks: Sequence[Mark], at: int, framed: bool, changes: bool) -> bool
             return True  # "owls that are reviews"
     if mark.attribute == "kind" and mark.low in _WORDS["reviews"]:
         return before.free
-    if mark.attribute in ("kind", "status") and mark.low in _WORDS["behind"]:  # "riblets drag preprints"
-        return at > 1 and all(m.free for m in marks[:at])
+    if _asks(mark) and all(m.free or _asks(m) for m in marks[:at]):  # "riblet drag preprints"
+        return sum(m.free for m in marks[:at]) > 1
     return mark.attribute in _BEHIND and "sure" in mark.flags and _joined(before, mark)
 
 
