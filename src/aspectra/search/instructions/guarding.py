@@ -61,6 +61,18 @@ def _lists(reads: list[Read]) -> None:
             reads[n] = _whole(reads[n])
 
 
+def _recent(text: str, reads: list[Read]) -> None:
+    """Prefer what is new where a subject beside requests begins so: *recent owl diets, no reviews*."""
+    first, (mark, *others) = reads[0], reads[0].piece.marks
+    plain = first.role == "subject" and first.subject is not None and not first.requests
+    new = mark.attribute == "recency" and mark.low in _WORDS["recent"] and bool(others) and others[0].free
+    if plain and new and not is_capitalised(text) and any(read.requests for read in reads[1:]):
+        asked = tuple(requests_of(replace(first.piece, marks=(mark,)), Sign(), company=True))
+        start, end = first.subject or (0, 0)
+        if start == mark.start and asked:
+            reads[0] = replace(first, requests=asked, subject=(others[0].start, end))
+
+
 def _titles(text: str, reads: list[Read]) -> None:
     """Search the second half of a title whole: *Placing by touch: An empirical study of fingers*."""
     if len(reads) < 2 or reads[1].piece.joint != "colon" or reads[0].role != "subject" or reads[0].requests:
@@ -191,6 +203,7 @@ def guarded(text: str, reads: Sequence[Read]) -> list[Read]:
     out = list(reads)
     if not out:
         return out
+    _recent(text, out)
     _lists(out)
     _titles(text, out)
     for n, read in enumerate(out[1:], 1):

@@ -131,6 +131,8 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
             return Read(piece, "unread", sign, why=TASTE)
         if piece.marks[0].low in _WORDS["bare"] and piece.marks[-1].cat == "doc":  # "not research papers"
             return Read(piece, "unread", sign, why=MEANT)
+        if any(m.carries for m in piece.marks):  # "I've no access to Wiley so exclude it"
+            return Read(piece, "unread", sign, why=MEANT)
         return Read(piece, "chatter", sign)
     lost = tuple(judged) if judged else tastes(piece) if values else ()
     return Read(

@@ -262,6 +262,8 @@ def _asks(mark: Mark) -> bool:
         return False
     if mark.attribute == "kind":
         return mark.values[0] in _WORDS["told_kinds"]
+    if mark.attribute == "audience":
+        return " " in mark.low
     return mark.cat == "value" and mark.attribute in _WORDS["recorded"] and len(mark.low) > _SHORT
 
 

@@ -155,7 +155,7 @@ _BODY = (
 )
 _AFFILIATED = Expression(
     rf"(?:(?P<sure>(?:who\s+are\s+|that\s+are\s+)?affiliated\s+(?:with|at|to)|affiliations?(?:\s+(?:is|in|at|with))?)"
-    rf"|(?:(?P<authors>authors)|researchers|labs?|teams?|research\s+groups?)\s+(?:(?:based|working)\s+)?(?:at|in|from)|groups?\s+at)"
+    rf"|(?:(?P<authors>authors|people|anyone|someone|anybody|scientists)|researchers|labs?|teams?|research\s+groups?)\s+(?:(?:based|working)\s+)?(?:at|in|from)|groups?\s+at)"
     rf"\s+(?P<names>{_BODY}(?:{_JOIN}(?:the\s+)?{_BODY})*)",
     part=_ANY_CAPITAL,
 )
