@@ -30,8 +30,8 @@ ABOUT = """# Requests in words, as they are read
 Texts are read as a search reads them, and compared with annotations; nothing is searched. Shares are
 percentages of texts, of requested conditions, or of read ones (precision). *Silently lost*: neither applied
 nor reported. *Decidable, only reported*: conditions that a record or text decides, reported as not applied.
-Of our own texts one half was for development, of *idioms* both; `tests/data/requests` says how they are
-annotated, and from when on errors of a test half were known: of *fresh* none are.
+Of our own texts one half was for development, of *idioms* and *varied* both; `tests/data/requests` says how
+they are annotated, and from when on errors of a test half were known: of *fresh* none are.
 
 A search with the default encoder also reports words that may ask for something (*perhaps a request*); the
 second table is of the rules alone.
@@ -48,7 +48,7 @@ def named_files(given: list[str]) -> list[tuple[str, list[Path], str]]:
         paths, _, half = place.partition(":")
         out.append((name, [Path(path) for path in paths.split(",")], half))
     others = [OWN / f"{language}.jsonl" for language in ("de", "es", "fr", "zh")]
-    out.append(("idioms", [OWN / "idioms.jsonl"], ""))
+    out += [(name, [OWN / f"{name}.jsonl"], "") for name in ("idioms", "varied")]
     sets = {name: [OWN / f"{name}.jsonl"] for name in ("exceptions", "later", "ordinary", "fresh")}
     sets["four languages"] = others
     for name, files in sets.items():

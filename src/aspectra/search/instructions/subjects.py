@@ -45,6 +45,16 @@ _NOUNS = ("doc", "open", "change", "value")  # categories of marks that a name w
 _PLAIN = Sign()
 _ARTICLES = ("a", "an", "the")
 _TEACHING = ("book", "tutorial", "survey")  # kinds that are written for somebody
+_NEWS = (
+    "state",
+    "the latest",
+    "the newest",
+    "the very",
+    "latest",
+    "what's new",
+    "what is new",
+    "quoi de neuf",
+)
 _SHORT = 4  # letters of *oa*, *free*, *code*
 _NAMES = 2  # words of *by Ong*
 _FAR = 6  # marks between what is denied and its denial
@@ -80,7 +90,7 @@ def _is_head(mark: Mark) -> bool:
         writings = not ends.isdisjoint(_WORDS["docs"] | _WORDS["whatever"]) or mark.low.endswith("的")
         owned = mark.attribute == "author" and writings
         return owned or (mark.attribute == "venue" and mark.sure)
-    if mark.attribute == "recency" and mark.low.startswith("state"):
+    if mark.attribute == "recency" and mark.low.startswith(_NEWS):
         return True
     return (
         mark.cat == "value" and mark.attribute in _HEADS and ("adj" not in mark.flags or "of" in mark.flags)
