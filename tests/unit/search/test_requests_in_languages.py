@@ -52,6 +52,22 @@ def test_plain_requests_are_read_beside_a_seed_and_behind_a_subject(language):
         ("仓鸮，20世纪90年代的文献", "仓鸮", ("require year=1990..1999",)),
         ("men in their nineties", "men in their nineties", ()),
         (
+            "chouettes, pas de revues, des essais randomisés",
+            "chouettes",
+            ("exclude kind=survey", "prefer kind=rct"),
+        ),
+        ("chouettes, pas les revues, les thèses", "chouettes", ("avoid kind=survey", "avoid kind=thesis")),
+        ("Eulen, mehr als 1.000 Teilnehmer", "Eulen", ("require sample=>1000",)),
+        ("chouettes, plus de 10 000 participants", "chouettes", ("require sample=>10000",)),
+        (
+            "¿Hay metaanálisis recientes de la terapia EMDR?",
+            "la terapia EMDR",
+            ("prefer kind=meta-analysis", "prefer recency=new"),
+        ),
+        ("the latest on owl diets", "owl diets", ("prefer recency=new",)),
+        ("recent owl diets, no reviews", "owl diets", ("prefer recency=new", "exclude kind=survey")),
+        ("recent owl diets", "recent owl diets", ()),
+        (
             "owls, no reviews, and effect sizes must be reported",
             "owls",
             ("exclude kind=survey", "require reports=effect sizes"),

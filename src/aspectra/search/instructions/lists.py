@@ -24,6 +24,7 @@ _EITHER = "alternatives of different kinds"
 _IS = word_sets("lists")["is"]
 _ARTICLES = word_sets("pieces")["some"]
 _PLUS = word_sets("pieces")["plus"]
+_ANEW = word_sets("lists")["anew"]
 _UNLESS = word_sets("lists")["unless"]
 _NOTHING = word_sets("lists")["nothing"]
 _PERSON = re.compile(r"(?:[A-Z][a-z]+ )?[A-Z][a-zA-Zà-ÿ'-]*[a-z]")
@@ -85,6 +86,10 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
     joints = [n for n, m in enumerate(marks) if m.low in _AND or (m.cat == "doc" and " or " in m.low)]
     # "no reviews, letters or papers by Ito" is a list, "no reviews, English and since 2020" two requests
     itemised = bool(joints) and _names_documents(marks[joints[-1] :])
+    led = {m.low.split()[-1] for m in before.piece.marks}
+    anew = read.piece.marks[0].low in _ANEW and led.isdisjoint(_ANEW)
+    if anew and before.sign.negative and not joints:
+        return None  # "pas de revues, des essais"
     if unclear:
         return before.sign if itemised and any(m.carries for m in read.piece.marks) else None
     attribute = denied[-1].attribute

@@ -209,7 +209,7 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
 def _leads(marks: Sequence[Mark], at: int, head: int, pending: Sequence[int]) -> bool:
     """Whether *of* or *in* leads from a word for documents to the subject."""
     # "trials since 2015 of ..."
-    before = next((m for m in marks[at - 1 :: -1] if m.cat != "bound"), marks[at])
+    before = next((m for m in marks[at - 1 :: -1] if m.cat != "bound" and not _follows(m)), marks[at])
     if marks[at].cat == "cue" and marks[at].sub == "topic":
         return head >= 0 and (head == at - 1 or before.low in _WORDS["and"] | _THAT)
     if marks[at].low == "to" and pending and before.low in _WORDS["ways"]:
@@ -224,6 +224,11 @@ def _leads(marks: Sequence[Mark], at: int, head: int, pending: Sequence[int]) ->
     mark = marks[head]
     told = mark.cat == "doc" or mark.low.split()[-1] in _WORDS["docs"] or mark.attribute == "recency"
     return head == at - 1 and told
+
+
+def _follows(mark: Mark) -> bool:
+    """Whether a mark is an adjective that follows its noun in French and Spanish."""
+    return mark.attribute in ("recency", "citations") and "adj" in mark.flags
 
 
 def _plain_of(marks: Sequence[Mark], at: int) -> bool:

@@ -46,9 +46,11 @@ _UNIT = _PATTERNS["unit"]
 _SMALL = _numbers("numbers")
 _BIG = _numbers("big")
 _SMALL_RE = "|".join(sorted(map(re.escape, _SMALL), key=len, reverse=True))
+_FIGURE = r"\d{1,3}(?:[,.\u00a0\u202f ]\d{3}(?!\d)){1,3}+|\d{1,7}"  # "10 000", "1.000"
+_BIG_RE = r"(?:hundred|hundert|thousand|tausend|k|百|千)(?![^\W\u3400-\u9fff])"
 _NUMBER = (
-    rf"(?:(?:\d{{1,3}}(?:,\d{{3}}){{1,3}}+|\d{{1,7}}|(?:{_SMALL_RE})(?![^\W\u3400-\u9fff]))(?:[ -]?(?:hundred"
-    rf"|hundert|thousand|tausend|k|百|千)(?![^\W\u3400-\u9fff]))?|hundert|tausend|thousand|hundreds?)"
+    rf"(?:(?:{_FIGURE}|(?:{_SMALL_RE})(?![^\W\u3400-\u9fff]))(?:[ -]?{_BIG_RE})?"
+    r"|hundert|tausend|thousand|hundreds?)"
 )
 _KINDS = {start: unit for unit, starts in table("bounds")["units"].items() for start in starts.split(" | ")}
 _FULL = _PATTERNS["full"]
@@ -165,7 +167,7 @@ _AGED = Expression(
 
 
 def _number(text: str) -> int:
-    text = text.strip().replace(",", "")
+    text = re.sub(r"(?<=\d)[,.\s](?=\d{3})", "", text.strip())
     found = re.fullmatch(r"(.*?)[ -]?(hundred|hundert|thousand|tausend|k|百|千)?s?", text)
     head, big = found.groups() if found else (text, None)
     count = int(head) if head.isdecimal() else _SMALL.get(head, 1)
