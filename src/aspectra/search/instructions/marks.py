@@ -39,6 +39,7 @@ _BEGINS = expression(
     r"(?=\s+(?:of\s+|in\s+|the\s+)?[A-Z][\w.-]*[^\S\n]*(?:of\s+)?(?:[A-Z.,;\n]|$))"
 )
 _WORD = re.compile(r"[^\W\d_]+")
+_SUFFIX = expression(r"\b([^\W\d_]{1,40})\(([^\W\d_]{1,10})\)")
 _HAN = Expression(f"[{HAN}]")
 _WORDS = word_sets("marks")
 _SPANISH = expression(
@@ -56,6 +57,24 @@ def _telling(language: str) -> frozenset[str]:
     return frozenset(sections(language)["tell"].partition(" = ")[2].split())
 
 
+@cache
+def _known(language: str) -> frozenset[str]:
+    """Words of the tables of a language, also as they are typed without their accents."""
+    text = "\n".join(_tables(language)).lower()
+    ending = {f"{word}{end}" for word, end in _SUFFIX.findall(text)}
+    words = ending.union(_WORD.findall(text))
+    return frozenset(words.union(word.translate(_PLAIN[language]) for word in words))
+
+
+def _tables(language: str) -> list[str]:
+    """What is read for a language, in order: values, those of attributes, grammar."""
+    words = sections(language)
+    own = [words["values"]]
+    for name in sorted(ATTRIBUTES, key=lambda name: (name != "kind", name)):
+        own.append(_LINE.sub(f"{name} ", ATTRIBUTES.get(name).words(language)))
+    return [*own, words["grammar"]]
+
+
 def _languages(text: str) -> tuple[str, ...]:
     """Languages whose tables read a text, those it is written in first."""
     said, capitals = _WORD.findall(text)[:_MOST_WORDS], text.isupper()
@@ -64,9 +83,7 @@ def _languages(text: str) -> tuple[str, ...]:
     counts = {name: sum(word in _telling(name) for word in found) for name in _FOREIGN}
     unknown = [word for word in found if len(word) > 3 and not english.knows(word)]
     for name in _FOREIGN if unknown else ():
-        counts[name] += sum(
-            word in _vocabulary((name,))[0].words and word not in _telling(name) for word in unknown
-        )
+        counts[name] += sum(word in _known(name) and word not in _telling(name) for word in unknown)
     least = max(0.5, _FOREIGN_SHARE * len(found), max(counts.values()) / 2)  # related languages share words
     if len(found) <= _SHORT:  # "Eulen, nicht in PLOS ONE, The Lancet"
         for name in _FOREIGN:
@@ -87,19 +104,14 @@ def _vocabulary(languages: tuple[str, ...]) -> tuple[Lexicon, Lexicon]:
     """The lexicon, and the one of senses that count only in context."""
     main, context = Lexicon(), Lexicon()
     # What is read first stays: values before grammar, the language of the text before English.
-    lists = [sections(language) for language in languages]
-    for language, words in zip(languages, lists, strict=True):
-        own = [words["values"]]
-        for name in sorted(ATTRIBUTES, key=lambda name: (name != "kind", name)):
-            own.append(_LINE.sub(f"{name} ", ATTRIBUTES.get(name).words(language)))
-        own.append(words["grammar"])
+    for language in languages:
+        own, about = _tables(language), sections(language)["context"]
+        if language in _PLAIN:  # "metodologias", "Uebersichtsarbeiten"
+            own += [text.translate(_PLAIN[language]) for text in own]
+            about = f"{about}\n{about.translate(_PLAIN[language])}"
         for text in own:
             main.read(text)
-        context.read(words["context"])
-        if language in _PLAIN:  # "metodologias", "Uebersichtsarbeiten"
-            for text in own:
-                main.read(text.translate(_PLAIN[language]))
-            context.read(words["context"].translate(_PLAIN[language]))
+        context.read(about)
     for phrase, entry in context.phrases():
         # What says that a term occurs, or that aspects agree, is no subject.
         if entry.value in ("verb", "post") or entry.category in ("samepost", "diffpost"):

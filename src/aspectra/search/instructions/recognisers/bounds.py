@@ -7,7 +7,7 @@ from datetime import date
 
 from msgspec import Struct
 
-from aspectra.base.expressions import Expression
+from aspectra.base.expressions import AnyOf, Expression
 from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.labels.source import WORDS_PER_MINUTE
 from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
@@ -137,7 +137,8 @@ _TENS = _numbers("decades")
 _TENS_RE = "|".join(sorted(_TENS, key=len, reverse=True))
 _DECADE = Expression(
     rf"(?:{_DONE})?+(?P<lead>{_PATTERNS['decade_lead']})(?P<ten>(?:1[5-9]\d|20\d)0|[2-9]0|{_TENS_RE})"
-    rf"(?P<end>{_PATTERNS['decade_end']})?+(?![^\W\u3400-\u9fff])"
+    rf"(?P<end>{_PATTERNS['decade_end']})?+(?![^\W\u3400-\u9fff])",
+    part=AnyOf([*_TENS, "0er", "années", "años", "jahren", "年代"]),
 )
 
 _HOW = rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER}|[<>]=?|[≤≥])\s*+"

@@ -163,16 +163,19 @@ _AFFILIATED = Expression(
 _FOREIGN_SITE = Expression(
     rf"(?:von|an|aus|de|en|à)\s+(?:(?:der|dem|la|el)\s+|l['’])?(?P<name>(?:[Uu]niversität|[Uu]niversité|[Uu]niversidad"
     rf"|Technischen?\s+[Uu]niversität|Hochschule|TU|Institut|Instituto|Klinikum|École|Escuela|Colegio)"
-    rf"\s+(?:(?:de|von|du|für|zu)\s+(?:la\s+|l['’])?)?{_CAP}(?:\s+{_CAP})?)"
+    rf"\s+(?:(?:de|von|du|für|zu)\s+(?:la\s+|l['’])?)?{_CAP}(?:\s+{_CAP})?)",
+    part=AnyOf(["niversi", "Hochschule", "TU ", "Institut", "Klinik", "cole ", "Escuela", "Colegio"]),
 )
 _HAN_SITE = Expression(
     r"(?:作者)?(?:单位|机构)?(?:来自|出自|隶属于?|(?<=作者)[是为]|(?<=单位)[是为])(?P<name>[\u4e00-\u9fff]{2,10}?"
-    r"(?:大学|学院|研究所|研究院|科学院|医院|实验室|公司|中科院|社科院))"
+    r"(?:大学|学院|研究所|研究院|科学院|医院|实验室|公司|中科院|社科院))",
+    part=AnyOf(["来自", "出自", "隶属", "作者", "单位"]),
 )
 _HAN_AUTHOR = Expression(
     rf"(?:作者[是为：:]?|由)?(?P<people>{_PATTERNS['surname']}[\u4e00-\u9fff]{{1,2}}?)"
     r"(?:等人?(?:的|写的|发表的)?|(?:老师|教授|课题组|团队)(?:的|写的|发表的)?|写的|撰写的|所著|发表的)"
-    rf"|(?:作者[是为：:]?|由)?(?P<writer>{_PATTERNS['surnames']}[\u4e00-\u9fff](?:[\u4e00-\u9fff])?(?<![家生人员者师们]))(?:写的|撰写的|所著的?|主编的)"
+    rf"|(?:作者[是为：:]?|由)?(?P<writer>{_PATTERNS['surnames']}[\u4e00-\u9fff](?:[\u4e00-\u9fff])?(?<![家生人员者师们]))(?:写的|撰写的|所著的?|主编的)",
+    part=AnyOf(["写", "等", "老师", "教授", "课题组", "团队", "著", "发表", "主编"]),
 )
 _WORK = Expression(rf"{_CAP}\s+et\s+al\.?,?\s+\(?(?:19|20)\d\d\)?(?!\w)", part=_ANY_CAPITAL)
 _GROUP = Expression(
