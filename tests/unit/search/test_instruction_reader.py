@@ -832,7 +832,7 @@ def test_of_alternatives_one_will_do(text, spellings):
          ["unless they are by Mikkola"]),
         ("owls, only trials... actually cohort studies too", ("require kind=trial unless kind=cohort",),
          "owls", []),
-        ("owls, only trials... actually cohort studies", ("prefer kind=cohort",), "owls", []),
+        ("owls, only trials... actually cohort studies", ("require kind=cohort",), "owls", []),
         ("owls, must be in Nature, otherwise German",
          ("require venue=Nature unless language=de",), "owls", []),
         ("owls, reviews (systematic ones only)", ("prefer kind=survey", "require kind=systematic review"),

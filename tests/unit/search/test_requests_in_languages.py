@@ -164,3 +164,33 @@ def test_requests_around_a_subject(text, topic, read):
 def test_aspects_have_english_names(text):
     reading = read_instruction(text, whole_query=False)
     assert (reading.same, reading.different) == (("method",), ("data",))
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        # What corrects a denial is denied, and what corrects a demand is demanded.
+        ("exclude editorials; sorry, I meant letters", ("exclude kind=letter",)),
+        ("no theses, sorry, preprints I mean", ("exclude status=preprint",)),
+        ("only conference papers, wait, I meant journal articles", ("require status=journal",)),
+        ("keine Editorials, Entschuldigung, ich meinte Leserbriefe", ("exclude kind=letter",)),
+        ("exclure les éditoriaux ; pardon, je voulais dire les lettres", ("exclude kind=letter",)),
+        ("sin editoriales; perdón, quería decir cartas", ("exclude kind=letter",)),
+        ("no preprints, sorry, in German", ("exclude status=preprint", "prefer language=de")),
+        (
+            "plutôt des méta-analyses que des études de cas",
+            ("prefer kind=meta-analysis", "avoid kind=case study"),
+        ),
+        ("Critères d'exclusion : lettres, protocoles.", ("exclude kind=letter", "exclude kind=protocol")),
+        # A condition on a condition is said.
+        ("Simulation papers only when they are compared with experiments", ()),
+        ("Reviews nur, wenn sie systematisch sind", ()),
+        ("des revues seulement si elles sont systématiques", ()),
+        ("revisiones solo si son sistemáticas", ()),
+        ("nur Reviews, wenn möglich", ("require kind=survey",)),
+    ],
+)
+def test_corrections_and_conditions_keep_their_sign(text, read):
+    reading = read_instruction(text, whole_query=False)
+    assert reading.spellings == read
+    assert bool(reading.unread) != bool(read)

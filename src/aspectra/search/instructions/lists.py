@@ -24,6 +24,7 @@ _EITHER = "alternatives of different kinds"
 _IS = word_sets("lists")["is"]
 _ARTICLES = word_sets("pieces")["some"]
 _PLUS = word_sets("pieces")["plus"]
+_IF = word_sets("judging")["if"] | word_sets("settling")["if"]
 _ANEW = word_sets("lists")["anew"]
 _UNLESS = word_sets("lists")["unless"]
 _NOTHING = word_sets("lists")["nothing"]
@@ -226,6 +227,10 @@ def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
         if at and read.role == "chatter" and read.sign.negative and read.piece.marks[0].low in _OR:
             # "do they follow rules, or ignore them"
             reads[at] = replace(read, role="subject", subject=(read.piece.start, read.piece.end))
+    for at, read in enumerate(reads[1:]):  # "Reviews nur, wenn sie systematisch sind"
+        before = reads[at].piece.marks[-1]
+        if read.piece.marks[0].low in _IF and before.cat == "hard" and reads[at].requests:
+            reads[at] = replace(reads[at], role="unread", requests=(), why=MEANT)
     reads[:] = [_either(_terms(text, read)) if read.role == "request" else read for read in reads]
     if any(read.requests for read in reads) and question:
         for at, read in enumerate(reads):

@@ -30,6 +30,7 @@ UNKNOWN = "not recognised"
 _WORDS = word_sets("settling")
 _AGE = _WORDS["age"]
 _IF, _TOO = _WORDS["if"], _WORDS["too"]
+_DOCUMENTS = frozenset(("kind", "status", "source"))  # attributes that say what papers are
 _BACK = 12  # pieces between an exception and its condition
 _MOST = 64  # requests that are compared
 _NO_YEAR = 1000  # a smaller number counts years back from now
@@ -271,9 +272,14 @@ def correct(text: str, reads: list[Read], at: int) -> None:
     rules = [[m.low for m in reads[n].sign.rules] for n in (before, after)]
     if rules[0] and rules[0] == rules[1] and after > before:  # "only surveys, I mean, only trials"
         taken |= {r.attribute for r in old}
+    taken |= _DOCUMENTS if taken & _DOCUMENTS else set()  # "no theses, sorry, preprints"
     kept = [r for r in old if r.attribute not in taken]
     if len(kept) == len(old) and not (FREE & taken and any(r.attribute in FREE for r in old)):
         return
+    changed = [r.relation for r in old if r.attribute in taken]
+    again = {r.value for r in old} & {r.value for r in new}  # "exclude theory - wait, theory is what I want"
+    if changed and rules[0] and not rules[1] and not again:  # "no editorials, sorry, I meant letters" denies letters
+        reads[after] = replace(reads[after], requests=tuple(replace(r, relation=changed[-1]) for r in new))
     reads[before] = replace(reads[before], requests=tuple(kept)) if kept else _taken_back(reads[before])
 
 

@@ -135,10 +135,11 @@ _AGO = Expression(
 
 _TENS = _numbers("decades")
 _TENS_RE = "|".join(sorted(_TENS, key=len, reverse=True))
+_TEN = rf"(?:1[5-9]\d|20\d)0|[2-9]0|{_TENS_RE}"
 _DECADE = Expression(
-    rf"(?:{_DONE})?+(?P<lead>{_PATTERNS['decade_lead']})(?P<ten>(?:1[5-9]\d|20\d)0|[2-9]0|{_TENS_RE})"
-    rf"(?P<end>{_PATTERNS['decade_end']})?+(?![^\W\u3400-\u9fff])",
-    part=AnyOf([*_TENS, "0er", "années", "años", "jahren", "年代"]),
+    rf"(?:{_DONE})?+(?:(?P<lead>{_PATTERNS['decade_lead']})(?P<ten>{_TEN})(?P<end>{_PATTERNS['decade_end']})?+"
+    rf"|(?P<bare>{_TEN}){_PATTERNS['decade_end']})(?![^\W\u3400-\u9fff])",
+    part=AnyOf([*_TENS, "0er", "années", "años", "jahren", "年代", "den ", "世纪"]),
 )
 
 _HOW = rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER}|[<>]=?|[≤≥])\s*+"
@@ -347,9 +348,11 @@ def _one(match: re.Match[str], low: str) -> Bound:
 
 
 def _decade(match: re.Match[str]) -> Bound | None:
-    """Ten years: *années 1990*, *in den Neunzigern*, *20世纪90年代*; not *in the 90*, *in den 1990*."""
-    lead, said = match["lead"].strip(), match["ten"]
-    if not (match["end"] or "ann" in lead or "años" in lead or said.endswith(("ies", "zigern"))):
+    """Ten years: *années 1990*, *in den Neunzigern*, *20世纪90年代*; not *in den 1990*."""
+    lead, said = (match["lead"] or "").strip(), match["ten"] or match["bare"]
+    if not (
+        match["bare"] or match["end"] or "ann" in lead or "años" in lead or said.endswith(("ies", "zigern"))
+    ):
         return None
     first = int(said) if said.isdecimal() else _TENS[said]
     first += 0 if first >= _EARLIEST else 2000 if "21" in lead or "本" in lead else 1900
