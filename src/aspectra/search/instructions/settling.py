@@ -278,7 +278,7 @@ def correct(text: str, reads: list[Read], at: int) -> None:
         return
     changed = [r.relation for r in old if r.attribute in taken]
     again = {r.value for r in old} & {r.value for r in new}  # "exclude theory - wait, theory is what I want"
-    if changed and rules[0] and not rules[1] and not again:  # "no editorials, sorry, I meant letters" denies letters
+    if changed and rules[0] and not rules[1] and not again:  # "no editorials, sorry, I meant letters"
         reads[after] = replace(reads[after], requests=tuple(replace(r, relation=changed[-1]) for r in new))
     reads[before] = replace(reads[before], requests=tuple(kept)) if kept else _taken_back(reads[before])
 
