@@ -188,6 +188,8 @@ def test_aspects_have_english_names(text):
         ("des revues seulement si elles sont systématiques", ()),
         ("revisiones solo si son sistemáticas", ()),
         ("nur Reviews, wenn möglich", ("require kind=survey",)),
+        ("journal articles only unless the conference is CHI", ("require status=journal unless venue=CHI",)),
+        ("code required unless the paper is a survey", ("require artifacts=code unless kind=survey",)),
     ],
 )
 def test_corrections_and_conditions_keep_their_sign(text, read):
