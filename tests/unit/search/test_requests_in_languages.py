@@ -188,7 +188,7 @@ def test_aspects_have_english_names(text):
         ("des revues seulement si elles sont systématiques", ()),
         ("revisiones solo si son sistemáticas", ()),
         ("nur Reviews, wenn möglich", ("require kind=survey",)),
-        ("journal articles only unless the conference is CHI", ("require status=journal unless venue=CHI",)),
+        ("journal articles only unless in CHI", ("require status=journal unless venue=CHI",)),
         ("code required unless the paper is a survey", ("require artifacts=code unless kind=survey",)),
     ],
 )
