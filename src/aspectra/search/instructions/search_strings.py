@@ -193,9 +193,7 @@ def operators(text: str) -> list[Operator]:
     ]
 
 
-def _asked(
-    operator: Operator, words: str, read: Callable[[str], tuple[Condition, ...]]
-) -> Condition | Unread | None:
+def _asked(operator: Operator, words: str, read: _Reader) -> Condition | Unread | None:
     """What an operator of a search box asks for; None where it may be none.
 
     Raises:
