@@ -377,6 +377,11 @@ def test_a_string_that_only_denies_has_nothing_to_search_for():
         ("jaguar NOT car", "jaguar", ["exclude keyword=car"]),
         ("owls NOT reviews", "owls", ["exclude kind=survey"]),
         ("owls -reviews, since 2015", "owls", ["require year=>=2015", "exclude kind=survey"]),
+        (
+            "owls -reviews author:Lee, since 2015",
+            "owls",
+            ["require year=>=2015", "exclude kind=survey", "require author=Lee"],
+        ),
         ("owls author:Smith barn", "owls barn", ["require author=Smith"]),
         ('owls -author:"Andrew Gelman"', "owls", ["exclude author=Andrew Gelman"]),
         ("owls after:2015 before:2020", "owls", ["require year=>=2015", "require year=<2020"]),

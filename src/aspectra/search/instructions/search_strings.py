@@ -174,11 +174,15 @@ def operators(text: str) -> list[Operator]:
         if (match["sign"] if not match["field"] else match["field"].lower() in known)
         and match["value"].lower() not in _ARTICLES  # "open source:a survey"
     ]
-    first, last = 0, len(text)
+    first, last, close = 0, len(text), len(text)
     for match in found:
         first = first if text[first : match.start()].strip() else match.end()
+    closing = set[int]()  # where those begin that end a clause
     for match in reversed(found):
         last = last if text[match.end() : last].strip() else match.start()
+        if match[0][-1] in ",;." or not text[match.end() : close].strip():
+            closing.add(match.start())
+            close = match.start()
     ends = bool(_PLAIN_END.search(text[:last]))
     return [
         Operator(
@@ -189,7 +193,7 @@ def operators(text: str) -> list[Operator]:
             ends and match.start() >= last,
         )
         for match in found
-        if match["field"] or match.end() <= first or match.start() >= last or match[0][-1] in ",;."
+        if match["field"] or match.end() <= first or match.start() in closing
     ]
 
 
