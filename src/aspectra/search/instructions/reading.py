@@ -512,7 +512,7 @@ def read_instruction(text: str, *, whole_query: bool = True, venues: Mapping[str
         The reading. Words of conditions and ``unread`` are substrings of the text. Nothing is raised,
         whatever the text.
     """
-    text, asked = without_operators(text, _named_by, is_title=is_capitalised(text))
+    text, asked = without_operators(text, _named_by, is_capitalised)
     marks = marks_of(text, venues)
     pieces = divide(marks, question=whole_query)
     reads = read_pieces(text, pieces, question=whole_query, long=len(text) > _LONG)

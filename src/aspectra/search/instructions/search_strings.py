@@ -205,35 +205,37 @@ def _asked(operator: Operator, words: str, read: _Reader) -> Condition | Unread 
     """
     field, value = operator.field, operator.value
     relation: Relation = "exclude" if operator.denied else "require"
+    attribute = next((name for name, fields in _fields().items() if field in fields), "")
+    if attribute == "nothing":
+        return Unread(words, f"{field}: tells nothing that a search here knows of papers")
+    if attribute == "title":
+        return Condition("boolean", f'"{value}"[ti]', relation, words)
+    if attribute in ("since", "before"):
+        return Condition("year", f"{'>=' if attribute == 'since' else '<'}{value}", relation, words)
     found = read(f"only {value}" if field else f"no {value}")
     known = [condition for condition in found if condition.attribute not in ("topic", "keyword")]
     if not field:
         if len(known) == 1 and known[0].relation in ("exclude", "avoid"):
             return replace(known[0], relation=relation, words=words)
         return Condition("keyword", value, relation, words) if operator.last else None
-    attribute = next(name for name, fields in _fields().items() if field in fields)
-    if attribute == "title":
-        return Condition("boolean", f'"{value}"[ti]', relation, words)
-    if attribute in ("since", "before"):
-        return Condition("year", f"{'>=' if attribute == 'since' else '<'}{value}", relation, words)
     if len(known) == 1 and known[0].attribute in (attribute, *_LIKE.get(attribute, ())):
         return replace(known[0], relation=relation, words=words)
-    if attribute == "nothing":
-        return Unread(words, f"{field}: tells nothing that a search here knows of papers")
     return Condition(attribute, value, relation, words)
 
 
 def without_operators(
-    text: str, read: _Reader, *, is_title: bool
+    text: str, read: _Reader, is_title: Callable[[str], bool]
 ) -> tuple[str, dict[int, Condition | Unread]]:
     """A text with blanks for operators of search boxes, and what those ask for by where they stand.
 
     Args:
         text: any text.
         read: reads what words beside a question ask for; nothing where a part of them is not read.
-        is_title: whether the text has the capitals of a title: *Mobile Robots -Review*.
+        is_title: whether a text has the capitals of a title: *Mobile Robots -Review*.
     """
-    found = [operator for operator in operators(text) if operator.field or not is_title]
+    found = operators(text)
+    if found and is_title(text):
+        found = [operator for operator in found if operator.field]
     asked: dict[int, Condition | Unread] = {}
     for operator in found:
         words = text[operator.start : operator.end]

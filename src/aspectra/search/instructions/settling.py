@@ -18,7 +18,7 @@ from aspectra.search.instructions.meaning import (
     requests_of,
     soften,
 )
-from aspectra.search.instructions.pieces import Piece
+from aspectra.search.instructions.pieces import DOCUMENTS, Piece
 from aspectra.search.instructions.recognisers.bounds import number_of
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 
@@ -30,7 +30,6 @@ UNKNOWN = "not recognised"
 _WORDS = word_sets("settling")
 _AGE = _WORDS["age"]
 _IF, _TOO = _WORDS["if"], _WORDS["too"]
-_DOCUMENTS = frozenset(("kind", "status", "source"))  # attributes that say what papers are
 _BACK = 12  # pieces between an exception and its condition
 _MOST = 64  # requests that are compared
 _NO_YEAR = 1000  # a smaller number counts years back from now
@@ -272,7 +271,7 @@ def correct(text: str, reads: list[Read], at: int) -> None:
     rules = [[m.low for m in reads[n].sign.rules] for n in (before, after)]
     if rules[0] and rules[0] == rules[1] and after > before:  # "only surveys, I mean, only trials"
         taken |= {r.attribute for r in old}
-    taken |= _DOCUMENTS if taken & _DOCUMENTS else set()  # "no theses, sorry, preprints"
+    taken |= DOCUMENTS if taken & DOCUMENTS else set()  # "no theses, sorry, preprints"
     kept = [r for r in old if r.attribute not in taken]
     if len(kept) == len(old) and not (FREE & taken and any(r.attribute in FREE for r in old)):
         return

@@ -25,6 +25,7 @@ from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import new_array
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
+from aspectra.views.view import Floats
 
 
 @dataclass
@@ -84,7 +85,6 @@ class Draft:
         progress: called with (step, done, total).
         sample: ids of the collection's sample, in its order, where the library is one of several shards.
         standard: what the papers are measured by, where that is not to be found in themselves.
-        beside: whether they are written beside a base.
         kept: folder and manifest of the generation whose files of the standard are taken; or None.
         least: papers from which on a standard is kept.
         words: folder and manifest of a generation of the same papers' words, whose files are taken; or None.
@@ -106,7 +106,6 @@ class Draft:
     progress: Progress
     sample: Sequence[str] | None = None
     standard: Standard | None = None
-    beside: bool = False
     kept: tuple[Path, dict[str, Any]] | None = None
     least: int = 0
     words: tuple[Path, dict[str, Any]] | None = None
@@ -119,30 +118,46 @@ class Draft:
     views: dict[str, dict[str, Any]] = field(default_factory=dict)
     lenses: dict[str, dict[str, Any]] = field(default_factory=dict)
 
+    @property
+    def beside(self) -> bool:
+        """Whether the papers are written beside a base, which keeps the standard."""
+        return self.standard is not None and self.kept is None
+
+    def known(self, view: str) -> Standard | None:
+        """The standard where it has a view: what that of these papers is measured by."""
+        return self.standard if self.standard is not None and view in self.standard.views else None
+
     def expects(self, view: str) -> bool:
         """Whether the standard has a view, so that it is written for these papers too, if only empty."""
-        return self.standard is not None and view in self.standard.views
+        return self.known(view) is not None
 
     def statistics(self, view: str) -> Statistics | None:
         """Statistics by which reverse probes weigh words; None for those of the papers that are written."""
-        return self.standard.statistics(view) if self.standard is not None and self.expects(view) else None
+        known = self.known(view)
+        return None if known is None else known.statistics(view)
+
+    def mean(self, view: str, name: str) -> Floats | None:
+        """See :meth:`Standard.array`; None for that of the papers that are written."""
+        known = self.known(view)
+        return None if known is None else known.array(view, name)
 
     def word_moments(self, view: str, units: Units | None = None) -> None:
         """Write what each candidate of a view of words scores on average."""
         offsets, folder = None if units is None else units.offsets, self.folder / view
-        if self.standard is None or not self.expects(view):
+        known = self.known(view)
+        if known is None:
             build_moments(folder, self.reference, offsets)
             return
-        documents = self.standard.documents(view, Segment(StoredFolder(folder)).vocabulary)
-        build_moments(folder, self.standard.places(self.ids), offsets, given=documents)
+        documents = known.documents(view, Segment(StoredFolder(folder)).vocabulary)
+        build_moments(folder, known.places(self.ids), offsets, given=documents)
 
     def vector_moments(self, view: str, rows: Any, units: Units | None = None) -> None:
         """The same for a view of vectors."""
-        if self.standard is None or not self.expects(view):
+        known = self.known(view)
+        if known is None:
             moments = dense_moments(rows, units, self.reference)
         else:
-            places = self.standard.places(self.ids)
-            moments = dense_moments(rows, units, places, given=self.standard.vectors(view))
+            moments = dense_moments(rows, units, known.places(self.ids), given=known.vectors(view))
         moments.save(self.folder / view)
 
     def matrix(self, name: str, rows: int, columns: int, dtype: type) -> Any:

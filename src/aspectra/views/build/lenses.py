@@ -170,8 +170,7 @@ def collect_lenses(
         lens = LENSES.get(name)
         if lens.kind == "vector":
             view = ViewFacts.lens_vectors_of(name).name
-            known = draft.standard if draft.expects(view) else None
-            standard = None if known is None else known.array(view, "standard")
+            standard = draft.mean(view, "standard")
             stored = partial(_stored, draft.library, name)
             views[view] = build_lens_vectors(name, stored, len(draft.ids), draft.folder, standard)
         else:

@@ -303,7 +303,7 @@ def build_index(
             progress,
             sample,
             words=words,
-            least=segments.least,
+            least=0 if sample else segments.least,
         )
         work.report.generation = publish(draft, rows, identity)
         if changed:  # else nothing was orphaned since the last time
@@ -407,7 +407,6 @@ def _extend(work: Work, folder: Path, manifest: dict[str, Any], limits: Segments
             some.report,
             work.progress,
             standard=standard,
-            beside=True,
         )
 
         def write(building: Path) -> Path | None:

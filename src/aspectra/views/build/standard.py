@@ -50,9 +50,7 @@ class Standard:
     def statistics(self, view: str) -> Statistics:
         """Of the words of a view."""
         folder = self._folder.folder(view)
-        facts, counts = folder.json("statistics.json"), folder.whole("frequency").tolist()
-        held = dict(zip(folder.json("vocabulary.json"), counts, strict=True))
-        return Statistics(facts["documents"], facts["words"], held)
+        return Statistics.load(folder, folder.json("vocabulary.json"))
 
     def documents(self, view: str, vocabulary: Sequence[str]) -> list[list[Document]]:
         """The documents of the sample's papers in a view of words, by other numbers of the words.
@@ -123,11 +121,9 @@ def _write_words(
     place: Path, part: StoredFolder, offsets: NDArray[np.integer] | None, sample: Sequence[int]
 ) -> None:
     """Statistics of a view of words, and the documents of the sample."""
-    vocabulary, statistics = Segment(part).vocabulary, Statistics.of(part)
-    counts = [statistics.frequency.get(word, 0) for word in vocabulary]
+    vocabulary = Segment(part).vocabulary
     save_json(place / "vocabulary.json", vocabulary)
-    save_array(place / "frequency.npy", np.array(counts, np.int32))
-    save_json(place / "statistics.json", {"documents": statistics.documents, "words": statistics.words})
+    Statistics.of(part).save(place, vocabulary)
     pairs = WordPairs(part, None if offsets is None else [offsets])
     papers = [pairs.documents(at) for at in sample]
     documents = [one for held in papers for one in held]

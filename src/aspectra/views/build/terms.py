@@ -163,8 +163,7 @@ def _write_views(draft: Draft, spec: str, encoder: Encoder, producer: Producer) 
         draft.progress("collecting terms of aspects", len(draft.ids), len(draft.ids))
 
     facts = build_terms(papers(), draft.settings.lexical, draft.folder / words)
-    known = draft.standard if draft.expects(vectors) else None
-    centres = None if known is None else known.array(vectors, "centres")
+    centres = draft.mean(vectors, "centres")
     made = [
         _centre(matrix[column :: len(ASPECTS)], None if centres is None else centres[column])
         for column in range(len(ASPECTS))

@@ -128,13 +128,8 @@ def _scores(
     parts = []
     for low, high in _paper_blocks(offsets):
         block = widen(rows[offsets[low] : offsets[high]])
-        best = (
-            np.maximum.reduceat(products(seeds, block), cuts, axis=0)
-            if len(block)
-            else np.zeros((len(cuts), 0))
-        )
         # Sums over documents are the same in bits only where each paper's values lie side by side.
-        nearest = np.ascontiguousarray(best.T, dtype=np.float32)
+        nearest = np.ascontiguousarray(np.maximum.reduceat(products(seeds, block), cuts, axis=0).T)
         real = np.asarray(block.any(axis=1))
         parts.append(_means(nearest, real, offsets[low : high + 1] - offsets[low]))
     return np.concatenate([np.zeros((0, len(cuts)), np.float32), *parts])

@@ -274,6 +274,12 @@ class Statistics(Struct, frozen=True):
             frequency.update(part.frequency)
         return cls(documents, words, dict(frequency))
 
+    @classmethod
+    def load(cls, folder: StoredFolder, vocabulary: Iterable[str]) -> Statistics:
+        """Inverse of :meth:`save`, with the same vocabulary."""
+        given, counts = folder.json(_GIVEN), folder.whole("frequency").tolist()
+        return cls(given["documents"], given["words"], dict(zip(vocabulary, counts, strict=True)))
+
     def save(self, folder: Path, vocabulary: Iterable[str]) -> None:
         """Keep them beside a view whose documents are a part of the collection."""
         counts = [self.frequency.get(word, 0) for word in vocabulary]

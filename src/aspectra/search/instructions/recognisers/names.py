@@ -48,7 +48,8 @@ _ANY_SITED = AnyOf(
 )
 _PATTERNS = joined_lines("names")
 _CAPITAL = r"[^\W\d_a-zß-öø-ÿ\u3400-\u9fff]"
-_ON = r"(?:[^\W\u3400-\u9fff]|-)"  # what goes on a name: "ACL-IJCNLP", not "MDPI的"
+_LETTER = r"[^\W\u3400-\u9fff]"
+_ON = rf"(?:{_LETTER}|-)"  # what goes on a name: "ACL-IJCNLP", not "MDPI的"
 _ANY_CAPITAL = Expression(_CAPITAL)  # in every match of the expressions that name it
 _CAP = rf"{_CAPITAL}[\w’'&-]{{0,60}}(?:\.\w{{1,60}}){{0,8}}"
 _INITIALS = r"(?:[A-Z]\.\s?)+"
@@ -127,8 +128,8 @@ _SITE = Expression(
     part=_ANY["site"],
 )
 _PUBLISHER = Expression(
-    rf"(?:(?:published\s+)?(?:from|in|by|at|von|de|chez|bei|aus|{_PATTERNS['journals']})\s+(?:the\s+)?)?(?P<names>(?:{_NAMES['publisher']})(?!{_ON}(?<!-)|-(?!Z))(?!\s+[A-Z][a-z])(?:{_JOIN}(?:{_NAMES['publisher']})(?!{_ON}))*)"
-    rf"(?P<their>\s+(?:journals?|papers?|publications?|articles?|conferences?|titles|proceedings|Zeitschriften)|-Zeitschriften|(?:出版社)?的?(?:期刊|杂志|文章|论文))?(?!{_ON})",
+    rf"(?:(?:published\s+)?(?:from|in|by|at|von|de|chez|bei|aus|{_PATTERNS['journals']})\s+(?:the\s+)?)?(?P<names>(?:{_NAMES['publisher']})(?!{_LETTER}|-(?!Z))(?!\s+[A-Z][a-z])(?:{_JOIN}(?:{_NAMES['publisher']})(?!{_ON}))*)"
+    rf"(?:\s+(?:journals?|papers?|publications?|articles?|conferences?|titles|proceedings|Zeitschriften)|-Zeitschriften|(?:出版社)?的?(?:期刊|杂志|文章|论文))?(?!{_ON})",
     part=_ANY["publisher"],
 )
 _OWNED = Expression(r"^(?P<who>[\w-]+)['’]s\s+(?:[Ll]abs?|group|team)$")  # "Domen's group"
