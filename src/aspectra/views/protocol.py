@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -17,6 +17,7 @@ from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.readers.protocol import ASPECT_READERS, READERS
 from aspectra.views.storage.arrays import StoredArray
 from aspectra.views.storage.units import Units
+from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Floats, Metric, Positions, Probe, Scored
 
 TERMS = "terms"  # base of the views of terms of aspects
@@ -169,6 +170,8 @@ class Asked:
         quotes: (m) (seed, its sentence) of each vector, ("", "") where there is none; () if not looked up.
         borrowed: seeds without units in the view, for which vectors of :attr:`ViewFacts.fallback` are used.
         truncated: name of the encoder that did not read the whole text, or "".
+        statistics: of the collection that the view is a part of, with all these words; for views of words.
+            None: the view is all of it.
     """
 
     probe: Probe
@@ -182,6 +185,7 @@ class Asked:
     quotes: tuple[tuple[str, str], ...] = ()
     borrowed: tuple[str, ...] = ()
     truncated: str = ""
+    statistics: Statistics | None = None
 
     @property
     def empty(self) -> bool:
@@ -205,8 +209,13 @@ class View(Protocol):
     cheap: bool
     units: Units | None
 
-    def look_up(self, probe: Probe) -> Asked:
+    def look_up(self, probe: Probe, given: Statistics | None = None) -> Asked:
         """The probe with what its text and seeds bring.
+
+        Args:
+            probe: on this view.
+            given: statistics of the collection that the view is a part of, with the words of the text and of
+                the seeds; None: the view is all of it. Views without words do not read them.
 
         Raises:
             NoSuchPaper: a seed is not in the generation.
@@ -246,18 +255,18 @@ class View(Protocol):
 
 @runtime_checkable
 class WordView(View, Protocol):
-    """A view that knows words and how rare they are."""
+    """A view that knows words and how many documents hold them."""
 
     def query_text(self, probe: Probe) -> str:
         """The probe's text and that of its seeds."""
         ...
 
-    def terms(self, text: str) -> list[int]:
-        """Numbers of the words of a text that the view knows, repeats kept."""
+    def words(self, text: str) -> list[str]:
+        """The words of a text as the view writes them, repeats kept, also those that no document holds."""
         ...
 
-    def rarity(self, terms: set[int]) -> dict[int, float]:
-        """Term -> ln(1 + papers / papers with the term)."""
+    def statistics(self, words: Iterable[str]) -> Statistics:
+        """Of the view's documents, with the frequency of these words and of their other spellings."""
         ...
 
 

@@ -8,9 +8,10 @@ from aspectra.papers.library.derived import Producer
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
 from aspectra.views.build.run import build_index
-from aspectra.views.lexical.collection import Statistics
+from aspectra.views.lexical.collection import WordIndex
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.folder import StoredFolder
+from aspectra.views.text.tokens import LexicalSettings
 from fake_encoder import FakeEncoder
 
 OTHER = Producer("other", "1", ("text",))
@@ -71,7 +72,7 @@ def test_a_heading_without_end_is_not_repeated_with_each_chunk(tmp_path):
         writer.add([Paper("owl", title="Owls", sections=(section,))])
     build_index(made, IndexSettings(encoders=(), chunks=("60w",)))
     (folder,) = made.generations.current().glob("chunks*bm25")
-    assert Statistics.of(StoredFolder(folder)).words < 20_000
+    assert WordIndex(StoredFolder(folder), LexicalSettings()).lengths.sum() < 20_000
 
 
 def test_a_paper_without_a_vector_is_named(library, caplog):

@@ -16,7 +16,7 @@ from aspectra.views.build.run import build_index
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.index.opened import VIEW_KINDS, Index
 from aspectra.views.lexical.bm25 import build_lexical
-from aspectra.views.lexical.collection import Statistics, WordIndex
+from aspectra.views.lexical.collection import WordIndex
 from aspectra.views.lexical.reverse import Moments, WordPairs, build_moments
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.settings import IndexSettings
@@ -204,7 +204,7 @@ def test_quotes_of_the_seeds_travel_with_the_probe(whole):
 def test_probes_that_match_alike_are_looked_up_once(whole, monkeypatch):
     view, calls = whole.index.view("sentences@fake"), []
     plain = view.look_up
-    monkeypatch.setattr(view, "look_up", lambda probe: calls.append(probe) or plain(probe))
+    monkeypatch.setattr(view, "look_up", lambda probe, given: calls.append(probe) or plain(probe))
     one = Probe(view.name, seeds=("p00",), matching="maxsim", weight=0.5, aspect="method")
     both = whole.index.look_up([one, changed(one, matching="centroid")])
     assert len(calls) == 1
@@ -231,35 +231,7 @@ WORDS = ("owl", "hunt", "rank", "owl")
 
 
 def _scores(folder, settings):
-    index = WordIndex(StoredFolder(folder), settings)
-    return index.scores([index.vocabulary[word] for word in WORDS if word in index.vocabulary])
-
-
-@pytest.mark.parametrize("method", PUBLISHED)
-def test_parts_with_the_statistics_of_the_whole_weigh_words_as_the_whole_does(tmp_path, method):
-    settings = LexicalSettings(method=method)
-    held = texts(30, 5)
-    parts = [held[:13], held[13:]]
-    build_lexical(held, settings, tmp_path / "whole")
-    for number, some in enumerate(parts):
-        build_lexical(some, settings, tmp_path / f"own{number}")
-    statistics = Statistics.merged(Statistics.of(StoredFolder(tmp_path / f"own{n}")) for n in range(2))
-    assert statistics == Statistics.of(StoredFolder(tmp_path / "whole"))
-    found = []
-    for number, some in enumerate(parts):
-        build_lexical(some, settings, tmp_path / f"part{number}", statistics=statistics)
-        found.append(_scores(tmp_path / f"part{number}", settings))
-    whole = _scores(tmp_path / "whole", settings)
-    np.testing.assert_array_equal(np.concatenate(found), whole)  # to the last bit
-
-
-def test_okapi_is_refused_where_words_of_the_whole_are_missing(tmp_path):
-    settings, held = LexicalSettings(method="okapi"), texts(30, 5)
-    build_lexical(held, settings, tmp_path / "whole")
-    statistics = Statistics.of(StoredFolder(tmp_path / "whole"))
-    build_lexical(held[:13], settings, tmp_path / "part", statistics=statistics)
-    with pytest.raises(UsageError, match="all words of the collection"):
-        _scores(tmp_path / "part", settings)
+    return WordIndex(StoredFolder(folder), settings).scores(WORDS)
 
 
 @pytest.mark.parametrize("method", PUBLISHED)
@@ -278,30 +250,14 @@ def test_weights_are_those_of_the_published_library(tmp_path, method):
     np.testing.assert_allclose(_scores(tmp_path / "ours", settings), theirs, rtol=2e-6, atol=2e-6)
 
 
-def test_rarity_is_that_of_the_whole(whole, part, tmp_path):
-    text = "owls and ranking and judgements"
-    facts = ViewFacts.of("abstract@bm25", {"kind": "lexical"})
-    statistics = Statistics.of(whole.index.files.folder("abstract@bm25"))
-    held = [whole.index.seed_text(facts)(paper.id) for paper in PAPERS[4:]]
-    build_lexical(held, LexicalSettings(), tmp_path / "part", statistics=statistics)
-    from aspectra.views.lexical.bm25 import LexicalView
-
-    order = np.arange(8, dtype=np.int32)
-    ours = LexicalView(facts, StoredFolder(tmp_path / "part"), dict, order, LexicalSettings(), str)
-    all_ = whole.index.word_view()
-    assert list(ours.rarity(ours.terms(text)).values()) == list(all_.rarity(all_.terms(text)).values())
-    own = part.index.word_view()
-    assert list(own.rarity(own.terms(text)).values()) != list(all_.rarity(all_.terms(text)).values())
-
-
 def test_moments_over_a_sample_that_lies_elsewhere_in_part(tmp_path):
     held = texts(9, 8)
     settings, sample = LexicalSettings(), np.array([0, 2, 5, 7])
     build_lexical(held, settings, tmp_path / "whole", pairs=True)
     build_moments(tmp_path / "whole", sample)
     whole = WordPairs(StoredFolder(tmp_path / "whole"))
-    statistics = Statistics.of(StoredFolder(tmp_path / "whole"))
-    build_lexical(held[:4], settings, tmp_path / "part", pairs=True, statistics=statistics)
+    statistics = WordIndex(StoredFolder(tmp_path / "whole"), settings).statistics()
+    build_lexical(held[:4], settings, tmp_path / "part", pairs=True, standard=statistics)
     names, known = (
         WordIndex(StoredFolder(tmp_path / name), settings).vocabulary for name in ("whole", "part")
     )

@@ -31,6 +31,7 @@ from aspectra.search.stages.protocol import Draft
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import TERMS, UnitView, ViewFacts
 from aspectra.views.terms.view import TermView
+from aspectra.views.text.weighing import Given
 from aspectra.views.view import Positions, Probe
 
 # Evidence for terms of an aspect: the hit's sentence that names most of them, beside the seed's.
@@ -38,7 +39,7 @@ from aspectra.views.view import Positions, Probe
 # A sentence with less of the seed's terms, by count and rarity, names too few of them to be the reason.
 # Set by looking at hits, not tuned.
 _LEAST_SHARE = 0.1
-_Sentence = tuple[Unit, frozenset[int]]  # and the numbers of its words
+_Sentence = tuple[Unit, frozenset[str]]  # and its words
 
 
 class TermQuoter:
@@ -47,14 +48,15 @@ class TermQuoter:
     Args:
         index: the generation searched.
         probe: on the view of words of terms.
+        given: of the views, see :meth:`~aspectra.views.index.opened.Index.look_up`.
     """
 
-    def __init__(self, index: Index, probe: Probe) -> None:
+    def __init__(self, index: Index, probe: Probe, given: Given | None = None) -> None:
         view = index.view(probe.view)
         if not isinstance(view, TermView):
             raise ValueError(f"{probe.view} compares no words of terms")
         self._index, self._view = index, view
-        (asked,) = index.look_up([probe])
+        (asked,) = index.look_up([probe], given)
         self._aspect = probe.aspect
         self._roles = index.role_weights(probe.roles) if probe.roles and "roles" in index.lens_names else None
         self._worth = view.worth(asked)
@@ -76,7 +78,7 @@ class TermQuoter:
             return None
         share, unit = found
         text = field_text(paper, unit.field)[unit.start : unit.end]
-        here = {number: self._worth[number] for number in self._view.numbers(text) & self._worth.keys()}
+        here = {word: self._worth[word] for word in self._worth.keys() & self._view.words(text)}
         said = [(*best, one) for one, own in self._seeds if (best := _best(own, here)) is not None]
         _, answered, seed = max(said, key=lambda one: one[0], default=(0.0, None, None))
         quoted = ""
@@ -102,13 +104,13 @@ class TermQuoter:
             if self._roles is None or self._roles[number]
         ]
         texts = (field_text(paper, unit.field)[unit.start : unit.end] for unit in units)
-        return [(unit, self._view.numbers(text)) for unit, text in zip(units, texts, strict=True)]
+        return [(unit, frozenset(self._view.words(text))) for unit, text in zip(units, texts, strict=True)]
 
 
-def _best(sentences: Sequence[_Sentence], worth: Mapping[int, float]) -> tuple[float, Unit] | None:
+def _best(sentences: Sequence[_Sentence], worth: Mapping[str, float]) -> tuple[float, Unit] | None:
     """(share, sentence) of the sentence with most of what words are worth, the first of several."""
-    total = sum(worth.values())
-    shares = [sum(worth[number] for number in held & worth.keys()) for _, held in sentences]
+    total = math.fsum(worth.values())
+    shares = [math.fsum(worth[word] for word in held & worth.keys()) for _, held in sentences]
     best = max(range(len(shares)), key=shares.__getitem__, default=-1)
     return (shares[best] / total, sentences[best][0]) if best >= 0 and shares[best] > 0 else None
 
@@ -120,7 +122,11 @@ def _best(sentences: Sequence[_Sentence], worth: Mapping[int, float]) -> tuple[f
 
 
 def aspect_quotes(
-    index: Index, search: Search, positions: Positions, papers: Sequence[Paper]
+    index: Index,
+    search: Search,
+    positions: Positions,
+    papers: Sequence[Paper],
+    given: Given | None = None,
 ) -> list[tuple[Evidence, ...]]:
     """Per hit one quote for each aspect that should be alike, () where there is none.
 
@@ -129,6 +135,7 @@ def aspect_quotes(
         search: whose probes name aspects.
         positions: of the hits.
         papers: the hits; those whose text changed since they were indexed are not quoted.
+        given: of the views, see :meth:`~aspectra.views.index.opened.Index.look_up`.
     """
     asked: dict[str, Probe] = {}  # one probe for each aspect, whatever its matching
     wanted = aspect_probes(search.probes, 1)
@@ -140,7 +147,7 @@ def aspect_quotes(
         if probe.aspect in ASPECT_ROLES and sentences in index.manifest["views"]:
             roles = ASPECT_ROLES[probe.aspect]
             asked.setdefault(probe.aspect, replace(probe, view=sentences, roles=roles, matching="single"))
-    named = {probe.aspect: TermQuoter(index, probe) for probe in wanted if TermQuoter.fits(probe)}
+    named = {probe.aspect: TermQuoter(index, probe, given) for probe in wanted if TermQuoter.fits(probe)}
     out: list[list[Evidence]] = [[] for _ in papers]
     for one in index.look_up(list(asked.values())):
         probe, view = one.probe, index.view(one.probe.view)
@@ -271,7 +278,11 @@ def _beside(
 
 
 def quotes_of(
-    engine: Engine, plan: Plan, positions: Positions, papers: Sequence[Paper]
+    engine: Engine,
+    plan: Plan,
+    positions: Positions,
+    papers: Sequence[Paper],
+    given: Given | None = None,
 ) -> list[tuple[Evidence, ...] | None]:
     """Per paper the sentences that match best; None where its text changed since it was indexed.
 
@@ -282,6 +293,7 @@ def quotes_of(
         plan: whose last search says what is quoted.
         positions: of the papers, (n,).
         papers: without sections.
+        given: of the views, see :meth:`~aspectra.views.index.opened.Index.look_up`.
     """
     if not plan.evidence or not papers:
         return [()] * len(papers)
@@ -290,18 +302,18 @@ def quotes_of(
     # Sections are needed where chunks are quoted, or the lead of the text replaces the abstract.
     bodies = engine.papers(p.id for p in papers if whole or not p.abstract.strip())
     read = [bodies.get(p.id, p) for p in papers]
-    found: list[tuple[Evidence, ...] | None] = list(aspect_quotes(index, search, positions, read))
+    found: list[tuple[Evidence, ...] | None] = list(aspect_quotes(index, search, positions, read, given))
     # The words of a question are answered beside its aspects; a seed is answered by those alone.
     asked = any(p.text.strip() and p.weight > 0 for p in search.probes)
     rest = [number for number, quotes in enumerate(found) if asked or not quotes]
     if rest:
-        plain = Quoter(index, search, plan.evidence).quotes(
+        plain = Quoter(index, search, plan.evidence, given).quotes(
             positions[rest], [read[number] for number in rest]
         )
         for number, quotes in zip(rest, plain, strict=True):
             found[number] = _beside(quotes, found[number] or ())
-    found = with_matches(index, search, positions, papers, found)
-    return with_notes(index, search, papers, with_passages(index, search, papers, found))
+    found = with_matches(index, search, positions, papers, found, given)
+    return with_notes(index, search, papers, with_passages(index, search, papers, found, given))
 
 
 class Reason(Struct, frozen=True):
@@ -447,7 +459,7 @@ _WORDS_ALONE = (0.0, 9.41, -4.74, -2.0)
 _ALL = 0.999  # a hit that holds this share of the words is no weak match: one rare word has a low cosine
 
 
-def fit_of(index: Index, search: Search, hits: Sequence[Hit]) -> Fit | None:
+def fit_of(index: Index, search: Search, hits: Sequence[Hit], given: Given | None = None) -> Fit | None:
     """How well the best hits fit the words of a query; None where there are no words, hits or abstracts.
 
     A query with seeds gets None: papers like a paper of the library are always found.
@@ -456,6 +468,7 @@ def fit_of(index: Index, search: Search, hits: Sequence[Hit]) -> Fit | None:
         index: the generation searched.
         search: the last one that was run.
         hits: of the ranking.
+        given: of the views, see :meth:`~aspectra.views.index.opened.Index.look_up`.
     """
     asked = [
         (number, probe)
@@ -464,7 +477,7 @@ def fit_of(index: Index, search: Search, hits: Sequence[Hit]) -> Fit | None:
     ]
     if not asked or not hits or search.seeds:
         return None
-    words = _words_held(index, asked[0][1].text, hits)
+    words = _words_held(index, asked[0][1].text, hits, given)
     if words is None:
         return None
     for number, probe in asked:
@@ -494,18 +507,20 @@ def _judged(
     return Fit(likeness, words, 1.0 / (1.0 + math.exp(-logit)), weak=logit < least and words < _ALL)
 
 
-def _words_held(index: Index, text: str, hits: Sequence[Hit]) -> float | None:
+def _words_held(index: Index, text: str, hits: Sequence[Hit], given: Given | None) -> float | None:
     """The rarity of the query's words in the hit that holds most of it, over that of the eight rarest.
 
     None where the query has no words.
     """
     view = index.word_view()
-    asked = set(view.look_up(Probe(view.name, text=text)).words)
-    known = view.rarity(set(view.terms(text)))
+    (asked,) = index.look_up([Probe(view.name, text=text)], given)
+    words = set(asked.words)
+    statistics = index.statistics(words, given)
+    known = statistics.rarity(words)
     # A word of no paper is as rare as one of a single paper.
-    absent = [math.log1p(len(index))] * (len(asked) - len(known))
+    absent = [math.log1p(statistics.documents)] * (len(words) - len(known))
     rarest = sorted([*known.values(), *absent], reverse=True)[:_RAREST]
     if not rarest:
         return None
-    held = (known.keys() & set(view.terms(f"{hit.paper.title}\n{lead_field(hit.paper)[1]}")) for hit in hits)
-    return min(1.0, max(sum(known[term] for term in terms) for terms in held) / sum(rarest))
+    held = (known.keys() & view.words(f"{hit.paper.title}\n{lead_field(hit.paper)[1]}") for hit in hits)
+    return min(1.0, max(math.fsum(known[word] for word in some) for some in held) / math.fsum(rarest))

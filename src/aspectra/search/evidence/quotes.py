@@ -26,6 +26,7 @@ from aspectra.views.index.opened import Index
 from aspectra.views.protocol import NOTES, Asked, ViewFacts
 from aspectra.views.storage.units import EncodedText, Units
 from aspectra.views.text.chunks import ChunkSize, chunk_spans
+from aspectra.views.text.weighing import Given
 from aspectra.views.view import Floats, Positions, Probe
 
 if TYPE_CHECKING:
@@ -70,9 +71,10 @@ class Quoter:
         index: the generation searched.
         search: whose probes are matched.
         count: sentences quoted per hit.
+        given: of the views, see :meth:`~aspectra.views.index.opened.Index.look_up`.
     """
 
-    def __init__(self, index: Index, search: Search, count: int) -> None:
+    def __init__(self, index: Index, search: Search, count: int, given: Given | None = None) -> None:
         self._index = index
         self._count = count
         positive = [p for p in search.probes if p.weight > 0]
@@ -83,23 +85,24 @@ class Quoter:
         self._background: Floats | None = None
         if "roles" in index.lens_names:
             self._background = index.lens("roles").column("background")
-        self._weights: dict[int, float] = {}
+        self._weights: dict[str, float] = {}
         if self._dense:
             self._view = index.vector_view(self._dense.view)
             self._sentences = index.vector_view(self._view.facts.beside("sentences")).vectors
             abstracts = index.vector_view(self._view.facts.beside("abstract"))
             self._vectors = abstracts.query_vectors(self._dense)
         if self._lexical:
-            self._words = words = index.word_view()
-            self._weights = words.rarity(set(words.terms(words.query_text(self._lexical))))
+            self._words = view = index.word_view()
+            (asked,) = index.look_up([Probe(view.name, view.query_text(self._lexical))], given)
+            self._weights = index.statistics(asked.words, given).rarity(asked.words)
 
     def _overlap(self, text: str) -> float:
         """Share of the query's word rarity that a sentence holds, 0 to 1."""
         total = sum(self._weights.values())
         if not total:
             return 0.0
-        held = self._weights.keys() & set(self._words.terms(text))
-        return sum(self._weights[t] for t in held) / total
+        held = self._weights.keys() & set(self._words.words(text))
+        return math.fsum(self._weights[word] for word in held) / total
 
     def quotes(self, positions: Positions, papers: Sequence[Paper]) -> list[tuple[Evidence, ...] | None]:
         """Per hit the best sentences, best first; None where the text changed since it was indexed.
@@ -263,7 +266,11 @@ _SHORTEST, _LONGEST = 6, 80  # words: shorter ones are headings, longer ones tab
 
 
 def with_passages(
-    index: Index, search: Search, papers: Sequence[Paper], quotes: Sequence[tuple[Evidence, ...] | None]
+    index: Index,
+    search: Search,
+    papers: Sequence[Paper],
+    quotes: Sequence[tuple[Evidence, ...] | None],
+    given: Given | None = None,
 ) -> list[tuple[Evidence, ...] | None]:
     """Each hit's first quote beside the sentence of a seed that shares most rare words with the hit.
 
@@ -272,24 +279,27 @@ def with_passages(
         search: only those in the direction ``builds-on`` or ``both`` get passages.
         papers: the hits.
         quotes: found for them.
+        given: of the views, see :meth:`~aspectra.views.index.opened.Index.look_up`.
     """
     seeds = list(dict.fromkeys(seed for probe in search.probes if probe.reverse for seed in probe.seeds))
     if search.direction not in ("builds-on", "both") or not seeds:
         return list(quotes)
     words = index.word_view()
     held = index.library.get_many(seeds)
+    said = [(seed, text, set(words.words(text))) for seed in held for text in _sentences(held[seed])]
+    every = set[str]().union(*(own for _, _, own in said))
+    rarity = index.statistics(every, given).rarity(every)
     sentences = [
         (seed, text, known)
-        for seed, paper in held.items()
-        for text in _sentences(paper)
-        if (known := set(words.terms(text))) and _SHORTEST <= text.count(" ") + 1 <= _LONGEST
+        for seed, text, own in said
+        if (known := own & rarity.keys()) and _SHORTEST <= text.count(" ") + 1 <= _LONGEST
     ]
     out: list[tuple[Evidence, ...] | None] = []
     for paper, found in zip(papers, quotes, strict=True):
-        rarity = words.rarity(set(words.terms(f"{paper.title}\n{lead_field(paper)[1]}")))
+        here = set(words.words(f"{paper.title}\n{lead_field(paper)[1]}"))
         best, place = 0.0, -1
         for number, (_, _, known) in enumerate(sentences):
-            value = sum(rarity[t] for t in known & rarity.keys()) / math.sqrt(len(known) + 4)
+            value = math.fsum(rarity[word] for word in known & here) / math.sqrt(len(known) + 4)
             if value > best:
                 best, place = value, number
         if not found or place < 0:
@@ -319,6 +329,7 @@ def with_matches(
     positions: Positions,
     papers: Sequence[Paper],
     quotes: Sequence[tuple[Evidence, ...] | None],
+    given: Given | None = None,
 ) -> list[tuple[Evidence, ...] | None]:
     """Each hit's quotes with the words that matched in them; a hit without quotes gets one.
 
@@ -330,6 +341,7 @@ def with_matches(
         positions: of the hits.
         papers: the hits.
         quotes: found for them; None where the text changed since it was indexed.
+        given: of the views, see :meth:`~aspectra.views.index.opened.Index.look_up`.
     """
     probe = next((p for p in search.probes if p.weight > 0 and index.facts(p.view).kind == "late"), None)
     if probe is None or not len(positions):
@@ -337,7 +349,7 @@ def with_matches(
     held = index.view(probe.view)
     if not isinstance(held, LateView):
         raise TypeError(f"{probe.view} compares no token vectors")
-    (asked,) = index.look_up([probe])
+    (asked,) = index.look_up([probe], given)
     out: list[tuple[Evidence, ...] | None] = []
     for position, paper, found in zip(positions.tolist(), papers, quotes, strict=True):
         if found is None:

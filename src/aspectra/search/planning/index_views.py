@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from aspectra.views.index.opened import Index
 from aspectra.views.protocol import TERMS, ViewFacts, lens_base
 from aspectra.views.terms.values import ASPECTS, Offer, offers_of
 from aspectra.views.terms.view import TermView
+from aspectra.views.text.weighing import Given
 from aspectra.views.view import ROLE_GROUPS, Floats, Probe
 
 
@@ -26,10 +28,11 @@ class IndexSeeds:
 
     Args:
         index: that holds the seeds.
+        given: of the views, see :meth:`~aspectra.views.index.opened.Index.look_up`.
     """
 
-    def __init__(self, index: Index) -> None:
-        self._index = index
+    def __init__(self, index: Index, given: Given | None = None) -> None:
+        self._index, self._given = index, given or {}
 
     def offers(self, seed: str) -> Mapping[str, Offer]:
         """Aspect -> the terms that a seed names in it; {} where none are stored."""
@@ -38,7 +41,8 @@ class IndexSeeds:
             return {}
         view = cast("TermView", self._index.view(name))
         terms = view.terms_of(seed)
-        return {} if terms is None else offers_of(terms, view.stems, view.rarity_of)
+        rarity = partial(view.rarity_of, given=self._given.get(name))
+        return {} if terms is None else offers_of(terms, view.stems, rarity)
 
     def sentences(self, seed: str, roles: tuple[str, ...]) -> tuple[int, ...]:
         """Numbers of a seed's sentences with one of these roles, from 1; of all without roles."""

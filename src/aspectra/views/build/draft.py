@@ -19,12 +19,13 @@ from aspectra.views.build.standard import Standard
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.prompts import prompt_facts
 from aspectra.views.encoders.protocol import Encoder
-from aspectra.views.lexical.collection import Segment, Statistics
+from aspectra.views.lexical.collection import Segment
 from aspectra.views.lexical.reverse import build_moments
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import new_array
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
+from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Floats
 
 

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.views.lexical.collection import Segment, Statistics
+from aspectra.views.lexical.collection import Segment, WordIndex
 from aspectra.views.lexical.reverse import Document, WordPairs
 from aspectra.views.storage.arrays import save_array, save_json
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
+from aspectra.views.text.tokens import LexicalSettings
+from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Floats, Positions
 
 STANDARD = "standard"  # name of the folder in a generation
@@ -50,7 +52,9 @@ class Standard:
     def statistics(self, view: str) -> Statistics:
         """Of the words of a view."""
         folder = self._folder.folder(view)
-        return Statistics.load(folder, folder.json("vocabulary.json"))
+        saved, counts = folder.json("statistics.json"), folder.whole("frequency").tolist()
+        held = dict(zip(folder.json("vocabulary.json"), counts, strict=True))
+        return Statistics(saved["documents"], ((saved["words"], saved["documents"]),), held, complete=True)
 
     def documents(self, view: str, vocabulary: Sequence[str]) -> list[list[Document]]:
         """The documents of the sample's papers in a view of words, by other numbers of the words.
@@ -123,7 +127,9 @@ def _write_words(
     """Statistics of a view of words, and the documents of the sample."""
     vocabulary = Segment(part).vocabulary
     save_json(place / "vocabulary.json", vocabulary)
-    Statistics.of(part).save(place, vocabulary)
+    index = WordIndex(part, LexicalSettings())
+    save_array(place / "frequency.npy", index.frequency.astype(np.int32))
+    save_json(place / "statistics.json", {"documents": index.documents, "words": int(index.lengths.sum())})
     pairs = WordPairs(part, None if offsets is None else [offsets])
     papers = [pairs.documents(at) for at in sample]
     documents = [one for held in papers for one in held]

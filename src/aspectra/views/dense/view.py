@@ -27,6 +27,7 @@ from aspectra.views.lexical.reverse import Moments
 from aspectra.views.protocol import Asked, VectorView, View, ViewFacts
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
+from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Floats, Matching, Metric, Positions, Probe, Scored
 
 # Units of some papers, read once and scored for several probes.
@@ -153,7 +154,7 @@ class DenseView(View):
         """What reverse searches are standardised by; others do not open it."""
         return Moments.load(self._folder) if self.facts.stored.get("pairs") else None
 
-    def look_up(self, probe: Probe) -> Asked:
+    def look_up(self, probe: Probe, given: Statistics | None = None) -> Asked:
         """See :class:`~aspectra.views.protocol.View`."""
         if probe.reverse:
             self._reverse_moments(probe)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, ViewMismatch
 from aspectra.views.protocol import Asked, View, ViewFacts
+from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Floats, Positions, Probe, Scored
 
 GRAPH_VIEW = "citations@graph"
@@ -52,7 +53,7 @@ class CitationView(View):
         self._cited = _turned(citations)
         self._counts = [np.diff(links[0]).astype(np.float64) for links in (self._cites, self._cited)]
 
-    def look_up(self, probe: Probe) -> Asked:
+    def look_up(self, probe: Probe, given: Statistics | None = None) -> Asked:
         """The probe, whose seeds are in the generation.
 
         Raises:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -24,13 +25,14 @@ from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.index.citations import CitationView
 from aspectra.views.index.generation import Generation
 from aspectra.views.lexical.bm25 import LexicalView
-from aspectra.views.lexical.collection import Statistics
+from aspectra.views.lexical.collection import WordIndex
 from aspectra.views.lexical.notes import NotesView
 from aspectra.views.protocol import NOTES, TERMS, Asked, VectorView, View, ViewFacts, WordView
 from aspectra.views.storage.units import EncodedText
 from aspectra.views.terms.values import terms_of_paper
 from aspectra.views.terms.view import TermView, aspect_weights
 from aspectra.views.text.tokens import Tokeniser
+from aspectra.views.text.weighing import Given, Statistics
 from aspectra.views.view import Floats, Matching, Positions, Probe, Scored
 
 # The kinds of views: how each is opened, and what it stores.
@@ -76,16 +78,20 @@ def _rarity(generation: Generation) -> Rarity:
     """Words -> how rare each is in titles and abstracts: ln(1 + papers / papers with the word)."""
 
     @cache
-    def known() -> tuple[Statistics, Tokeniser]:
-        folder = generation.facts(ViewFacts.words_of("abstract").name).stored["folder"]
-        return Statistics.of(generation.files.folder(folder)), Tokeniser(generation.lexical.tokens)
+    def known() -> tuple[WordIndex, Tokeniser]:
+        folder = generation.files.folder(
+            generation.facts(ViewFacts.words_of("abstract").name).stored["folder"]
+        )
+        return WordIndex(folder, generation.lexical, folder.order), Tokeniser(generation.lexical.tokens)
 
-    def rarity(words: Sequence[str]) -> Floats:
-        statistics, tokeniser = known()
+    def rarity(words: Sequence[str], given: Statistics | None = None) -> Floats:
+        index, tokeniser = known()
+        stems = [tokeniser.words(word) for word in words]
+        statistics = index.statistics(chain.from_iterable(stems)) if given is None else given
         often = [
-            min((statistics.frequency.get(stem, 1) for stem in tokeniser.words(word)), default=0)
+            min((max(statistics.held(stem), 1) for stem in some), default=0)
             or statistics.documents  # a stop word
-            for word in words
+            for some in stems
         ]
         return np.log1p(statistics.documents / np.maximum(often, 1)).astype(np.float32)
 
@@ -214,6 +220,11 @@ class Index(Generation):
         """
         return cast("WordView", self.view(ViewFacts.words_of("abstract").name))
 
+    def statistics(self, words: Iterable[str], given: Given | None = None) -> Statistics:
+        """Of abstracts with the frequency of these words, or those that are given, see :meth:`look_up`."""
+        view = self.word_view()
+        return (given or {}).get(view.name) or view.statistics(words)
+
     def vector_view(self, name: str) -> VectorView:
         """A view by name, one of vectors.
 
@@ -225,8 +236,13 @@ class Index(Generation):
             raise ViewMismatch(f"{name} has no vectors", why="it is lexical")
         return cast("VectorView", found)
 
-    def look_up(self, probes: Sequence[Probe]) -> list[Asked]:
-        """Probes with what their texts and seeds bring, in order; equal questions are looked up once."""
+    def look_up(self, probes: Sequence[Probe], given: Given | None = None) -> list[Asked]:
+        """Probes with what their texts and seeds bring, in order; equal questions are looked up once.
+
+        Args:
+            probes: on views of this generation.
+            given: name of a view -> see :meth:`View.look_up`; of those that are parts of a collection.
+        """
         known: dict[Probe, Asked] = {}
         out = []
         for probe in probes:
@@ -235,7 +251,7 @@ class Index(Generation):
                 probe, weight=1.0, aspect="", pooling="max", metric="cosine", matching=matching
             )
             if question not in known:
-                known[question] = self.view(probe.view).look_up(question)
+                known[question] = self.view(probe.view).look_up(question, (given or {}).get(probe.view))
             out.append(replace(known[question], probe=probe))
         return out
 

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
 from aspectra.papers.text.cleaning import unspelt
-from aspectra.views.lexical.collection import Statistics, WordIndex, alphabetical, count_words, save_postings
+from aspectra.views.lexical.collection import WordIndex, alphabetical, count_words, save_postings
 from aspectra.views.lexical.reverse import WordPairs, build_pairs
 from aspectra.views.protocol import Asked, View, ViewFacts
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
+from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
 
 _ABSTRACTS = ViewFacts.words_of("abstract").name
@@ -32,7 +33,6 @@ def build_lexical(
     pairs: bool = False,
     damped: bool = False,
     asking: Iterable[str] | None = None,
-    statistics: Statistics | None = None,
     standard: Statistics | None = None,
 ) -> dict[str, Any]:
     """Index texts in order into ``folder``; returns the view's entry in the manifest.
@@ -45,8 +45,7 @@ def build_lexical(
         damped: reverse probes use root frequencies, see
             :func:`~aspectra.views.lexical.reverse.build_pairs`.
         asking: the text whose words a paper uses in reverse probes; default: ``texts``, one for each paper.
-        statistics: of the collection that the texts are a part of; default: their own.
-        standard: those by which reverse probes weigh words; default: ``statistics``.
+        standard: statistics by which reverse probes weigh words; default: those of the texts.
     """
     tokeniser = Tokeniser(settings.tokens)
     vocabulary: dict[str, int] = {}
@@ -60,15 +59,12 @@ def build_lexical(
     lengths = np.array([len(d) for d in documents], np.int32)
     postings = count_words(documents, len(vocabulary))
     save_postings(folder, postings, vocabulary, lengths)
-    if statistics is not None:
-        statistics.save(folder, vocabulary)
     facts: dict[str, Any] = {"kind": "lexical", "folder": folder.name, "words": len(vocabulary)}
     if pairs:
         used: Iterable[Sequence[int]] = documents
         if asking is not None:
             known = vocabulary.get
             used = ([w for w in map(known, tokeniser.words(t)) if w is not None] for t in asking)
-        standard = statistics if standard is None else standard
         build_pairs(used, postings, lengths, [*vocabulary], settings, folder, damped, standard)
         facts["pairs"] = True
     return facts
@@ -123,26 +119,28 @@ class LexicalView(View):
         """The probe's text and that of its seeds."""
         return "\n".join([probe.text, *(self._text_of(seed) for seed in probe.seeds)]).strip()
 
-    def terms(self, text: str) -> list[int]:
-        """Numbers of the words of ``text`` that the view knows, repeats kept."""
-        return self._known(self._tokeniser.words(text))
+    def words(self, text: str) -> list[str]:
+        """See :class:`~aspectra.views.protocol.WordView`."""
+        return self._tokeniser.words(text)
 
-    def _spelt(self, word: str) -> str:
-        """A word as the index has it: ``duesseldorf`` as ``dusseldorf`` where it knows that alone."""
-        if self.settings.tokens.split != "letters" or self._index.number(word) >= 0:
-            return word
-        plain = unspelt(word)
-        return plain if self._index.number(plain) >= 0 else word
+    def statistics(self, words: Iterable[str]) -> Statistics:
+        """See :class:`~aspectra.views.protocol.WordView`."""
+        named = set(words)
+        return self._index.statistics(named.union(map(unspelt, named)) if self._by_letters else named)
 
-    def _known(self, words: Iterable[str]) -> list[int]:
-        return [number for number in map(self._index.number, words) if number >= 0]
+    @property
+    def _by_letters(self) -> bool:
+        return self.settings.tokens.split == "letters"
 
-    def rarity(self, terms: Iterable[int]) -> dict[int, float]:
-        """Term -> inverse document frequency, ln(1 + N / df): what evidence is weighed with."""
-        total, frequency = max(self._index.total, 1), self._index.frequency
-        return {t: float(np.log1p(total / max(int(frequency[t]), 1))) for t in terms}
+    def _spelt(self, text: str, given: Statistics | None) -> list[str]:
+        """The words of a query: ``dusseldorf`` for ``duesseldorf`` where documents have that alone."""
+        words = self._tokeniser.words(text)
+        if not self._by_letters:
+            return words
+        held = self._index.held if given is None else given.held
+        return [plain if not held(word) and held(plain := unspelt(word)) else word for word in words]
 
-    def look_up(self, probe: Probe) -> Asked:
+    def look_up(self, probe: Probe, given: Statistics | None = None) -> Asked:
         """See :class:`~aspectra.views.protocol.View`."""
         if probe.reverse:
             pairs = self._reverse_pairs(probe)
@@ -162,11 +160,11 @@ class LexicalView(View):
             )
         facts = self.facts.stored
         if not (facts.get("pairs") and facts.get("own_words")) or probe.asking == _ABSTRACTS:
-            return Asked(probe, words=tuple(map(self._spelt, self._tokeniser.words(self.query_text(probe)))))
+            return Asked(probe, tuple(self._spelt(self.query_text(probe), given)), statistics=given)
         own = self._pairs if probe.seeds else None
         stored = [own.words_of(at) for at in self._seed_positions(probe)] if own is not None else []
         words = [*self._tokeniser.words(probe.text), *(self._index.words[n] for part in stored for n in part)]
-        return Asked(probe, words=tuple(words))
+        return Asked(probe, tuple(words), statistics=given)
 
     def _seed_positions(self, probe: Probe) -> list[int]:
         known = self._positions()
@@ -216,8 +214,7 @@ class LexicalView(View):
         return Scored(papers, values[papers], None if best is None else best[papers])
 
     def _documents(self, asked: Asked) -> Floats:
-        terms = self._known(asked.words)
-        return self._index.scores(terms)
+        return self._index.scores(asked.words, given=asked.statistics)
 
     def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
         """See :class:`~aspectra.views.protocol.View`; papers that share no word are left out."""

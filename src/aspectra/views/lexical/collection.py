@@ -1,16 +1,8 @@
-"""Documents in one or several segments: their postings, and the statistics by which BM25 weighs words.
-
-The statistics are those of the documents there are. Where the documents are one part of a larger collection
-(a shard), those of the whole can be given, so that every part weighs words alike: :meth:`Statistics.of` reads
-each part's own, :meth:`Statistics.merged` adds them up.
-"""
+"""Documents in one or several segments: their postings, and the index that reads them as one collection."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,11 +11,10 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from aspectra.base.errors import UsageError
 from aspectra.views.storage.arrays import StoredArray, save_array, save_json
 from aspectra.views.storage.folder import StoredFolder
-from aspectra.views.storage.units import Units
 from aspectra.views.text.tokens import LexicalSettings
+from aspectra.views.text.weighing import Statistics, least_rarity
 from aspectra.views.view import Floats, Positions
 
 # Postings: which documents hold a word, and how often. What a word weighs there is computed when it is
@@ -32,104 +23,9 @@ from aspectra.views.view import Floats, Positions
 # A folder holds the postings of one segment of an index. Several segments are read as one collection: a
 # word's rarity and the mean length are those of all documents together, so that scores are those of an
 # index made in one go, whatever was added, edited or removed since.
-#
-# The variants of BM25 are those of Lu, "BM25S" (2024), section 2, and that of the package rank-bm25.
 
-_DELTA = 0.5  # of bm25l and bm25+: what a word adds to a document that holds it at all
-_EPSILON = 0.25  # of okapi, see Weighing
 _MOST = np.iinfo(np.uint16).max
 _SHIFT = np.int64(32)
-
-
-@dataclass(frozen=True)
-class Weighing:
-    """What decides the weights of words: a variant of BM25, and statistics of the collection.
-
-    Attributes:
-        settings: the variant and its parameters.
-        documents: how many there are.
-        mean_length: of them, in words.
-        frequencies: (words,) documents that hold each word of the collection; None where the view is a part
-            of one and holds not all of them, which the variant okapi needs.
-    """
-
-    settings: LexicalSettings
-    documents: int
-    mean_length: float
-    frequencies: NDArray[np.integer] | None = field(default=None, repr=False, compare=False)
-
-    @cached_property
-    def _least_rarity(self) -> float:
-        """Of okapi, for words that most documents hold: a quarter of the mean over all words."""
-        if self.frequencies is None:
-            raise UsageError(
-                "the variant okapi weighs words by all words of the collection",
-                why="this view holds a part of them",
-                hint="aspectra index --method lucene",
-            )
-        held = self.frequencies[self.frequencies > 0]
-        return _EPSILON * float(np.log((self.documents - held + 0.5) / (held + 0.5)).mean())
-
-    def rarity(self, frequency: int) -> float:
-        """Inverse document frequency of a word that so many documents hold."""
-        held, total = max(frequency, 1), self.documents
-        match self.settings.method:
-            case "robertson":
-                return math.log(max(1.0, (total - held + 0.5) / (held + 0.5)))
-            case "atire":
-                return math.log(total / held)
-            case "bm25l":
-                return math.log((total + 1) / (held + 0.5))
-            case "bm25+":
-                return math.log((total + 1) / held)
-            case "okapi":
-                rarity = math.log((total - held + 0.5) / (held + 0.5))
-                return self._least_rarity if rarity < 0 else rarity
-            case _:
-                return math.log(1 + (total - held + 0.5) / (held + 0.5))
-
-    def damping(self, lengths: NDArray[np.integer]) -> Floats:
-        """(documents,) float32 of how much their lengths damp the counts of their words."""
-        b = self.settings.b
-        relative = 1.0 - b + b * lengths / np.float64(max(self.mean_length, 1e-9))
-        if self.settings.method != "bm25l":
-            relative *= self.settings.k1
-        return relative.astype(np.float32)
-
-    def weights(self, counts: NDArray[Any], damping: Floats, rarity: float | Floats) -> Floats:
-        """(n,) float32 weights of a word in documents, above those where it does not occur.
-
-        Args:
-            counts: (n,) of the word in each document.
-            damping: (n,) of the documents, see :meth:`damping`.
-            rarity: of the word; or (n,) of the word of each count.
-        """
-        k1 = self.settings.k1
-        if self.settings.method == "bm25l":
-            relative = counts / damping + np.float32(_DELTA)
-            share = np.float32(k1 + 1) * relative / (relative + np.float32(k1))
-            return np.asarray((share - np.float32(self._nothing)) * _float32(rarity))
-        if self.settings.method in ("atire", "bm25+", "okapi"):
-            rarity = (k1 + 1) * rarity
-        out: Floats = np.add(counts, damping, dtype=np.float32)
-        np.divide(counts, out, out=out)
-        np.multiply(out, _float32(rarity), out=out)
-        return out
-
-    @property
-    def _nothing(self) -> float:
-        """What a word is worth in a document without it, times its rarity."""
-        k1 = self.settings.k1
-        of = {"bm25l": (k1 + 1) * _DELTA / (k1 + _DELTA), "bm25+": _DELTA}
-        return of.get(self.settings.method, 0.0)
-
-    def absent(self, frequencies: Iterable[int]) -> float:
-        """What words add to the score of every document, also of those that do not hold them."""
-        return self._nothing * sum(map(self.rarity, frequencies)) if self._nothing else 0.0
-
-
-def _float32(rarity: float | Floats) -> np.float32 | Floats:
-    return np.float32(rarity) if isinstance(rarity, int | float) else rarity.astype(np.float32, copy=False)
 
 
 class Postings(Struct, frozen=True):
@@ -232,59 +128,10 @@ class Segment:
         return self.folder.whole("frequency") if stored else np.diff(self.postings.pointers)
 
 
-_GIVEN = "statistics.json"
 # A few words make up most postings that queries read: the weights of those are kept, up to 16 MB.
 _MANY, _ROOM = 1000, 1 << 22
-
-
-class Statistics(Struct, frozen=True):
-    """Of a collection of documents.
-
-    Attributes:
-        documents: how many there are.
-        words: sum of their lengths.
-        frequency: word -> documents that hold it.
-    """
-
-    documents: int
-    words: int
-    frequency: Mapping[str, int]
-
-    @property
-    def mean_length(self) -> float:
-        """Mean length in words."""
-        return self.words / max(self.documents, 1)
-
-    @classmethod
-    def of(cls, folder: StoredFolder, units: Units | None = None) -> Statistics:
-        """Of the documents of a lexical view, from its folder; ``units`` where a paper is several."""
-        index = WordIndex(folder, LexicalSettings(), folder.order if units is None else units.order)
-        counts = index.frequency
-        held = {word: int(counts[n]) for word, n in index.vocabulary.items() if counts[n]}
-        return cls(index.documents, int(index.lengths.sum()), held)
-
-    @classmethod
-    def merged(cls, parts: Iterable[Statistics]) -> Statistics:
-        """Of all parts together."""
-        documents = words = 0
-        frequency: Counter[str] = Counter()
-        for part in parts:
-            documents += part.documents
-            words += part.words
-            frequency.update(part.frequency)
-        return cls(documents, words, dict(frequency))
-
-    @classmethod
-    def load(cls, folder: StoredFolder, vocabulary: Iterable[str]) -> Statistics:
-        """Inverse of :meth:`save`, with the same vocabulary."""
-        given, counts = folder.json(_GIVEN), folder.whole("frequency").tolist()
-        return cls(given["documents"], given["words"], dict(zip(vocabulary, counts, strict=True)))
-
-    def save(self, folder: Path, vocabulary: Iterable[str]) -> None:
-        """Keep them beside a view whose documents are a part of the collection."""
-        counts = [self.frequency.get(word, 0) for word in vocabulary]
-        save_array(folder / "frequency.npy", np.array(counts, np.int32))
-        save_json(folder / _GIVEN, {"documents": self.documents, "words": self.words})
+# Lengths that are sums of chances are added as multiples of 2**-28, as which float32 has all above 1/32.
+_FINE = 28
 
 
 def merged_vocabulary(vocabularies: Sequence[Sequence[str]]) -> dict[str, int]:
@@ -318,25 +165,21 @@ class WordIndex:
             {self.vocabulary[word]: number for number, word in enumerate(one.vocabulary)}
             for one in self.segments[1:]
         ]
-        self.given = _GIVEN in folder
-        self._kept: dict[tuple[int, int], Floats] = {}
-        self._room = _ROOM
-
-    def _keep(self, key: tuple[int, int], weights: Floats) -> None:
-        """Keep the weights of a word that many documents hold, while there is room."""
-        if len(weights) >= _MANY and self._room >= len(weights):
-            self._room -= len(weights)
-            self._kept[key] = weights
+        self._given: tuple[Statistics, _Weights] | None = None
 
     @cached_property
     def words(self) -> list[str]:
         """Number -> word."""
         return list(self.vocabulary)
 
-    def number(self, word: str) -> int:
-        """The number of a word that a document holds; -1: none does, or those that did were removed."""
+    def held(self, word: str) -> int:
+        """How many documents hold a word, 0 where those that did were removed."""
         found = self.vocabulary.get(word, -1)
-        return found if found < 0 or self.frequency[found] else -1
+        return int(self.frequency[found]) if found >= 0 else 0
+
+    def number(self, word: str) -> int:
+        """The number of a word that a document holds; -1: none does."""
+        return self.vocabulary[word] if self.held(word) else -1
 
     @property
     def numbers(self) -> list[Positions | None]:
@@ -360,49 +203,72 @@ class WordIndex:
 
     @cached_property
     def frequency(self) -> NDArray[np.integer]:
-        """(words,) documents that hold each; of the whole collection where the view is a part of one."""
+        """(words,) documents that hold each."""
         if "frequency.npy" in self.folder:
             return self.folder.whole("frequency")
         return self.segments[0].held
 
     @cached_property
-    def total(self) -> int:
-        """Documents of the collection."""
-        return int(self.folder.json(_GIVEN)["documents"]) if self.given else self.documents
-
-    @cached_property
-    def _weighing(self) -> list[Weighing]:
-        """Of each column of lengths."""
-        if self.given:
-            words = int(self.folder.json(_GIVEN)["words"])
-            return [Weighing(self.settings, self.total, words / max(self.total, 1))]
+    def _lengths(self) -> tuple[tuple[int, int], ...]:
+        """See :attr:`~aspectra.views.text.weighing.Statistics.lengths`."""
         lengths = self.lengths
         if lengths.ndim == 1:
-            mean = int(lengths.sum()) / max(self.total, 1)
-            return [Weighing(self.settings, self.total, mean, self.frequency)]
-        sums, some = lengths.sum(axis=0, dtype=np.float64), (lengths > 0).sum(axis=0)
-        means = (sums / np.maximum(some, 1)).tolist()
-        return [Weighing(self.settings, self.total, mean or 1.0, self.frequency) for mean in means]
+            return ((int(lengths.sum()), self.documents),)
+        # Sums of floats depend on their order, those of whole numbers do not. Means are over the documents
+        # that have any length.
+        sums = np.ldexp(lengths, _FINE).astype(np.int64).sum(axis=0)
+        return tuple(zip(sums.tolist(), (np.count_nonzero(lengths, axis=0) << _FINE).tolist(), strict=True))
+
+    def statistics(self, words: Iterable[str] | None = None) -> Statistics:
+        """Of the documents, with the frequency of some words; None for all that a document holds."""
+        if words is None:
+            counts = self.frequency.tolist()
+            held = {word: count for word, count in zip(self.vocabulary, counts, strict=True) if count}
+            return Statistics(self.documents, self._lengths, held, complete=True)
+        held = {word: self.held(word) for word in words}
+        return Statistics(self.documents, self._lengths, held, least=self._least)
 
     @cached_property
-    def _damping(self) -> list[Floats]:
-        """Of each column, for all stored rows."""
-        lengths = self._stored_lengths
-        columns = [lengths] if lengths.ndim == 1 else [*lengths.T]
-        return [one.damping(column) for one, column in zip(self._weighing, columns, strict=True)]
+    def _least(self) -> float | None:
+        return least_rarity(self.documents, self.frequency) if self.settings.method == "okapi" else None
+
+    @cached_property
+    def _own(self) -> _Weights:
+        return _Weights(self.statistics(()), self.settings, self._stored_lengths)
+
+    def _weights(self, given: Statistics | None) -> _Weights:
+        """By the index's own statistics, or by those of a larger collection; the last of these are kept."""
+        if given is None:
+            return self._own
+        whole = given.about(())
+        kept = self._given  # another thread may put its own there
+        if kept is None or kept[0] != whole:
+            kept = self._given = whole, _Weights(whole, self.settings, self._stored_lengths)
+        return kept[1]
 
     def scores(
-        self, terms: Sequence[int], strengths: Sequence[float] | None = None, columns: Sequence[int] = (0,)
+        self,
+        words: Sequence[str],
+        strengths: Sequence[float] | None = None,
+        columns: Sequence[int] = (0,),
+        given: Statistics | None = None,
     ) -> Floats:
         """(documents,) sum of the weights of these words, each times its strength where those are given.
 
         Args:
-            terms: numbers of words, repeats kept.
+            words: repeats kept; those that no document of the collection holds add nothing.
             strengths: of each of them.
             columns: of the lengths; each has words of its own.
+            given: statistics of the collection that the documents are a part of, with these words; None: they
+                are all of it.
         """
         out = np.zeros(len(self._stored_lengths), np.float32)
-        rarity = [self._weighing[0].rarity(int(self.frequency[term])) for term in terms]
+        by = self._weights(given)
+        often = [*map(self.held if given is None else given.held, words)]
+        rarity = [by.weighing[0].rarity(held) if held else 0.0 for held in often]
+        terms = [
+            self.vocabulary.get(word, -1) if held else -1 for word, held in zip(words, often, strict=True)
+        ]
         start = 0
         for number, segment in enumerate(self.segments):
             postings, width = segment.postings, len(segment.vocabulary)
@@ -410,22 +276,50 @@ class WordIndex:
             into = out[start:end]
             local = range(width) if number == 0 else self._local[number - 1]
             for column in columns:
-                weighing, damping = self._weighing[column], self._damping[column][start:end]
+                weighing, damping = by.weighing[column], by.damping[column][start:end]
                 for place, term in enumerate(terms):
                     if term not in local:
                         continue
                     at = column * width + local[term]
                     some = slice(postings.pointers[at], postings.pointers[at + 1])
                     documents = postings.documents[some]
-                    weights = self._kept.get((number, at))
+                    weights = by.kept.get((number, at, often[place]))
                     if weights is None:
                         weights = weighing.weights(postings.counts[some], damping[documents], rarity[place])
-                        self._keep((number, at), weights)
+                        by.keep((number, at, often[place]), weights)
                     if strengths is not None:
                         weights = weights * np.float32(strengths[place])
                     # Much faster than indexed addition; a document has one weight of a word.
                     np.add.at(into, documents, weights)
             start = end
-        if absent := self._weighing[0].absent(int(self.frequency[term]) for term in terms):
+        if absent := by.weighing[0].absent(filter(None, often)):
             out += np.float32(absent)
         return out if self._order is None else out[self._order]
+
+
+class _Weights:
+    """Of words in all stored documents, by the statistics of one collection.
+
+    Args:
+        statistics: of which the frequency of words is not read.
+        settings: the variant of BM25.
+        lengths: a row for each stored document.
+    """
+
+    def __init__(self, statistics: Statistics, settings: LexicalSettings, lengths: NDArray[Any]) -> None:
+        columns = [lengths] if lengths.ndim == 1 else [*lengths.T]
+        self.weighing = [statistics.weighing(settings, number) for number in range(len(columns))]
+        self.damping = [one.damping(column) for one, column in zip(self.weighing, columns, strict=True)]
+        self.kept: dict[tuple[int, int, int], Floats] = {}
+        self._room = _ROOM
+
+    def keep(self, key: tuple[int, int, int], weights: Floats) -> None:
+        """Keep the weights of a word that many documents hold, while there is room.
+
+        Args:
+            key: segment, number of the word in it, documents of the collection that hold it.
+            weights: (n,) of its postings.
+        """
+        if len(weights) >= _MANY and self._room >= len(weights):
+            self._room -= len(weights)
+            self.kept[key] = weights

@@ -7,7 +7,7 @@ behind a note. Twenty thousand notes take about a second; a search that does not
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.marks.values import Note
 from aspectra.papers.library.store import Store
-from aspectra.views.lexical.collection import Postings, Weighing, count_words
+from aspectra.views.lexical.collection import Postings, count_words
 from aspectra.views.protocol import Asked, View, ViewFacts
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
+from aspectra.views.text.weighing import Statistics, Weighing, least_rarity
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
 
 
@@ -37,6 +38,7 @@ class _Notes(Struct, frozen=True):
         vocabulary: word -> number.
         postings: which notes hold each word.
         weighing: what its words weigh there.
+        words: how many there are.
         damping: (notes,) how much their lengths damp them.
     """
 
@@ -46,6 +48,7 @@ class _Notes(Struct, frozen=True):
     vocabulary: dict[str, int]
     postings: Postings
     weighing: Weighing
+    words: int
     damping: Floats
 
     def frequency(self, term: int) -> int:
@@ -116,25 +119,28 @@ class NotesView(View):
         owners = np.array([known[paper] for paper, _ in notes], np.int64)
         lengths = np.array([len(one) for one in documents], np.int32)
         postings = count_words(documents, len(vocabulary))
-        mean = float(lengths.mean()) if notes else 0.0
-        weighing = Weighing(self._settings, len(notes), mean, np.diff(postings.pointers))
-        return _Notes(revision, notes, owners, vocabulary, postings, weighing, weighing.damping(lengths))
+        words = int(lengths.sum())
+        least = least_rarity(len(notes), np.diff(postings.pointers))
+        weighing = Weighing(self._settings, len(notes), words / max(len(notes), 1), least)
+        return _Notes(
+            revision, notes, owners, vocabulary, postings, weighing, words, weighing.damping(lengths)
+        )
 
     def query_text(self, probe: Probe) -> str:
         """The probe's text and that of its seeds."""
         return "\n".join([probe.text, *(self._text_of(seed) for seed in probe.seeds)]).strip()
 
-    def terms(self, text: str) -> list[int]:
-        """Numbers of the words of ``text`` that notes have, repeats kept."""
-        known = self._held.vocabulary
-        return [known[word] for word in self._tokeniser.words(text) if word in known]
+    def words(self, text: str) -> list[str]:
+        """See :class:`~aspectra.views.protocol.WordView`."""
+        return self._tokeniser.words(text)
 
-    def rarity(self, terms: set[int]) -> dict[int, float]:
-        """Term -> ln(1 + notes / notes with the term)."""
-        held = self._held
-        return {t: float(np.log1p(len(held.notes) / max(held.frequency(t), 1))) for t in terms}
+    def statistics(self, words: Iterable[str]) -> Statistics:
+        """Of the notes, see :class:`~aspectra.views.protocol.WordView`."""
+        held, known = self._held, self._held.vocabulary
+        frequency = {word: held.frequency(known[word]) if word in known else 0 for word in words}
+        return Statistics(len(held.notes), ((held.words, len(held.notes)),), frequency)
 
-    def look_up(self, probe: Probe) -> Asked:
+    def look_up(self, probe: Probe, given: Statistics | None = None) -> Asked:
         """See :class:`~aspectra.views.protocol.View`.
 
         Raises:
@@ -142,7 +148,7 @@ class NotesView(View):
         """
         if probe.reverse or probe.asking not in ("", self.name):
             raise UsageError(f"{self.name} is searched with words of its own", why="notes find no papers")
-        return Asked(probe, words=tuple(self._tokeniser.words(self.query_text(probe))))
+        return Asked(probe, tuple(self.words(self.query_text(probe))))
 
     def score_many(self, asked: Sequence[Asked], papers: Positions | None = None) -> list[Scored]:
         """See :class:`~aspectra.views.protocol.View`."""

@@ -18,10 +18,11 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from aspectra.views.lexical.collection import Postings, Statistics, Weighing
+from aspectra.views.lexical.collection import Postings
 from aspectra.views.storage.arrays import StoredArray, save_array
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.text.tokens import LexicalSettings
+from aspectra.views.text.weighing import Statistics, Weighing, least_rarity
 from aspectra.views.view import Floats, Positions
 
 # Words that a paper asks with: those of the highest frequency times rarity. Fifty to two hundred do about
@@ -273,18 +274,18 @@ def build_pairs(
             than the first, in an abstract the second says as much.
         standard: statistics that words are weighed by; default: those of the documents.
     """
-    frequency, total, mean = np.diff(postings.pointers), len(lengths), lengths.sum() / max(len(lengths), 1)
-    if standard is not None:
-        total, mean = standard.documents, standard.mean_length
+    words, frequency = len(vocabulary), np.diff(postings.pointers)
+    if standard is None:
+        total, mean = len(lengths), float(lengths.sum() / max(len(lengths), 1))
+        weighing = Weighing(settings, total, mean, least_rarity(total, frequency))
+    else:
+        weighing = standard.weighing(settings)
         frequency = np.array([standard.frequency.get(word, 1) for word in vocabulary], np.int64)
-    words = len(vocabulary)
-    every = frequency if standard is None else np.fromiter(standard.frequency.values(), np.int64)
-    weighing = Weighing(settings, total, float(mean), every)
     rare = np.array([weighing.rarity(count) for count in frequency.tolist()], np.float32)
     documents, named = np.asarray(postings.documents), postings.words
     data = weighing.weights(np.asarray(postings.counts), weighing.damping(lengths)[documents], rare[named])
     held = _Lists(postings.pointers, documents, data).transposed(len(lengths))
-    rarity = np.log1p((total - frequency + 0.5) / (frequency + 0.5))
+    rarity = np.log1p((weighing.documents - frequency + 0.5) / (frequency + 0.5))
     offsets, numbers, counts = [0], [], []
     for paper in papers:
         found, often = np.unique(np.asarray(paper, dtype=np.int64), return_counts=True)

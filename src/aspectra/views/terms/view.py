@@ -23,6 +23,7 @@ from aspectra.views.storage.arrays import save_array
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.terms.values import ASPECTS, PaperTerms
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
+from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Floats, Probe
 
 _LEAST = 0.05  # a word that counts less in a paper is left out of it
@@ -168,12 +169,12 @@ class TermView(LexicalView):
         found = self.terms_of(seed)
         return "" if found is None else found.text
 
-    def rarity_of(self, stems: Sequence[str]) -> float:
-        """Mean rarity of stems, as in :meth:`rarity`; 0 where the view knows none."""
-        known = self.rarity(self._known(stems))
+    def rarity_of(self, stems: Sequence[str], given: Statistics | None = None) -> float:
+        """Mean rarity of stems; 0 where no paper has one of them. For ``given`` see :meth:`look_up`."""
+        known = (given or self.statistics(stems)).rarity(stems)
         return sum(known.values()) / max(len(known), 1)
 
-    def look_up(self, probe: Probe) -> Asked:
+    def look_up(self, probe: Probe, given: Statistics | None = None) -> Asked:
         """See :class:`~aspectra.views.protocol.View`; each seed's document is its counts of the aspect."""
         if probe.reverse:
             self._reverse_pairs(probe)  # raises
@@ -185,31 +186,27 @@ class TermView(LexicalView):
             if found is not None:
                 words, counts = found
                 documents.append(((tuple(words), counts[:, columns].sum(axis=1).astype(np.float32)),))
-        return Asked(probe, words=tuple(self._tokeniser.words(probe.text)), documents=tuple(documents))
+        return Asked(probe, tuple(self.words(probe.text)), tuple(documents), statistics=given)
 
-    def _strengths(self, asked: Asked) -> dict[int, float]:
-        """Number of a word -> its count in what is asked, the mean over seeds."""
-        strengths = {number: float(count) for number, count in Counter(self._known(asked.words)).items()}
+    def _strengths(self, asked: Asked) -> dict[str, float]:
+        """Word -> its count in what is asked, the mean over seeds."""
+        strengths = {word: float(count) for word, count in Counter(asked.words).items()}
         for ((words, counts),) in asked.documents:
             for word, count in zip(words, counts.tolist(), strict=True):
-                number = self._index.number(word) if count >= _LEAST else -1
-                if number >= 0:
-                    strengths[number] = strengths.get(number, 0.0) + count / len(asked.documents)
+                if count >= _LEAST:
+                    strengths[word] = strengths.get(word, 0.0) + count / len(asked.documents)
         return strengths
 
-    def worth(self, asked: Asked) -> dict[int, float]:
-        """Number of a word of the likely terms that are asked -> its count times its rarity."""
-        strengths = {number: count for number, count in self._strengths(asked).items() if count >= _LIKELY}
-        rarity = self.rarity(strengths)
-        return {number: count * rarity[number] for number, count in strengths.items()}
-
-    def numbers(self, text: str) -> frozenset[int]:
-        """Numbers of the words of a text that the view knows."""
-        return frozenset(self._known(self._tokeniser.words(text)))
+    def worth(self, asked: Asked) -> dict[str, float]:
+        """Word of the likely terms that are asked, if a paper has it -> its count times its rarity."""
+        strengths = {word: count for word, count in self._strengths(asked).items() if count >= _LIKELY}
+        rarity = (asked.statistics or self.statistics(strengths)).rarity(strengths)
+        return {word: strengths[word] * rare for word, rare in rarity.items()}
 
     def _documents(self, asked: Asked) -> Floats:
         strengths = self._strengths(asked)
         # Weights as they were first published, that is k1 + 1 times those of Lucene.
         factor = self.settings.k1 + 1.0
         given = [strength * factor for strength in strengths.values()]
-        return self._index.scores([*strengths], given, aspect_columns(asked.probe.roles))
+        columns = aspect_columns(asked.probe.roles)
+        return self._index.scores([*strengths], given, columns, asked.statistics)
