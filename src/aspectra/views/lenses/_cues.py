@@ -11,7 +11,8 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from msgspec import Struct
 
 from aspectra.base.expressions import expression
 from aspectra.papers.paper import Paper
-from aspectra.views.lenses._features import Features, load_data, logistic
+from aspectra.views.lenses._features import Features, Remembered, load_data, logistic
 from aspectra.views.lenses._lead import STEM, LeadText, lead_text
 from aspectra.views.lenses.protocol import LensKind, TextSpan
 from aspectra.views.view import Floats
@@ -51,7 +52,6 @@ _OVER = expression(
 _ONE = expression(r"\b(?:an?|one|another)\s(?:\w{1,20}\s){0,2}$")
 _TELLS = expression(r"(?:\s\w{1,20})?\s(?:reported|demonstrated|suggested|found|showed|shows|reveals|by)\b")
 
-Key = str | tuple[str, str]
 Where = Literal["anywhere", "title", "start", "line"]
 
 
@@ -78,8 +78,8 @@ class Cue(Struct, frozen=True):
         keys: a word, or two in a row -> the phrases that begin with it; those of one word have that as key.
         open: phrases without a word of their own: beginnings of words, and those of scripts without spaces.
         pattern: looked up in :attr:`LeadText.text`, or None.
-        needs: the pattern is tried only where one of these is in the text; () for always.
-        signs: characters of which each of ``needs`` holds one, or (): they are found ten times as fast.
+        needs: the pattern is tried only where one of these is in the text, or in the title where only that is
+            read; () for always.
         where: ``title`` restricts phrases and pattern to the title; ``start`` matches the pattern where the
             lead begins only, ``line`` at the beginnings of lines only.
         own: places where the words nearby speak of other works, or of none, do not count.
@@ -87,43 +87,57 @@ class Cue(Struct, frozen=True):
 
     weight: float
     most: int
-    keys: Mapping[Key, tuple[Phrase, ...]]
+    keys: Mapping[str, tuple[Phrase, ...]]
     open: tuple[Phrase, ...]
     pattern: re.Pattern[str] | None
     needs: tuple[str, ...]
-    signs: frozenset[str]
     where: Where
     own: bool
 
     def places(self, lead: LeadText) -> list[tuple[int, int]]:
         """(start, end) in ``lead.text`` of the first :attr:`most` occurrences found."""
         out: list[tuple[int, int]] = []
-        for phrases in (self.open, *(self.keys[key] for key in self.keys if key in lead.keys)):
-            for phrase in phrases:
-                out += self.found(phrase, lead, self.most - len(out))
-        return out + self.matches(lead, self.most - len(out))
+        there = [
+            phrases for key, phrases in self.keys.items() if all(word in lead.tokens for word in key.split())
+        ]
+        for phrase in itertools.chain(self.open, *there):
+            out += self.found(phrase, lead, self.most - len(out), occurrences(lead.plain, phrase.text))
+        return out + self.matches(lead, self.most - len(out), self.needs)
 
-    def found(self, phrase: Phrase, lead: LeadText, most: int) -> list[tuple[int, int]]:
-        """(start, end) in ``lead.text`` of the first ``most`` occurrences of a phrase."""
-        text, plain = phrase.text, lead.plain
+    def found(
+        self, phrase: Phrase, lead: LeadText, most: int, places: Sequence[int]
+    ) -> list[tuple[int, int]]:
+        """(start, end) in ``lead.text`` of the first ``most`` occurrences of a phrase.
+
+        Args:
+            phrase: of the cue.
+            lead: the text.
+            most: see above.
+            places: where ``phrase.text`` is in ``lead.plain``.
+        """
+        text = phrase.text
         left, right = text[0] == " ", text[-1] == " "
-        stop = len(lead.title) + 2 if self.where == "title" else len(plain)
+        last = (len(lead.title) + 2 if self.where == "title" else len(lead.plain)) - len(text)
         out: list[tuple[int, int]] = []
-        at = plain.find(text, 0, stop)
-        while at >= 0 and len(out) < most:
+        for at in places:
+            if at > last or len(out) >= most:
+                break
             start = at - 1 + left  # ``plain`` begins with a space of its own
             end: int | None = start + len(text) - left - right
             if phrase.tails:
                 end = _tail(phrase, lead, at + len(text) - right)
             if end is not None and not (self.own and _of_others(lead, start, end)):
                 out.append((start, end))
-            at = plain.find(text, at + 1, stop)
         return out
 
-    def matches(self, lead: LeadText, most: int) -> list[tuple[int, int]]:
-        """(start, end) in ``lead.text`` of the first ``most`` matches of the pattern."""
+    def matches(self, lead: LeadText, most: int, needs: Collection[str]) -> list[tuple[int, int]]:
+        """(start, end) in ``lead.text`` of the first ``most`` matches, where one of ``needs`` is in it."""
         text, shift = lead.text, len(lead.title) + 1
-        if self.pattern is None or most <= 0 or not _holds(text, self.signs) or not _holds(text, self.needs):
+        if (
+            self.pattern is None
+            or most <= 0
+            or not _holds(lead.title if self.where == "title" else text, needs)
+        ):
             return []
         if self.where == "start":
             found: Iterable[re.Match[str]] = filter(None, [self.pattern.match(text, shift)])
@@ -139,13 +153,17 @@ class Cue(Struct, frozen=True):
 
 def _tail(phrase: Phrase, lead: LeadText, at: int) -> int | None:
     """Where in ``lead.text`` the first tail ends that begins near ``lead.plain[at]``, in its sentence."""
+    near = lead.plain[at : at + _REACH + 2]  # as far as the limit below can be
+    tails = [tail for tail in phrase.tails if tail in near]
+    if not tails:
+        return None
     stop = _STOP.search(lead.text, at - 1, at + _REACH)
     limit = stop.start() + 2 if stop else at + _REACH
     if phrase.noun and (over := _OVER.search(lead.plain, at, limit)):
         limit = over.start() + 1
     ends = [
         found + len(tail) - (tail[-1] == " ") - 1
-        for tail in phrase.tails
+        for tail in tails
         if (found := lead.plain.find(tail, at, limit)) >= 0
     ]
     return min(ends, default=None)
@@ -162,6 +180,16 @@ def _of_others(lead: LeadText, start: int, end: int) -> bool:
         return True
     stop = _STOP.search(lead.text, end, end + _AFTER)
     return _WANTED.search(lead.plain, end + 1, stop.start() + 1 if stop else end + _AFTER) is not None
+
+
+def occurrences(plain: str, text: str) -> list[int]:
+    """Where a text is in another, overlapping ones too."""
+    out = []
+    at = plain.find(text)
+    while at >= 0:
+        out.append(at)
+        at = plain.find(text, at + 1)
+    return out
 
 
 def _line_matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
@@ -199,10 +227,10 @@ def cue(
         own: as in :class:`Cue`.
 
     >>> found = cue(1.0, 2, ["we {show,see} .. a {proof,lemma}", "leitfaden*", "问答"])
-    >>> found.keys["we", "show"], [phrase.text for phrase in found.open]
+    >>> found.keys["we show"], [phrase.text for phrase in found.open]
     ((Phrase(text=' we show ', tails=(' a proof ', ' a lemma '), noun=False),), [' leitfaden', '问答'])
     """
-    keys: dict[Key, tuple[Phrase, ...]] = {}
+    keys: dict[str, tuple[Phrase, ...]] = {}
     loose: list[Phrase] = []
     for written in phrases:
         head, gap, tail = [*_GAP.split(written, 1), "", ""][:3]
@@ -210,16 +238,13 @@ def cue(
         for text in map(_bordered, _spelt_out(head)):
             words = text.split() if text.endswith(" ") else text.split()[:-1]
             if words and text.startswith(" "):
-                key: Key = (words[0], words[1]) if len(words) > 1 else words[0]
+                key = " ".join(words[:2])
                 keys[key] = (*keys.get(key, ()), Phrase(text, tails, gap == "~"))
             else:
                 loose.append(Phrase(text, tails, gap == "~"))
     joined = "".join(pattern)
     compiled = re.compile(joined, re.MULTILINE) if joined else None
-    needs = tuple(needs)
-    signs = [next((c for c in need if not c.isalnum() and c != " "), "") for need in needs]
-    known = frozenset(signs) if all(signs) else frozenset()
-    return Cue(weight, most, keys, tuple(loose), compiled, needs, known, where, own)
+    return Cue(weight, most, keys, tuple(loose), compiled, tuple(needs), where, own)
 
 
 def _spelt_out(written: str) -> list[str]:
@@ -237,6 +262,12 @@ def _holds(text: str, some: Collection[str]) -> bool:
     return not some
 
 
+def _pairs_of(text: str) -> list[str]:
+    """Every two whole words in a row of a phrase."""
+    words = text.split()
+    return [*map(" ".join, itertools.pairwise(words if text.endswith(" ") else words[:-1]))]
+
+
 def _bordered(phrase: str) -> str:
     left = "" if _NOT_BORDER.match(phrase[0]) else " "
     if phrase.endswith("*"):
@@ -244,13 +275,16 @@ def _bordered(phrase: str) -> str:
     return left + phrase + ("" if _NOT_BORDER.match(phrase[-1]) else " ")
 
 
-_Entry = tuple[int, Cue, Phrase]  # number of the cue, the cue, and a phrase of it
+class _Entry(NamedTuple):
+    """A phrase of a cue; ``number`` is that of the cue. It is ``bare`` where every occurrence counts."""
+
+    number: int
+    cue: Cue
+    phrase: Phrase
+    bare: bool
 
 
-def _keys_of(phrase: Phrase, first: Key) -> Sequence[Key]:
-    """Every two whole words in a row of a phrase; its first key where there are none."""
-    words = phrase.text.split()
-    return list(itertools.pairwise(words if phrase.text.endswith(" ") else words[:-1])) or [first]
+_Groups = dict[str, list[_Entry]]  # text of a phrase -> all entries that have it
 
 
 class CueTable:
@@ -264,28 +298,44 @@ class CueTable:
         self.cues = cues
         every = [c for label in cues for c in cues[label]]
         self._weights = [(label, c.weight) for label in cues for c in cues[label]]
-        loose = [(i, c, p) for i, c in enumerate(every) for p in c.open]
-        self._wide = [one for one in loose if not one[2].text.isascii()]
-        self._open: list[_Entry] = []
-        self._stems: dict[str, list[_Entry]] = {}  # beginnings of words, by their first letters
-        for one in loose:
-            text = one[2].text
-            if text.isascii() and text[0] == " " and len(text) > STEM:
-                self._stems.setdefault(text[1 : STEM + 1], []).append(one)
-            elif text.isascii():
-                self._open.append(one)
-        self._patterns = [(i, c) for i, c in enumerate(every) if c.pattern is not None]
-        keyed = [
-            (_keys_of(phrase, key), (i, c, phrase))
+        self._open: _Groups = {}
+        self._wide: _Groups = {}
+        self._keyed: dict[str, _Groups] = {}
+        entries = [
+            (_Entry(i, c, phrase, c.where != "title" and not c.own and not phrase.tails), key)
             for i, c in enumerate(every)
-            for key, phrases in c.keys.items()
+            for key, phrases in (("", c.open), *c.keys.items())
             for phrase in phrases
         ]
-        common = Counter(key for keys, _ in keyed for key in keys)
-        # Each phrase is looked up by two words of it that few others have.
-        self._keyed: dict[Key, list[_Entry]] = {}
-        for keys, one in keyed:
-            self._keyed.setdefault(min(keys, key=common.__getitem__), []).append(one)
+        pairs = [_pairs_of(one.phrase.text) if key else [] for one, key in entries]
+        common = Counter(itertools.chain.from_iterable(pairs))
+        for (one, begins), some in zip(entries, pairs, strict=True):
+            text = one.phrase.text
+            key = begins
+            if some:  # a phrase is looked up by those two of its words that few others have
+                key = min(some, key=common.__getitem__)
+            elif not key and text.isascii() and text[0] == " " and len(text) > STEM:
+                key = text[1 : STEM + 1]  # the beginning of a word
+            groups = self._keyed.setdefault(key, {}) if key else self._open if text.isascii() else self._wide
+            groups.setdefault(text, []).append(one)
+        self._keys = frozenset(self._keyed)
+        found = [(i, c) for i, c in enumerate(every) if c.pattern is not None]
+        # Of what is needed, the longest part without white space is in something written.
+        parts = [[max(need.split(), key=len) for need in c.needs] for _, c in found]
+        bits = [1 << n for n in range(len(found))]
+        # The last are those that are still to be looked for where such a part was found.
+        self._patterns = [
+            (bit, i, c, () if [*c.needs] == some else c.needs)
+            for bit, (i, c), some in zip(bits, found, parts, strict=True)
+        ]
+        self._parts = [both for both in zip(bits, parts, strict=True) if both[1]]
+        self._always = sum(bit for bit, some in zip(bits, parts, strict=True) if not some)
+        self._titled = sum(bit for bit, (_, c) in zip(bits, found, strict=True) if c.where == "title")
+        self._bits = Remembered(self._bits_of)
+
+    def _bits_of(self, token: str) -> int:
+        """A bit for each pattern that may be found where a text has a token."""
+        return sum(bit for bit, parts in self._parts if _holds(token, parts))
 
     @classmethod
     def load(cls, name: str) -> CueTable:
@@ -295,18 +345,22 @@ class CueTable:
     def add_up(self, lead: LeadText) -> dict[str, float]:
         """Label -> the log-odds that its cues add."""
         counts: dict[int, int] = {}
-        phrases = [*self._open] if lead.plain.isascii() else self._open + self._wide
-        for key in self._keyed.keys() & lead.keys:
-            phrases += self._keyed[key]
-        for stem in self._stems.keys() & lead.stems:
-            phrases += self._stems[stem]
         plain = lead.plain
-        for i, c, phrase in phrases:
-            if phrase.text in plain and (have := counts.get(i, 0)) < c.most:
-                counts[i] = have + len(c.found(phrase, lead, c.most - have))
-        for i, c in self._patterns:
-            if (have := counts.get(i, 0)) < c.most:
-                counts[i] = have + len(c.matches(lead, c.most - have))
+        groups = {**self._open} if plain.isascii() else {**self._open, **self._wide}
+        for key in self._keys & lead.keys:  # of two frozensets the smaller one is gone through
+            groups.update(self._keyed[key])
+        for text, entries in groups.items():
+            places = occurrences(plain, text)
+            for i, c, phrase, bare in entries if places else ():
+                if (have := counts.get(i, 0)) < (most := c.most):
+                    more = len(places) if bare else len(c.found(phrase, lead, most - have, places))
+                    counts[i] = min(have + more, most)
+        bits = [*map(self._bits.__getitem__, lead.written)] if self._parts else []
+        near = self._always | reduce(or_, set(bits), 0) & ~self._titled
+        near |= reduce(or_, bits[: lead.title_size], 0) & self._titled
+        for bit, i, c, needs in self._patterns if near else ():
+            if near & bit and (have := counts.get(i, 0)) < c.most:
+                counts[i] = have + len(c.matches(lead, c.most - have, needs))
         out = dict.fromkeys(self.cues, 0.0)
         for i in sorted(counts):
             label, weight = self._weights[i]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, cached_property, lru_cache
-from operator import mul
+from itertools import filterfalse
+from operator import add, itemgetter, mul
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -243,6 +243,7 @@ _GERMAN_EXTRA = 0.9  # letters that German words are longer by, in text of the s
 _GERMAN = frozenset("der die das und ist nicht ein eine den dem mit von zu auf für sich auch bei".split())
 _GERMAN_SHARE = 0.12
 STEM = 4  # letters by which beginnings of words are looked up
+_BEGINNING = itemgetter(slice(STEM))
 _LEAST_WORDS = 8  # with fewer words their mean length is chance
 
 
@@ -255,7 +256,8 @@ class LeadText(Struct, frozen=True, dict=True):
         lead: as stored, cut after 12,000 characters.
         text: the title, a line break, the lead.
         plain: ``text`` lower-cased, with spaces for punctuation, between two more spaces.
-        tokens: what white space separates in ``plain`` -> how often it occurs.
+        order: what white space separates in ``plain``.
+        tokens: each of these -> how often it occurs.
     """
 
     field: str
@@ -263,6 +265,7 @@ class LeadText(Struct, frozen=True, dict=True):
     lead: str
     text: str
     plain: str
+    order: Sequence[str]
     tokens: Counter[str]
 
     @cached_property
@@ -271,26 +274,32 @@ class LeadText(Struct, frozen=True, dict=True):
         return _lower(self.text)
 
     @cached_property
-    def keys(self) -> frozenset[str | tuple[str, str]]:
-        """The tokens, and every two in a row."""
-        tokens = self.plain.split()
-        return frozenset(itertools.chain(tokens, itertools.pairwise(tokens)))
+    def keys(self) -> frozenset[str]:
+        """The tokens, their first :data:`STEM` letters, and every two in a row."""
+        # Two in a row are put together without a loop, and as strings: collections of garbage pass them over.
+        pairs = map(add, " \n".join(self.order).split("\n"), self.order[1:])
+        return frozenset([*self.tokens, *map(_BEGINNING, self.tokens), *pairs])
 
     @cached_property
-    def stems(self) -> frozenset[str]:
-        """The first :data:`STEM` letters of the tokens."""
-        return frozenset([token[:STEM] for token in self.tokens])
+    def written(self) -> Sequence[str]:
+        """What white space separates in ``text``."""
+        return self.text.split()
+
+    @cached_property
+    def title_size(self) -> int:
+        """How many of these are of the title."""
+        return len(self.title.split())
+
+    @cached_property
+    def odd(self) -> Sequence[str]:
+        """The tokens that do not consist of letters alone."""
+        return [*filterfalse(str.isalpha, self.tokens)]
 
     @cached_property
     def counts(self) -> Counter[str]:
         """Word -> how often it occurs, lower-cased; a Chinese clause is one word."""
-        out: Counter[str] = Counter()
-        odd = []
-        for token, count in self.tokens.items():
-            if token.isalpha():
-                out[token] = count
-            else:
-                odd.append(" ".join([token] * count))
+        out = self.tokens.copy()
+        odd = [" ".join([token] * out.pop(token)) for token in self.odd]
         out.update(_WORD.findall(" ".join(odd)))
         return out
 
@@ -354,7 +363,8 @@ def _lower(text: str) -> str:
 def _prepared(field: str, title: str, lead: str) -> LeadText:
     text = f"{title}\n{lead}"
     plain = f" {_lower(text).translate(_SPACES)} "
-    return LeadText(field, title, lead, text, plain, Counter(plain.split()))
+    order = plain.split()
+    return LeadText(field, title, lead, text, plain, order, Counter(order))
 
 
 def lead_text(paper: Paper) -> LeadText:

@@ -8,38 +8,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from importlib.resources import as_file, files
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from aspectra.views.lenses._features import load_data
-
-T = TypeVar("T")
-
-
-class Remembered(dict[str, T]):
-    """Key -> ``compute(key)``; the first ``limit`` keys are kept.
-
-    A key that is kept costs a dictionary's look-up, a third of what ``functools.lru_cache`` takes.
-    """
-
-    def __init__(self, compute: Callable[[str], T], limit: int = 100_000) -> None:
-        super().__init__()
-        self._compute = compute
-        self._limit = limit
-
-    def __missing__(self, key: str) -> T:
-        value = self._compute(key)
-        if len(self) < self._limit:
-            self[key] = value
-        return value
-
+from aspectra.views.lenses._features import Remembered, load_data
 
 # What the role model reads of sentences; the same code trains it and runs it.
 #

@@ -19,8 +19,7 @@ import numpy as np
 from aspectra.base.expressions import expression
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import lead_field, split_sentences
-from aspectra.views.lenses._features import load_data
-from aspectra.views.lenses._role_model import Remembered
+from aspectra.views.lenses._features import Remembered, load_data
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
@@ -110,6 +109,7 @@ class _Tables:
 _tables = cache(_Tables)
 # What white space separates -> the words of prose in it: no sign beyond a space decides on a word.
 _WORDS = Remembered(_WORD.findall)
+_ROWS = Remembered(lambda token: tuple(_rows(_WORDS[token])))  # the rows of these
 _LATIN = np.array([code in _LATIN_SCRIPT for code in LANGUAGES])
 
 
@@ -134,33 +134,40 @@ def _words(text: str) -> list[str]:
     return list(chain.from_iterable(map(_WORDS.__getitem__, text.lower().split())))
 
 
-def _evidence(words: Sequence[str]) -> Floats:
-    """(blocks, languages) what runs of :data:`_BLOCK` words say for each language."""
+def _evidence(words: Sequence[str], rows: Sequence[int]) -> Floats:
+    """(blocks, languages) what runs of :data:`_BLOCK` words say for each language; see :func:`_latin`."""
     tables = _tables()
-    rows = [tables.rows[word] for word in words]
-    starts = range(0, len(words), _BLOCK)
-    scores: Floats = np.add.reduceat(tables.weights[rows], starts, axis=0)
-    for block, start in enumerate(starts):
-        joint = "".join(words[start : start + _BLOCK])
+    scores: Floats = np.add.reduceat(tables.weights[rows], range(0, len(rows), _BLOCK), axis=0)
+    for block in range(len(scores) if words else 0):
+        joint = "".join(words[block * _BLOCK : (block + 1) * _BLOCK])
         if not joint.isascii():
             letters = [tables.letters[letter] for letter in tables.letter.findall(joint)]
             scores[block] += tables.weights[letters].sum(axis=0)
     return scores
 
 
-def _latin(words: list[str]) -> Floats:
-    """(languages,) how many words of prose each Latin-script language has."""
+def _rows(words: Sequence[str]) -> list[int]:
+    return [*map(_tables().rows.__getitem__, words)]
+
+
+def _latin(words: Sequence[str], rows: Sequence[int]) -> Floats:
+    """(languages,) how many words of prose each Latin-script language has.
+
+    Args:
+        words: none where all are ASCII: what their letters say is then nothing.
+        rows: of each word, in the tables.
+    """
     out = np.zeros(len(LANGUAGES), np.float32)
-    if not words:
+    if not rows:
         return out
-    scores = _evidence(words) * _LATIN
+    scores = _evidence(words, rows) * _LATIN
     whole = scores.sum(axis=0)
     if whole.max() < _LEAST:
         return out
     prior = _PRIOR * whole / whole.max()
     prior[_COLUMN["en"]] += _LIKELY
     for block, column in enumerate((scores + prior).argmax(axis=1)):
-        size = min(_BLOCK, len(words) - block * _BLOCK)
+        size = min(_BLOCK, len(rows) - block * _BLOCK)
         out[column] += min(size, _TRUST * scores[block, column])
     return out
 
@@ -174,7 +181,7 @@ def _signs(line: str) -> dict[str, float]:
 def _shared(script: str, words: Sequence[str]) -> str:
     """Which language of a script that several share."""
     members = _SHARED[script]
-    scores = _evidence(words).sum(axis=0) if words else np.zeros(len(LANGUAGES))
+    scores = _evidence(words, _rows(words)).sum(axis=0) if words else np.zeros(len(LANGUAGES))
     return max(members, key=lambda code: float(scores[_COLUMN[code]]))  # the first where nothing decides
 
 
@@ -183,8 +190,11 @@ def _weights(text: str) -> Floats:
     text = text[:_MOST].replace("’", "'")
     if any(sign in text for sign in _CODE_SIGNS):
         text = _CODE.sub(" ", text)
+    if text.isascii():
+        return _latin((), [*chain.from_iterable(map(_ROWS.__getitem__, text.lower().split()))])
     if _OTHER_SCRIPT.search(text) is None:
-        return _latin(_words(text))
+        words = _words(text)
+        return _latin(words, _rows(words))
     signs = dict.fromkeys(_SCRIPTS, 0.0)
     latin: list[str] = []
     code: list[str] = []
@@ -204,7 +214,7 @@ def _weights(text: str) -> Floats:
                 latin += words
             else:
                 code += words
-    out = _latin(latin) + _CODE_WORDS * _latin(code)
+    out = _latin(latin, _rows(latin)) + _CODE_WORDS * _latin(code, _rows(code))
     for script, worth in signs.items():
         out[_COLUMN[_shared(script, foreign[script]) if script in _SHARED else script]] += worth
     han, kana = out[_COLUMN[_HAN]], out[_COLUMN["ja"]]

@@ -12,6 +12,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -118,7 +119,9 @@ def _noun(tokens: Sequence[_Token], number: _Number) -> tuple[int, bool] | None:
 def _found(lead: LeadText) -> list[_Found]:
     """All numbers of participants."""
     known = _words()
-    if "=" not in lead.text and known["everybody"].isdisjoint(_parts(lead)):
+    # Of *two-person* the parts count too.
+    parts = chain(lead.tokens, *map(_LETTERS.findall, lead.odd))
+    if "=" not in lead.text and known["everybody"].isdisjoint(parts):
         return []
     tokens = [_Token(m[0], *m.span()) for m in _TOKEN.finditer(lead.plain_text)]
     stops = [at for at, token in enumerate(tokens) if token.text == "."]
@@ -159,12 +162,6 @@ def _found(lead: LeadText) -> list[_Found]:
         same = [found for mark, found in groups if mark == groups[0][0]]
         out.append(_Found(2, sum(found.value for found in same), same[0].start, same[-1].end))
     return out
-
-
-def _parts(lead: LeadText) -> set[str]:
-    """The words of a text, without the number of times; of *two-person* the parts too."""
-    whole = lead.tokens.keys()
-    return {*whole, *(part for token in whole if not token.isalpha() for part in _LETTERS.findall(token))}
 
 
 def _glued(text: str, start: int) -> bool:

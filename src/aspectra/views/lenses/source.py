@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import filterfalse
+from functools import cached_property
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from aspectra.base.expressions import expression
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import split_sentences
 from aspectra.views.lenses._cues import CueLens
-from aspectra.views.lenses._features import logistic
+from aspectra.views.lenses._features import Remembered, logistic
 from aspectra.views.lenses._lead import Layout, LeadText, LineKind, asks, hardness
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
@@ -265,6 +265,8 @@ _KANA = expression("[\u3041-\u30ff\u31f0-\u31ff]")
 _UNSPACED = expression("[\u0e01-\u0e4e\u0e81-\u0edd\u1000-\u109f\u1780-\u17d3]")
 _LETTER = expression(r"[^\W_]")
 _BREAK = expression(r"\n[^\S\n]*\n")
+# What white space separates -> whether it has a letter or digit.
+_SPOKEN = Remembered(lambda token: _LETTER.search(token) is not None)
 
 
 def _words_and_characters(text: str) -> tuple[float, int]:
@@ -277,8 +279,7 @@ def _words_and_characters(text: str) -> tuple[float, int]:
             text, count = pattern.subn(" ", text)
             words += worth * count
         tokens = text.split()
-    odd = [*filterfalse(str.isalnum, tokens)]
-    return words + len(tokens) - len(odd) + sum(_LETTER.search(one) is not None for one in odd), characters
+    return words + sum(map(_SPOKEN.__getitem__, tokens)), characters
 
 
 def _sentences(text: str) -> int:
@@ -378,6 +379,11 @@ LENSES.register("length")(LengthLens())
 # plain. Among papers everyday words are the rare ones.
 
 
+_OF_WORDS = frozenset({"abbreviation", "digit_in_word"})  # patterns that match within a word
+_DIGIT = expression(r"\d")
+_MANY = 1 << 20  # more than a text has characters that are read
+
+
 class AudienceLens(CueLens):
     """Grades of ``lay``, ``expert``, ``student`` and ``practitioner``, each 0 to 1 on a logistic scale.
 
@@ -398,7 +404,11 @@ class AudienceLens(CueLens):
         if lead.cjk > 0.3:
             words = lead.cjk * len(lead.plain) / 1.6  # characters to a Chinese word
         # Two technical tokens in a hundred words are already unusual in a text for everybody.
-        tokens = sum(len(pattern.findall(lead.text)) for pattern in self.features.patterns.values())
+        inside = sum(map(self._inside.__getitem__, lead.written))
+        tokens = inside % _MANY
+        if inside >= _MANY:
+            patterns = self.features.patterns
+            tokens += sum(len(patterns[name].findall(lead.text)) for name in patterns.keys() - _OF_WORDS)
         technical = min(2.0, 50.0 * tokens / max(40.0, words))
         marks = lead.text.count("!") + lead.text.count("！")
         known = self.features.words
@@ -410,6 +420,19 @@ class AudienceLens(CueLens):
             "talk": min(1.0, lead.share(known["contracted"]) / 0.01) + min(2, marks) / 2,
         }
         return [self.features.odds(label, features) for label in self.labels]
+
+    @cached_property
+    def _inside(self) -> Remembered[int]:
+        """What white space separates -> its technical signs; :data:`_MANY` more where it has a digit.
+
+        The patterns that match more than one word have a digit in all their matches.
+        """
+        patterns = [self.features.patterns[name] for name in _OF_WORDS]
+        return Remembered(
+            lambda token: (
+                sum(len(pattern.findall(token)) for pattern in patterns) + _MANY * bool(_DIGIT.search(token))
+            )
+        )
 
     def place(self, lead: LeadText, label: str) -> tuple[int, int] | None:
         """The strongest cue; for experts the first quantity or abbreviation where there is none."""
