@@ -15,6 +15,7 @@ import sqlite3
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -25,7 +26,8 @@ from aspectra.papers.library.row_sums import RowSums, row_hash
 from aspectra.papers.library.rows import part_sql
 
 Arrays = list[NDArray[Any]]
-Rows = Iterable[tuple[str, Sequence[NDArray[Any]]]]  # keys, and the arrays of their values
+Value = Sequence[NDArray[Any]] | bytes  # arrays, or these as :func:`pack` gives them
+Rows = Iterable[tuple[str, Value]]  # keys and their values
 _KINDS = {kind.encode(): np.dtype(f"<{kind}") for kind in ("f4", "f2", "i4", "u4", "u1")}
 _SHAPES = ("<", "<I", "<II", "<III")
 KEY_LENGTH = 32  # a key may go on after it with what else the value depends on
@@ -45,14 +47,19 @@ def pack(*arrays: NDArray[Any]) -> bytes:
     Raises:
         ValueError: an array has a type that is not stored.
     """
-    head, body = [bytes([len(arrays)])], []
-    for array in arrays:
-        kind = array.dtype.str[1:].encode()
-        if kind not in _KINDS or array.ndim >= len(_SHAPES):
-            raise ValueError(f"{array.ndim}-dimensional arrays of {array.dtype} are not stored")
-        head.append(kind + struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape))
-        body.append(array.astype(_KINDS[kind], copy=False).tobytes())
-    return b"".join(head + body)
+    head = bytes([len(arrays)]) + b"".join(_head(array.dtype, array.shape) for array in arrays)
+    return head + b"".join(
+        array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes() for array in arrays
+    )
+
+
+@lru_cache(maxsize=256)
+def _head(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    """The description of an array in a blob."""
+    kind, dimensions = dtype.str[1:].encode(), len(shape)
+    if kind not in _KINDS or dimensions >= len(_SHAPES):
+        raise ValueError(f"{dimensions}-dimensional arrays of {dtype} are not stored")
+    return kind + struct.pack(f"<B{dimensions}I", dimensions, *shape)
 
 
 def unpack(data: bytes) -> Arrays:
@@ -77,8 +84,17 @@ def unpack(data: bytes) -> Arrays:
     return out
 
 
-def _sound(key: str, total: int | None, producer: int, data: bytes) -> Arrays:
-    """The value of a row of ``derived``.
+def unpack_rows(values: Iterable[bytes], width: int) -> NDArray[np.float32] | None:
+    """The (1, width) float32 arrays of blobs as one array; None where one of them is something else."""
+    head = bytes([1]) + _head(np.dtype(np.float32), (1, width))
+    parts, size = [*values], len(head) + 4 * width
+    if any(len(one) != size or not one.startswith(head) for one in parts):
+        return None
+    return np.frombuffer(b"".join(one[len(head) :] for one in parts), "<f4").reshape(-1, width)
+
+
+def _sound(key: str, total: int | None, producer: int, data: bytes) -> bytes:
+    """The value of a row of ``derived``, packed.
 
     Raises:
         LibraryCorrupt: it is not what was stored.
@@ -89,7 +105,7 @@ def _sound(key: str, total: int | None, producer: int, data: bytes) -> Arrays:
             why="its checksum does not fit: it is not as it was written",
             hint="aspectra doctor --repair removes it, and the next `aspectra index` makes it again",
         )
-    return unpack(data)
+    return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +215,8 @@ class Derived:
 
     def stream(self, producer: Producer) -> Iterator[Stored]:
         """Every paper with its value, in the library's order."""
-        return self._stream(producer, "1")
+        for pos, paper_id, key, value in self._stream(producer, "1"):
+            yield Stored(pos, paper_id, key, None if value is None else unpack(value))
 
     def required(self, producer: Producer) -> Iterator[Arrays]:
         """The value of every paper that has to have one, in the library's order.
@@ -207,6 +224,10 @@ class Derived:
         Raises:
             LibraryCorrupt: a value is missing.
         """
+        return map(unpack, self.packed(producer))
+
+    def packed(self, producer: Producer) -> Iterator[bytes]:
+        """The same as they are stored, see :func:`pack`; raises as :meth:`required`."""
         for _, paper_id, _, value in self._stream(producer, producer.where_sql):
             if value is None:
                 raise LibraryCorrupt(
@@ -215,7 +236,7 @@ class Derived:
                 )
             yield value
 
-    def _stream(self, producer: Producer, where: str) -> Iterator[Stored]:
+    def _stream(self, producer: Producer, where: str) -> Iterator[tuple[int, str, str, bytes | None]]:
         self._checksums.check("producers")
         statement = (
             f"SELECT x.pos, x.id, x.k, {_VALUE} FROM (SELECT p.pos AS pos, p.id AS id, "
@@ -223,7 +244,7 @@ class Derived:
             f"ON d.producer IS {_PRODUCER} AND d.key = x.k ORDER BY x.pos"
         )
         for pos, paper_id, key, *value in self.rows(statement, producer.identity):
-            yield Stored(pos, paper_id, key, None if value[-1] is None else _sound(key, *value))
+            yield pos, paper_id, key, None if value[-1] is None else _sound(key, *value)
 
     def of(self, name: str, version: str, paper_id: str) -> Arrays | None:
         """The value of one paper, or None; ``name`` and ``version`` are those of the producer."""
@@ -238,7 +259,7 @@ class Derived:
                 f"WHERE p.id = ? AND {self._checksums.sound('p')}"
             )
             for key, *value in self._fetch(statement, (*producer.identity, paper_id)):
-                return _sound(key, *value)
+                return unpack(_sound(key, *value))
         return None
 
     def items(self, producer: Producer) -> Iterator[tuple[str, Arrays]]:
@@ -246,7 +267,7 @@ class Derived:
         self._checksums.check("producers")
         statement = f"SELECT key, {_VALUE} FROM derived d WHERE producer = {_PRODUCER}"
         for key, *value in self.rows(statement, producer.identity):
-            yield key, _sound(key, *value)
+            yield key, unpack(_sound(key, *value))
 
     def state(self, producer: Producer) -> str:
         """Changes whenever a value of the producer is stored or removed."""
@@ -277,7 +298,7 @@ class PutsValues(Protocol):
     """Stores derived values; raises :class:`Overtaken` where those of papers that changed are not wanted."""
 
     def put(self, producer: Producer, rows: Rows, /) -> None:
-        """Store (key, arrays) rows of one producer."""
+        """Store (key, value) rows of one producer."""
         ...
 
     def put_all(self, batches: Iterable[tuple[Producer, Rows]], /) -> None:
@@ -307,7 +328,7 @@ class DerivedWriter:
         self._transaction = transaction
 
     def put(self, producer: Producer, rows: Rows) -> None:
-        """Store (key, arrays) rows of one producer in one transaction."""
+        """Store (key, value) rows of one producer in one transaction."""
         self.put_all([(producer, rows)])
 
     def put_all(self, batches: Iterable[tuple[Producer, Rows]]) -> None:
@@ -317,7 +338,7 @@ class DerivedWriter:
                 number = self._number(*producer.identity)
                 self._db.executemany(
                     "INSERT OR REPLACE INTO derived (producer, key, data) VALUES (?, ?, ?)",
-                    [(number, key, pack(*arrays)) for key, arrays in rows],
+                    [(number, key, one if isinstance(one, bytes) else pack(*one)) for key, one in rows],
                 )
 
     def drop(self, name: str) -> int:
@@ -370,7 +391,7 @@ class DerivedWriter:
                 while True:
                     try:
                         key, *value = next(rows)  # type: ignore[call-overload]
-                        _sound(key, *value)
+                        unpack(_sound(key, *value))
                     except StopIteration:
                         break
                     except LibraryCorrupt:

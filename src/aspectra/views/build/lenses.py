@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -11,10 +12,11 @@ from typing import Any
 
 import joblib
 import numpy as np
+from numpy.typing import NDArray
 
 from aspectra.base.display import Progress
 from aspectra.base.errors import LibraryCorrupt
-from aspectra.papers.library.derived import Overtaken, Producer, TakesValues
+from aspectra.papers.library.derived import Overtaken, Producer, TakesValues, pack, unpack_rows
 from aspectra.papers.library.rows import Parts
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
@@ -26,9 +28,12 @@ from aspectra.views.storage.arrays import save_array
 from aspectra.views.view import Floats
 
 _AHEAD = 1000  # papers read at a time
+# Papers whose values are stored together. Keys lie all over the index of values, so that each transaction
+# writes most pages of it again.
+_STORED = 4000
 _MANY = 5000  # papers from which on starting processes is worth its second
 _Work = list[tuple[Paper, dict[str, str]]]  # paper, names of lenses -> key of the value
-_Made = dict[str, list[tuple[str, list[Floats]]]]  # name of the lens -> rows to store
+_Made = dict[str, list[tuple[str, bytes]]]  # name of the lens -> rows to store
 
 
 def lens_state(names: Sequence[str]) -> str:
@@ -56,16 +61,27 @@ def apply_lenses(library: Store, writer: TakesValues, names: Sequence[str], prog
     progress("applying lenses", 0, len(missing))
     overtaken: list[Overtaken] = []
     work = itertools.takewhile(lambda _: not overtaken, _work(library, missing))
+    waiting: _Made = {}
+
+    def store() -> None:
+        try:
+            writer.derived.put_all((lens_values(name), rows) for name, rows in waiting.items())
+        except Overtaken as error:
+            overtaken.append(error)
+        waiting.clear()
+
     for papers, values in _applied(work, len(missing)):
         if overtaken:
             continue
-        try:
-            writer.derived.put_all((lens_values(name), rows) for name, rows in values.items())
-        except Overtaken as error:
-            overtaken.append(error)
+        for name, some in values.items():
+            waiting.setdefault(name, []).extend(some)
+        if max(map(len, waiting.values()), default=0) >= _STORED:
+            store()
         done += papers
         made += sum(map(len, values.values()))
         progress("applying lenses", done, len(missing))
+    if waiting and not overtaken:
+        store()
     if overtaken:
         raise overtaken[0]
     return made
@@ -99,12 +115,21 @@ def _applied(work: Iterator[_Work], count: int) -> Iterator[tuple[int, _Made]]:
         for batch in work:
             sizes.append(len(batch))
             own.append(_apply([(p, {n: k for n, k in keys.items() if n not in theirs}) for p, keys in batch]))
-            yield joblib.delayed(_apply)(
+            yield joblib.delayed(_apply_apart)(
                 [(p, {n: k for n, k in keys.items() if n in theirs}) for p, keys in batch]
             )
 
     for values in split(parts()):
         yield sizes.popleft(), values | own.popleft()
+
+
+def _apply_apart(batch: _Work) -> _Made:
+    """The same in a process of its own. What lenses make has no cycles: collections would look in vain."""
+    gc.disable()
+    try:
+        return _apply(batch)
+    finally:
+        gc.enable()
 
 
 def _apply(batch: _Work) -> _Made:
@@ -113,7 +138,7 @@ def _apply(batch: _Work) -> _Made:
         wanted = [(keys[name], paper) for paper, keys in batch if name in keys]
         found = LENSES.get(name).apply([paper for _, paper in wanted])
         out[name] = [
-            (key, [values.astype(np.float32, copy=False)])
+            (key, pack(values.astype(np.float32, copy=False)))
             for (key, _), values in zip(wanted, found, strict=True)
         ]
     return out
@@ -139,15 +164,22 @@ def _collect_lens(library: Store, name: str, offsets: Sequence[int], folder: Pat
     lens = LENSES.get(name)
     by_unit = lens.kind == "sentence"
     count = offsets[-1] if by_unit else len(offsets) - 1
-    # Counts of words need all of float32; probabilities of sentences do not.
-    values = np.zeros((count, len(lens.labels)), dtype=np.float16 if by_unit else np.float32)
-    for number, rows in enumerate(_stored(library, name)):
-        low, high = (offsets[number], offsets[number + 1]) if by_unit else (number, number + 1)
-        if rows.shape != (high - low, len(lens.labels)):
-            raise LibraryCorrupt(
-                f"the values of the lens {name} do not fit their paper", hint="aspectra index --rebuild"
-            )
-        values[low:high] = rows
+    values: NDArray[np.floating] | None
+    if by_unit:
+        # Counts of words need all of float32; probabilities of sentences do not.
+        values = np.zeros((count, len(lens.labels)), dtype=np.float16)
+        for number, rows in enumerate(_stored(library, name)):
+            low, high = offsets[number], offsets[number + 1]
+            if rows.shape != (high - low, len(lens.labels)):
+                values = None
+                break
+            values[low:high] = rows
+    else:
+        values = unpack_rows(library.derived.packed(lens_values(name)), len(lens.labels))
+    if values is None or len(values) != count:
+        raise LibraryCorrupt(
+            f"the values of the lens {name} do not fit their paper", hint="aspectra index --rebuild"
+        )
     save_array(folder / f"lens-{name}.npy", values)
     return {"version": lens.version, "kind": lens.kind, "labels": list(lens.labels)}
 
