@@ -24,14 +24,13 @@ from aspectra.search.conditions.grading import (
 )
 from aspectra.search.plan import Plan, Search
 from aspectra.search.scoring.chain import Chain, Scale
-from aspectra.search.scoring.scores import Fused, Scoring, join, score_papers
+from aspectra.search.scoring.phases import Fused, Mask, Scoring, join
+from aspectra.search.scoring.scores import score_papers
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
 from aspectra.views.view import Positions, top_positions
 
 # Papers in the order of what their years allow: in time, just out of it, of unknown year.
-
-Mask = NDArray[np.bool_] | None
 
 
 def in_year_order(years: NDArray[Any], wanted: str, allowed: Mask) -> list[Mask]:
@@ -85,15 +84,22 @@ class Engine:
         index: the generation.
         sample: positions of the papers that scores are standardised against; None for the generation's own.
         versions: ids -> id -> other versions of the same work; None for those that the library knows.
+        parts: (papers,) True for the papers of each part that scores its own; None for all.
     """
 
     def __init__(
-        self, index: Index, *, sample: Positions | None = None, versions: Versions | None = None
+        self,
+        index: Index,
+        *,
+        sample: Positions | None = None,
+        versions: Versions | None = None,
+        parts: Sequence[Mask] = (None,),
     ) -> None:
         self.index = index
         self.library = index.library
         self.sample = index.sample if sample is None else sample
         self._versions = self.library.versions if versions is None else versions
+        self._parts = parts
         self._changes: tuple[int, frozenset[str], int] = (-1, frozenset(), 0)
 
     def __len__(self) -> int:
@@ -219,7 +225,7 @@ class Engine:
         for mask in in_year_order(self.index.years, search.years, self.allowed(plan, within)):
             if parts and len(ids) >= count:
                 break
-            fused = score_papers(self.index, how, mask, count - len(ids))
+            fused = score_papers(self.index, how, mask, count - len(ids), self._parts)
             if parts and len(fused.scores):  # all of them below the papers before
                 above = min(part.scores.min(initial=np.inf) for part in parts)
                 fused = replace(fused, scores=fused.scores - max(fused.scores.max() - above + 1.0, 0.0))
@@ -227,7 +233,7 @@ class Engine:
             ids += [self.index.ids[position] for position in fused.papers[at]]
             scores += fused.scores[at].tolist()
             parts.append(fused)
-        return Found(tuple(ids), tuple(scores), join(parts) if len(parts) > 1 else parts[0])
+        return Found(tuple(ids), tuple(scores), join(parts))
 
     def versions(self, ids: Iterable[str]) -> Mapping[str, Sequence[str]]:
         """Id -> ids of other versions of the same work, for those that have any."""

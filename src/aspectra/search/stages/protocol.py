@@ -26,7 +26,7 @@ from aspectra.search.planning.aspects import aspects_asked
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.engine import Engine, Found
-from aspectra.search.scoring.scores import Fused
+from aspectra.search.scoring.phases import Fused
 
 
 class Draft(Struct, frozen=True):

@@ -1,0 +1,364 @@
+"""A search in phases, each over every part of a collection: what papers are measured by, then their scores.
+
+A part *surveys* its own papers: how the probes score its share of the fixed sample, and how high. What the
+parts tell is *merged*: all of them score by it. Then each part gives *rows*: the scores of its papers on the
+scale of the whole. Where few papers are to be scored exactly, they are asked for by name. A phase follows
+from its arguments alone, so that it may be repeated, and the answer is the same in bits whatever the parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from msgspec import Struct, field
+from numpy.typing import NDArray
+
+from aspectra.base.values import replace
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.condition import Condition
+from aspectra.search.plan import Search
+from aspectra.search.planning.aspects import REST
+from aspectra.search.scoring.chain import Chain, Scale, highest, reciprocal_ranks, scale
+from aspectra.views.index.opened import Index
+from aspectra.views.protocol import Asked
+from aspectra.views.view import Floats, Positions, Scored, top_positions
+
+Mask = NDArray[np.bool_] | None
+
+
+class Fused(Struct, frozen=True):
+    """Fused scores of papers before they are cut.
+
+    Attributes:
+        papers: (n,) positions.
+        scores: (n,) fused scores, with what the conditions add.
+        raw: per probe (n,) scores as the view gave them, NaN where it did not rank a paper; None if unknown.
+        standardised: per probe (n,) scores in deviations, or None where ranks were fused.
+        scales: per probe what turned the one into the other, or None.
+        grades: per condition (n,) how far each paper has its value.
+        moves: per condition (n,) what it added to the score.
+    """
+
+    papers: Positions
+    scores: NDArray[Any]
+    raw: list[Floats | None]
+    standardised: list[NDArray[np.float64] | None]
+    scales: list[Scale | None]
+    grades: list[Floats] = field(default_factory=list)
+    moves: list[NDArray[np.float64]] = field(default_factory=list)
+
+    def take(self, at: Positions) -> Fused:
+        """Only the papers at these places."""
+        return replace(
+            self,
+            papers=self.papers[at],
+            scores=self.scores[at],
+            raw=_take(self.raw, at),
+            standardised=_take(self.standardised, at),
+            grades=_take(self.grades, at),
+            moves=_take(self.moves, at),
+        )
+
+
+class Scoring(Struct, frozen=True):
+    """What the papers of one search are scored by.
+
+    Attributes:
+        search: probes and fusion.
+        conditions: that grade them: they drop papers and move them.
+        compliance: what meeting one is worth.
+        sample: (s,) positions of the papers that scores are standardised against.
+        scales: per probe, where they are known already (of a whole that this index is a part of); () computes
+            them from the sample and the papers that may be ranked.
+        asked: the probes with what their seeds bring, where that is known already: a shard may not hold the
+            seeds; () looks it up.
+        chain: further rounds, or None.
+    """
+
+    search: Search
+    conditions: Sequence[Condition]
+    compliance: float
+    sample: Positions
+    scales: Sequence[Scale | None] = ()
+    asked: Sequence[Asked] = ()
+    chain: Chain | None = None
+
+    def scale(self, number: int, sample: Floats, best: float | None) -> Scale:
+        """The scale of a probe: the one that was given, else from the sample's scores and the best one."""
+        given = self.scales[number] if self.scales else None
+        return scale(sample, best) if given is None else given
+
+
+def join(parts: Sequence[Fused]) -> Fused:
+    """Parts of one candidate list as one."""
+    if len(parts) == 1:
+        return parts[0]
+
+    def columns(name: str) -> list[Any]:
+        per_part = [getattr(part, name) for part in parts]
+        return [None if c[0] is None else np.concatenate(c) for c in zip(*per_part, strict=True)]
+
+    return Fused(
+        np.concatenate([part.papers for part in parts]),
+        np.concatenate([part.scores for part in parts]),
+        columns("raw"),
+        columns("standardised"),
+        parts[0].scales,
+        columns("grades"),
+        columns("moves"),
+    )
+
+
+class Survey(Struct, frozen=True):
+    """What papers tell of one probe, before any is scored on a scale.
+
+    Attributes:
+        sample: (s,) scores of the sample's papers; NaN for those that are elsewhere, or unknown.
+        highest: score of the papers that may be ranked; None where there is none.
+    """
+
+    sample: Floats
+    highest: float | None
+
+    @classmethod
+    def merged(cls, parts: Sequence[Survey]) -> Survey:
+        """Of all parts together; every paper is in one of them."""
+        known = [part.highest for part in parts if part.highest is not None]
+        return cls(_either([part.sample for part in parts]), max(known, default=None))
+
+
+class Part:
+    """The papers of one part of a collection, under one search.
+
+    Args:
+        index: that holds them, and may hold others.
+        asked: the probes with what their texts and seeds bring.
+        allowed: (papers of the index,) True where a paper may be ranked; None where every paper may.
+        held: (papers of the index,) True for those of the part; None for all.
+    """
+
+    def __init__(self, index: Index, asked: Sequence[Asked], allowed: Mask, held: Mask = None) -> None:
+        self._index, self._asked, self._held = index, asked, held
+        both = [mask for mask in (allowed, held) if mask is not None]
+        self._allowed: Mask = np.logical_and.reduce(both) if both else None
+        self._columns: dict[int, Floats] = {}
+
+    @property
+    def papers(self) -> int:
+        """How many there are."""
+        return len(self._index) if self._held is None else int(np.count_nonzero(self._held))
+
+    @property
+    def ranked(self) -> int:
+        """How many may be ranked."""
+        return len(self._index) if self._allowed is None else int(np.count_nonzero(self._allowed))
+
+    @cached_property
+    def kept(self) -> Positions:
+        """Positions of those that may be ranked, ascending."""
+        return np.arange(len(self._index)) if self._allowed is None else np.flatnonzero(self._allowed)
+
+    def cheap(self, number: int) -> bool:
+        """Whether a probe scores all papers in milliseconds."""
+        return self._index.view(self._asked[number].probe.view).cheap
+
+    def _scores(self, numbers: Sequence[int]) -> list[Floats]:
+        """(papers of the index,) scores by probes, each computed once."""
+        missing = [number for number in numbers if number not in self._columns]
+        for number, scored in zip(missing, self._index.score([self._asked[n] for n in missing]), strict=True):
+            self._columns[number] = scored.scores
+        return [self._columns[number] for number in numbers]
+
+    def survey(self, numbers: Sequence[int], sample: Positions) -> list[Survey]:
+        """What the papers tell of some probes.
+
+        Args:
+            numbers: of the probes, those that score all papers.
+            sample: (s,) positions of the papers that scores are standardised against.
+        """
+        return [
+            Survey(self._mine(sample, scores[sample]), highest(scores, self._allowed))
+            for scores in self._scores(numbers)
+        ]
+
+    def lowest(self, numbers: Sequence[int]) -> list[float | None]:
+        """Per probe the lowest score of all papers; None where none is known."""
+        found = [highest(-scores, self._held) for scores in self._scores(numbers)]
+        return [None if one is None else -one for one in found]
+
+    def _mine(self, papers: Positions, scores: Floats) -> Floats:
+        return scores if self._held is None else np.where(self._held[papers], scores, np.float32(np.nan))
+
+    def rows(self, weights: Mapping[int, float], scales: Mapping[int, Scale]) -> Fused:
+        """The papers that may be ranked, with their weighed sum of standardised scores.
+
+        Args:
+            weights: number of a probe that scores all papers -> its weight.
+            scales: number of a probe -> its scale in the whole collection.
+        """
+        out = blank(self.kept, len(self._asked))
+        for number, scores in zip(weights, self._scores([*weights]), strict=True):
+            out.raw[number] = raw = scores if self._allowed is None else scores[self.kept]
+            out.scales[number] = scales[number]
+            out.standardised[number] = values = scales[number].apply(raw)
+            np.add(out.scores, weights[number] * values, out=out.scores)
+        return out
+
+    def sums(self, weights: Sequence[float], lowest: Sequence[float]) -> Fused:
+        """The papers that may be ranked, with the weighed sum of their scores as they are.
+
+        Args:
+            weights: of the probes.
+            lowest: per probe the score in the whole collection that a paper of unknown score counts with.
+        """
+        out = blank(self.kept, len(self._asked))
+        for number, scores in enumerate(self._scores(range(len(self._asked)))):
+            out.raw[number] = raw = scores[self.kept]
+            filled = np.where(np.isnan(raw), np.float32(lowest[number]), raw)
+            np.add(out.scores, weights[number] * filled.astype(np.float64), out=out.scores)
+        return out
+
+    def exact(self, numbers: Sequence[int], papers: Positions) -> list[Floats]:
+        """Per probe (n,) scores of these papers; NaN for those that are elsewhere."""
+        answers = self._index.score([self._asked[number] for number in numbers], papers)
+        return [self._mine(papers, answer.scores) for answer in answers]
+
+    def best(self, numbers: Sequence[int], k: int, few: bool = False) -> list[Scored]:
+        """Per probe its k best papers; with ``few`` a costly one scores only those that may be ranked.
+
+        Others get NaN then. A view of units scores all: a paper without units gets the lowest score of those.
+        """
+        index, every = self._index, np.arange(len(self._index))
+        if few and self._allowed is not None:
+            for number in numbers:
+                if not self.cheap(number) and index.view(self._asked[number].probe.view).units is None:
+                    self._columns[number] = scores = np.full(len(index), np.nan, np.float32)
+                    scores[self.kept] = self.exact([number], self.kept)[0]
+        columns = zip(numbers, self._scores(numbers), strict=True)
+        return [index.best(self._asked[n], Scored(every, one), k, self._allowed) for n, one in columns]
+
+
+def blank(papers: Positions, probes: int) -> Fused:
+    """Papers without any score yet; their fused score is 0."""
+    return Fused(papers, np.zeros(len(papers)), [None] * probes, [None] * probes, [None] * probes)
+
+
+def _either(parts: Sequence[Floats]) -> Floats:
+    """(n,) what one of the parts knows; NaN where none does."""
+    return parts[0] if len(parts) == 1 else np.fmax.reduce(parts)
+
+
+def fuse(parts: Sequence[Part], how: Scoring, id_order: NDArray[np.int32], depth: int) -> Fused:
+    """Fused scores of the papers of all parts.
+
+    Args:
+        parts: of the collection.
+        how: what they are scored by.
+        id_order: (papers,) rank of each paper's id, for ties.
+        depth: papers wanted.
+    """
+    probes, fusion = how.search.probes, how.search.fusion
+    kept_all = any(c.relation == "require" and ATTRIBUTES.get(c.attribute).finds for c in how.conditions)
+    if len(probes) == 1 and probes[0].weight > 0 and not kept_all:
+        few = sum(part.ranked for part in parts) <= fusion.candidates
+        top = _ranked([part.best([0], depth, few)[0] for part in parts], depth, id_order)
+        return Fused(top.papers, _finite(top.scores), [top.scores], [None], [None])
+    if fusion.kind == "rrf":
+        return _fuse_ranks(parts, how.search, id_order, depth)
+    if fusion.kind == "sum":
+        every = range(len(probes))
+        lows = zip(*(part.lowest(every) for part in parts), strict=True)
+        lowest = [min((one for one in of if one is not None), default=0.0) for of in lows]
+        return join([part.sums([probe.weight for probe in probes], lowest) for part in parts])
+    everything = sum(part.papers for part in parts) <= fusion.scan_limit
+    quick = [n for n in range(len(probes)) if everything or parts[0].cheap(n)]
+    costly = [n for n in range(len(probes)) if n not in quick]
+    surveys = zip(*(part.survey(quick, how.sample) for part in parts), strict=True)
+    told = dict(zip(quick, map(Survey.merged, surveys), strict=True))
+    scales = {n: how.scale(n, one.sample, one.highest) for n, one in told.items()}
+    drawn = {n: scales[n].apply(told[n].sample) for n in quick}
+    found = join([part.rows({n: probes[n].weight for n in quick}, scales) for part in parts])
+    if costly:
+        if quick:
+            some = max(fusion.candidates, depth)
+            found = found.take(top_positions(found.scores, some, id_order[found.papers]))
+        total, raw, standard, scaled = found.scores, [*found.raw], [*found.standardised], [*found.scales]
+        answers, references = (
+            [*map(_either, zip(*(part.exact(costly, papers) for part in parts), strict=True))]
+            for papers in (found.papers, how.sample)
+        )
+        for n, scores, reference in zip(costly, answers, references, strict=True):
+            raw[n] = scores
+            scaled[n] = one = how.scale(n, reference, highest(scores))
+            standard[n] = values = one.apply(scores)
+            drawn[n] = one.apply(reference)
+            total = total + probes[n].weight * values
+        found = Fused(found.papers, total, raw, standard, scaled)
+    return replace(found, scores=found.scores + _contrast(how.search, found.standardised, drawn))
+
+
+def _fuse_ranks(parts: Sequence[Part], search: Search, id_order: NDArray[np.int32], depth: int) -> Fused:
+    depth, papers = max(search.fusion.depth, depth), len(id_order)
+    lists: list[tuple[Positions, float]] = []
+    raw: list[Floats | None] = []
+    listed = np.zeros(papers, dtype=np.bool_)
+    found = zip(*(part.best(range(len(search.probes)), depth) for part in parts), strict=True)
+    for probe, tops in zip(search.probes, found, strict=True):
+        top = _ranked(tops, depth, id_order)
+        lists.append((top.papers, probe.weight))
+        scores = np.full(papers, np.nan, dtype=np.float32)
+        scores[top.papers] = top.scores
+        raw.append(scores)
+        listed[top.papers] = True
+    total = reciprocal_ranks(lists, papers, search.fusion.k)
+    kept = np.flatnonzero(listed)  # with a negative weight a paper on a list may sum to 0
+    out = blank(kept, len(raw))
+    return replace(out, scores=total[kept], raw=_take(raw, kept))
+
+
+def _ranked(parts: Sequence[Scored], k: int, id_order: NDArray[np.int32]) -> Scored:
+    """The k best of the best papers of all parts."""
+    if len(parts) == 1:
+        return parts[0]
+    papers = np.concatenate([part.papers for part in parts])
+    scores = np.concatenate([part.scores for part in parts])
+    return Scored(papers, scores).best(k, id_order[papers])
+
+
+def _contrast(
+    search: Search, standard: Sequence[Any], drawn: Mapping[int, NDArray[np.float64]]
+) -> NDArray[np.float64] | float:
+    """What the fusion's contrast changes in scores from which the rest was subtracted by its weight; (n,).
+
+    Args:
+        search: whose probes on the rest of a paper have the aspect :data:`REST`.
+        standard: per probe the papers' standardised scores.
+        drawn: per probe those of the sample.
+    """
+    weights = {n: probe.weight for n, probe in enumerate(search.probes) if probe.aspect and n in drawn}
+    rest = [n for n in weights if search.probes[n].aspect == REST]
+    alike = [n for n in weights if n not in rest and weights[n] > 0]
+    if search.fusion.contrast == "subtract" or not rest or not alike:
+        return 0.0
+    wanted = np.sum([weights[n] * drawn[n] for n in alike], axis=0)
+    other = np.sum([weights[n] * drawn[n] for n in rest], axis=0)
+    whole = sum(weights[n] for n in rest)
+    spread = float(np.var(other))
+    slope = whole * float(np.cov(wanted, other, bias=True)[0, 1]) / spread if spread > 1e-12 else 0.0
+    # The weighted sum of the rest is in the scores already: what stays of it is slope times that.
+    held: NDArray[np.float64] = np.sum([weights[n] * standard[n] for n in rest], axis=0)
+    return (slope - 1.0) * held
+
+
+def _finite(scores: Floats) -> Floats:
+    """The scores; in place of a NaN, one just below the lowest."""
+    unknown = np.isnan(scores)
+    lowest = scores[~unknown].min() if not unknown.all() else np.float32(0)
+    return np.where(unknown, np.nextafter(lowest, np.float32(-np.inf)), scores)
+
+
+def _take(arrays: Sequence[Any], at: Positions) -> list[Any]:
+    return [None if a is None else a[at] for a in arrays]

@@ -1,0 +1,185 @@
+"""A search over parts of a collection: whatever the parts are, the answer of one index, in bits.
+
+The parts are masks of one open index here.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from test_order_of_papers import PAPERS, WORDS
+
+from aspectra.base.errors import AspectraError
+from aspectra.base.values import replace
+from aspectra.search.conditions.condition import Condition
+from aspectra.search.plan import Fusion, Search
+from aspectra.search.planning.planners.protocol import PLANNERS
+from aspectra.search.query import Query
+from aspectra.search.scoring.engine import Engine
+from aspectra.search.scoring.phases import Part
+from aspectra.views.terms import values as heads
+from aspectra.views.view import Probe
+from small_library import searcher_over
+from token_encoder import TokenEncoder, made_up_head
+
+PLANS = int(os.environ.get("ASPECTRA_PLANS", "160"))
+COUNTS = (1, 2, 3, 4, 7)
+SETTINGS = {
+    "encoders": ("token",),
+    "chunks": ("20w",),
+    "lenses": ("language", "length", "roles", "kind", "style"),
+    "late": "bits",
+}
+FUSIONS = (
+    {},
+    {"kind": "rrf", "depth": 7},
+    {"kind": "rrf"},
+    {"kind": "sum"},
+    {"contrast": "residual"},
+    {"scan_limit": 1, "candidates": 9},
+    {"scan_limit": 1, "candidates": 30, "contrast": "residual"},
+    {"scan_limit": 1, "kind": "sum"},
+)
+CONDITIONS = (
+    *("require year=>=2003", "exclude year=<1999", "prefer recency=new", "prefer citations=high"),
+    *(
+        "require author=Ann Author3",
+        "avoid author=Ann Author4",
+        "require keyword=network",
+        "exclude topic=owls",
+    ),
+    *("prefer topic=forest song", "avoid length=long", "prefer kind=survey", "require citations=>=1"),
+)
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory):
+    patch = pytest.MonkeyPatch()
+    encoder = TokenEncoder()
+    patch.setattr(heads, "_shipped", lambda: (made_up_head(encoder),))
+    with searcher_over(tmp_path_factory.mktemp("parts") / "library", PAPERS, encoder, **SETTINGS) as made:
+        yield made
+    patch.undo()
+
+
+def generated(searcher, draw: random.Random):
+    """A plan of any planner, with conditions, a fusion, a pool and a stage by chance; None: not possible."""
+    rare = draw.choice(["", "", "reviews", "reviews 7"])
+    text = " ".join([*draw.sample(WORDS, draw.randint(0 if rare else 1, 4)), rare])
+    seeds = tuple(f"p{draw.randrange(120):03}" for _ in range(draw.choice([0, 1, 1, 2])))
+    chosen = [Condition.parse(one) for one in draw.sample(CONDITIONS, draw.choice([0, 0, 1, 1, 2, 3]))]
+    aspects = {"same": ("method",), "different": draw.choice([(), ("problem",)])} if seeds else {}
+    query = Query(
+        text if not seeds or draw.random() < 0.3 else "",
+        seeds,
+        conditions=tuple(chosen),
+        direction=draw.choice(["", "", "builds-on", "both"]) if seeds else "",
+        limit=draw.choice([3, 10, 150]),
+        versions=draw.choice(["best", "all"]),
+        **(aspects if draw.random() < 0.4 else {}),
+    )
+    try:
+        plan = searcher.plan(query, draw.choice([*PLANNERS]))
+    except AspectraError:
+        return None
+    fusion = draw.choice(FUSIONS)
+    plan = with_fusion(plan, **fusion) if fusion else plan
+    within = tuple(paper.id for paper in draw.sample(PAPERS, 40)) if draw.random() < 0.2 else None
+    stages = draw.choice([(), (), (), ("top(20)",), ("top(30)", *plan.steps[-1:])])
+    return replace(plan, steps=plan.steps + stages, within=within)
+
+
+def answer(searcher, plan):
+    """All that is found and said, and the scores of all candidates by id."""
+    try:
+        found = searcher.run(plan, explain=True).to_dict()
+        fused = searcher.result(plan).draft.fused
+    except AspectraError as error:
+        return error.what
+    order = np.argsort(fused.papers)
+    columns = [fused.papers, fused.scores, *fused.raw, *fused.standardised, *fused.grades, *fused.moves]
+    bits = [None if one is None else one[order].tobytes() for one in columns]
+    for timed in (found, *found.get("steps", ())):
+        del timed["seconds"]
+    return found, bits, fused.scales
+
+
+def with_fusion(plan, **fusion):
+    return replace(
+        plan,
+        steps=tuple(
+            replace(step, fusion=Fusion(**fusion)) if isinstance(step, Search) else step
+            for step in plan.steps
+        ),
+    )
+
+
+def compared(searcher, plan, owner, sample):
+    """The answer over parts; it is that of one index."""
+    first = searcher.engine
+    try:
+        searcher._engine = Engine(searcher.index, sample=sample)
+        expected = answer(searcher, plan)
+        parts = [owner == part for part in range(owner.max() + 1)]
+        searcher._engine = Engine(searcher.index, sample=sample, parts=parts)
+        assert answer(searcher, plan) == expected, plan
+    finally:
+        searcher._engine = first
+    return expected
+
+
+def test_parts_answer_as_one_index(searcher):
+    index, ran = searcher.index, Counter()
+    for number in range(PLANS):
+        draw = random.Random(number)
+        plan = generated(searcher, draw)
+        if plan is None:
+            continue
+        count = COUNTS[number % len(COUNTS)]
+        owner = np.array([draw.randrange(count) for _ in range(len(index))])
+        owner[owner == 5] = 6  # one of seven parts holds no paper
+        expected = compared(searcher, plan, owner, index.sample[:3] if draw.random() < 0.3 else index.sample)
+        ran[plan.search.planner if isinstance(expected, tuple) else "error"] += 1
+    assert ran.total() > PLANS * 0.4
+    assert len(ran) > 7
+    assert ran["error"] < PLANS * 0.1
+
+
+@pytest.mark.parametrize("count", [2, 3, 7])
+def test_what_decides_for_all_parts_is_of_all_parts(searcher, count):
+    """The highest score, where no paper of the sample has a word; and how many papers there are."""
+    index = searcher.index
+    owner = np.arange(len(index)) % count
+    rare = searcher.plan(Query("reviews", literal=True), "hybrid")
+    scores = index.score(index.look_up(rare.search.probes))[0].scores
+    without = np.flatnonzero(scores == 0)[:3]
+    for best in range(count):  # wherever the best paper is
+        compared(searcher, rare, (owner + best) % count, without)
+    alike = searcher.plan(Query(seeds=("p007",), same=("method",), limit=100), "guided")
+    compared(searcher, with_fusion(alike, scan_limit=len(index) - 1, candidates=9), owner, index.sample)
+
+
+def test_a_part_tells_of_its_own_papers(searcher):
+    index = searcher.index
+    asked = index.look_up([Probe("abstract@bm25", "owls"), Probe("abstract@token", "owls")])
+    held = np.arange(len(index)) % 3 == 0
+    allowed = np.arange(len(index)) % 2 == 0
+    part, sample = Part(index, asked, allowed, held), index.sample
+    for one, scored, lowest in zip(
+        part.survey([0, 1], sample), index.score(asked), part.lowest([0, 1]), strict=True
+    ):
+        assert np.array_equal(np.isnan(one.sample), ~held[sample])
+        assert np.array_equal(one.sample[held[sample]], scored.scores[sample[held[sample]]])
+        assert one.highest == scored.scores[held & allowed].max()
+        assert lowest == scored.scores[held].min()
+    (exact,) = part.exact([1], sample)
+    assert np.array_equal(np.isnan(exact), ~held[sample])
+    assert part.kept.tolist() == np.flatnonzero(held & allowed).tolist()
+    assert (part.papers, part.ranked) == (40, 20)
+    nothing = Part(index, asked, allowed, ~allowed)
+    assert nothing.survey([0], sample)[0].highest is None
+    assert Part(index, asked, None, np.zeros(len(index), np.bool_)).lowest([0]) == [None]
