@@ -27,7 +27,7 @@ import numpy as np
 from aspectra.views.encoders.local import load_folder
 from aspectra.views.encoders.minilm import MiniLM, find_model
 from aspectra.views.encoders.transformer.encoder import TransformerEncoder
-from aspectra.views.encoders.transformer.runtime import available_cores
+from aspectra.views.encoders.transformer.network import available_cores
 from aspectra.views.encoders.transformer.weights import Shape
 
 # Run by the other interpreter: reads {system, model, texts, length, threads, out}, prints seconds.

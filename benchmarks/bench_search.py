@@ -32,7 +32,7 @@ from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.build.work import settings_of
-from aspectra.views.encoders.transformer.runtime import available_cores
+from aspectra.views.encoders.transformer.network import available_cores
 from aspectra.views.lenses.protocol import default_lenses
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe

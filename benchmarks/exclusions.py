@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from exclusion_queries import COLLECTIONS, Collection, Pair, papers_of, read_collection
 
-from aspectra.base.hashing import digest
+from aspectra.base.files import digest
 from aspectra.base.version import __version__
 from aspectra.lab.experiments.directory import write_json
 from aspectra.lab.reports.tables import Number, Table, render, to_dict

@@ -22,8 +22,8 @@ import numpy as np
 
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.evaluation.calculate import evaluate
+from aspectra.lab.experiments.directory import corpus_hash
 from aspectra.lab.experiments.experiment import benchmark_library
-from aspectra.lab.experiments.study import corpus_hash
 from aspectra.lab.reports.tables import Table, render
 from aspectra.lab.statistics.significance import paired_t
 from aspectra.lab.studies.page import half_of

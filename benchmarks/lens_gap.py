@@ -28,7 +28,7 @@ from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.experiments.experiment import benchmark_library
 from aspectra.lab.figures.drawing import write_drawing
 from aspectra.lab.figures.lines import Axis, Panel, line_figure
-from aspectra.lab.measures.gap import Pools
+from aspectra.lab.measures.rankings import Pools
 from aspectra.lab.reports.tables import Number, Table, render
 from aspectra.lab.simulation.oracle import LensOracle, Oracle
 from aspectra.llm.assemble import ModelSettings, wrap_model
@@ -38,14 +38,13 @@ from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.query import Query
-from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import Method, rerank
+from aspectra.search.rerank.shown_texts import Candidate, Question
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.lenses.protocol import default_lenses
-from aspectra.views.prompted.definition import PromptedLens, builtin_text
+from aspectra.views.prompted.definition import PromptedLens, builtin_text, tally
 from aspectra.views.prompted.running import bound_to, estimate_lens, run_lens
-from aspectra.views.prompted.store import tally
 from aspectra.views.settings import IndexSettings
 
 NOISES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)

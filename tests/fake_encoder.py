@@ -7,8 +7,7 @@ import re
 
 import numpy as np
 
-from aspectra.views.encoders.prompts import Prompts
-from aspectra.views.encoders.protocol import Encoding
+from aspectra.views.encoders.protocol import Encoding, Prompts
 
 _WORD = re.compile(r"\w+")
 

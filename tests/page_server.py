@@ -82,9 +82,8 @@ def serving(path: Path, token: str = "") -> Iterator[Served]:
     import uvicorn
 
     from aspectra.app.surfaces.http.application import application
-    from aspectra.app.surfaces.service.access import Access
+    from aspectra.app.surfaces.service.access import Access, Gate
     from aspectra.app.surfaces.service.answering import Service
-    from aspectra.app.surfaces.service.gate import Gate
     from aspectra.app.surfaces.service.jobs import Jobs
 
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken, aspectra.open(path) as library:

@@ -17,8 +17,8 @@ from page_server import make_demo
 if TYPE_CHECKING:
     import httpx
 
+    from aspectra.app.surfaces.service.access import Gate
     from aspectra.app.surfaces.service.answering import Service
-    from aspectra.app.surfaces.service.gate import Gate
 
 ADDRESS = "http://127.0.0.1:8765"
 
@@ -60,9 +60,8 @@ def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def answering_from(tmp_path: Path) -> Iterator[Callable[..., Answering]]:
     """Serves a library: ``answering_from(folder, token="")``."""
     from aspectra.app.surfaces.http.application import application
-    from aspectra.app.surfaces.service.access import Access
+    from aspectra.app.surfaces.service.access import Access, Gate
     from aspectra.app.surfaces.service.answering import Service
-    from aspectra.app.surfaces.service.gate import Gate
     from aspectra.app.surfaces.service.jobs import Jobs
 
     made: list[Service] = []

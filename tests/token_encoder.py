@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from aspectra.views.terms.values import TokenHead
+from aspectra.views.terms.view import TokenHead
 from fake_encoder import FakeEncoder
 
 _WORD = re.compile(r"\w+")

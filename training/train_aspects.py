@@ -32,9 +32,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from aspectra.base.decompression import zstd
-from aspectra.views.encoders.prompts import mean_of_spans
-from aspectra.views.encoders.protocol import TokenEncoder, load_encoder
-from aspectra.views.terms.values import ASPECTS
+from aspectra.views.encoders.protocol import TokenEncoder, load_encoder, mean_of_spans
+from aspectra.views.terms.view import ASPECTS
 from aspectra.views.text.tokens import Tokeniser, word_spans
 
 COMPUTING, MEDICINE, SAID = 0, 3, 6  # first columns: names of two fields, and sentences with a role

@@ -30,7 +30,7 @@ from aspectra.search.instructions.understanding import understand
 from aspectra.search.planning.hints import LABELS, beside, hints
 from aspectra.search.query import Query
 from aspectra.views.encoders.protocol import TokenEncoder, load_encoder
-from aspectra.views.terms.values import TokenHead
+from aspectra.views.terms.view import TokenHead
 
 REGULAR = 0.03  # C
 FRAMES_OF_A_SUBJECT, MOST_TITLES = 2, 1500

@@ -26,7 +26,7 @@ from sklearn.linear_model import LogisticRegression
 from aspectra.base.decompression import zstd
 from aspectra.search.planning.wordings import LABELS, SURE, clauses
 from aspectra.views.encoders.protocol import load_encoder
-from aspectra.views.terms.values import ASPECTS
+from aspectra.views.terms.view import ASPECTS
 
 PAPERS = ("papers", "studies", "work", "articles", "research", "publications", "texts")
 SEEDS = ("this one", "this paper", "the seed", "this study", "the paper above", "the one given", "mine")

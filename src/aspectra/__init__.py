@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aspectra.app.library import open_library as open  # noqa: A004
     from aspectra.app.preferences import Aspect, Direction, Preferences, Relation
     from aspectra.app.surfaces import notebook
-    from aspectra.app.upkeep.repair import restore_library as restore
+    from aspectra.app.upkeep.checkup import restore_library as restore
     from aspectra.base.errors import AspectraError
     from aspectra.papers.paper import Paper
     from aspectra.search.conditions.condition import Condition, limits
@@ -63,7 +63,7 @@ _MODULES = {
 _WHERE = {name: (module, name) for module, names in _MODULES.items() for name in names} | {
     "create": ("aspectra.app.library", "create_library"),
     "open": ("aspectra.app.library", "open_library"),
-    "restore": ("aspectra.app.upkeep.repair", "restore_library"),
+    "restore": ("aspectra.app.upkeep.checkup", "restore_library"),
 }
 
 

@@ -14,7 +14,7 @@ from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.means import nested_mean
 from aspectra.lab.measures.instructed import rank_change, wise_score
 from aspectra.lab.measures.protocol import parse
-from aspectra.lab.runs.judged import order_ids
+from aspectra.lab.runs.files import order_ids
 from aspectra.lab.statistics.significance import paired_t
 
 HERE = Path(__file__).parent / "measures"

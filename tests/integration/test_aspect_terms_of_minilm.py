@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from aspectra.views.terms import values as heads
+from aspectra.views.terms import view as heads
 
 pytestmark = pytest.mark.usefixtures("home")
 

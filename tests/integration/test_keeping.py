@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import aspectra
-from aspectra.app.upkeep.schedule import check_if_due
+from aspectra.app.upkeep.checkup import check_if_due
 from aspectra.base.errors import BadInput, LibraryCorrupt, UsageError
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper

@@ -13,8 +13,7 @@ import pytest
 from aspectra.llm.journal import JournalFile
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.views.prompted.definition import definition
-from aspectra.views.prompted.store import tally
+from aspectra.views.prompted.definition import definition, tally
 from llm_server import Server
 from warm_python import warm_python
 

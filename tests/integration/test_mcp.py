@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 import aspectra
-from aspectra.app.surfaces.mcp.choices import Libraries
+from aspectra.app.surfaces.mcp.arguments import Libraries
+from aspectra.app.surfaces.service.access import Gate
 from aspectra.app.surfaces.service.answering import Service
-from aspectra.app.surfaces.service.gate import Gate
 from aspectra.app.surfaces.service.question import Question
 from made_once import copy_of
 

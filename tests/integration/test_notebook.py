@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from aspectra.app.surfaces.notebook.elements import MOST_BYTES
+from aspectra.app.surfaces.notebook.rankings import MOST_BYTES
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "notebook.ipynb"

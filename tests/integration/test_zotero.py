@@ -10,9 +10,9 @@ from aspectra.app.ingest.zotero.connection import Connection, ZoteroApi, ZoteroE
 from aspectra.app.ingest.zotero.sync import Places, follow, read_pdfs, recall
 from aspectra.app.main import main
 from aspectra.base.errors import AspectraError, BadInput, UsageError
+from aspectra.papers.bibliography import is_retracted
 from aspectra.papers.library.marks.values import Item, Note
 from aspectra.papers.library.store import Store
-from aspectra.papers.record_facts import is_retracted
 from aspectra.papers.sources.zotero.database import ZoteroDatabase
 from hot_journal import plant
 from pdf_maker import make_pdf

@@ -36,9 +36,8 @@ from aspectra.search.searcher import Searcher
 from aspectra.testing.simulated_disk import FAULTS, Fault, Outcome, run_with_fault
 from aspectra.views.build.run import build_index
 from aspectra.views.build.work import settings_of
-from aspectra.views.prompted.definition import PromptedLens, define, definition, undefine
+from aspectra.views.prompted.definition import PromptedLens, define, definition, readings, undefine
 from aspectra.views.prompted.running import bound_to, run_lens
-from aspectra.views.prompted.store import readings
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 

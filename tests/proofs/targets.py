@@ -15,7 +15,7 @@ from pathlib import Path
 
 from aspectra.base.decompression import DAMAGE, Bounds, compression_of, decompressed
 from aspectra.base.errors import AspectraError
-from aspectra.base.hashing import canonical_json
+from aspectra.base.files import canonical_json
 from aspectra.llm.chat import ModelError
 from aspectra.llm.client.openai_compatible import Body
 from aspectra.llm.client.openai_wire import failure, read_reply
@@ -23,9 +23,8 @@ from aspectra.papers.identifiers import identifiers_in, parse_identifier
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import detect, read_papers
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions
-from aspectra.papers.text.citation_marks import strip_citations
-from aspectra.papers.text.latex import latex_to_text
-from aspectra.papers.text.references import entries_of, read_reference
+from aspectra.papers.text.cleaning import latex_to_text
+from aspectra.papers.text.references import entries_of, read_reference, strip_citations
 from aspectra.papers.text.structure import outline, split_sentences
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.plan import Plan

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.errors import LibraryCorrupt
-from aspectra.base.hashing import canonical_json, digest_texts
+from aspectra.base.files import canonical_json, digest_texts
 from aspectra.papers.library.derived import pack, unpack
 from aspectra.papers.library.rows import paper_from_row, paper_row
 from aspectra.papers.paper import Paper, Section, Sentence
@@ -20,8 +20,7 @@ from aspectra.search.conditions.condition import limits
 from aspectra.search.plan import Fusion, Plan, Search
 from aspectra.search.scoring.chain import highest, reciprocal_ranks, scale
 from aspectra.views.storage.units import Units, paper_spans
-from aspectra.views.text.chunks import ChunkSize, chunk_spans, windows
-from aspectra.views.text.tokens import Tokeniser
+from aspectra.views.text.tokens import ChunkSize, Tokeniser, chunk_spans, windows
 from aspectra.views.view import Probe, top_positions
 
 text = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=300)

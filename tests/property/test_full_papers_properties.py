@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aspectra.papers.text.citation_marks import strip_citations
+from aspectra.papers.text.references import strip_citations
 from aspectra.search.scoring.chain import Chain, Node, fold
 from aspectra.views.build.records import fill_missing
 from aspectra.views.lexical.bm25 import build_lexical

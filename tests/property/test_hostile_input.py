@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aspectra.base.errors import BadInput
-from aspectra.base.hashing import canonical_json
+from aspectra.base.files import canonical_json
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.json.records import first_keys

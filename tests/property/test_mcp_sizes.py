@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 pytest.importorskip("mcp", reason="needs: pip install 'aspectra[mcp]'")
 
 import aspectra
-from aspectra.app.surfaces.mcp.choices import (
+from aspectra.app.surfaces.mcp.arguments import (
     ANSWER,
     Libraries,
     clip,
@@ -27,7 +27,7 @@ from aspectra.app.surfaces.mcp.choices import (
 )
 from aspectra.app.surfaces.mcp.server import mcp_server
 from aspectra.app.surfaces.mcp.tools import TOOLS
-from aspectra.app.surfaces.service.gate import Gate
+from aspectra.app.surfaces.service.access import Gate
 from aspectra.papers.paper import Paper, Section
 from long import LONG as ALL
 

@@ -16,7 +16,7 @@ from aspectra.lab.evaluation.means import PRESETS
 from aspectra.lab.measures.diversity import convex_hull_volume
 from aspectra.lab.measures.instructed import pair_up, rank_change, wise_score
 from aspectra.lab.measures.protocol import Arity, parse
-from aspectra.lab.runs.judged import judge, order_ids
+from aspectra.lab.runs.files import judge, order_ids
 from measure_variants import spelled
 
 DOCS = [f"d{i}" for i in range(12)] + ["D", "é", "10", "9"]

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aspectra.app.output.schemas import DOCUMENTS
-from aspectra.app.surfaces.notebook.elements import MOST_BYTES, NO_MATH, element, plain
 from aspectra.app.surfaces.notebook.papers import OpenedPaper
+from aspectra.app.surfaces.notebook.rankings import MOST_BYTES, NO_MATH, element, plain
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.plan import Plan, Search

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from aspectra.base.values import replace
 from aspectra.base.values import replace as changed
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
-from aspectra.lab.experiments.experiment import Cell, run_cells, topic_query
-from aspectra.lab.experiments.records import Record, Records
+from aspectra.lab.experiments.experiment import Cell, Record, Records, run_cells, topic_query
 from aspectra.llm.chat import Request
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.marks.values import Note

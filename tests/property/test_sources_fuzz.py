@@ -15,8 +15,7 @@ from aspectra.papers.export.protocol import WRITERS
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import detect, read_papers
 from aspectra.papers.sources.protocol import SOURCES, Remark
-from aspectra.papers.text.cleaning import clean, unmarked
-from aspectra.papers.text.latex import latex_to_text, text_to_latex
+from aspectra.papers.text.cleaning import clean, latex_to_text, text_to_latex, unmarked
 
 TEXT_SOURCES = ("jsonl", "bibtex", "ris", "csl-json", "nbib")
 SEEDS = (

@@ -13,7 +13,7 @@ from aspectra.app.library import create_library
 from aspectra.app.main import main
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.construction.build import build_set
-from aspectra.lab.construction.recipe import BuildRecipe
+from aspectra.lab.construction.protocol import BuildRecipe
 from aspectra.lab.runs.rows import read_rows
 from long import LONG
 

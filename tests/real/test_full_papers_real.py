@@ -10,7 +10,7 @@ import pytest
 
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.papers.library.store import Store
-from aspectra.papers.text.citation_marks import strip_citations
+from aspectra.papers.text.references import strip_citations
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index

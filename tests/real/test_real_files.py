@@ -17,7 +17,7 @@ import pytest
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
-from aspectra.testing.sources import check_items
+from aspectra.testing.views import check_items
 
 EXPECTED = json.loads(Path(__file__).with_name("real_files.json").read_text("utf-8"))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from aspectra.lab.experiments.directory import Source, Study
 from aspectra.lab.experiments.execute import run_study
-from aspectra.lab.experiments.study import Source, Study
 from aspectra.search.recipe import Recipe
 from long import LONG
 

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import CommandGroup, convert_plainly
+from aspectra.app.terminal.screen import CommandGroup, convert_plainly
 
 # Command, in the order of the help -> module in commands that has it, as a function of the same name (or the
 # one after the colon) or, for a group of commands, as ``app``; and its line in the help, which its docstring
@@ -29,24 +29,24 @@ COMMANDS = {
     "tag": ("daily.marking", "Tag papers."),
     "note": ("daily.marking", "Write a note on a paper."),
     "decide": ("daily.marking", "Include or exclude papers."),
-    "edit": ("daily.editing", "Correct the record of a paper."),
+    "edit": ("daily.marking", "Correct the record of a paper."),
     "undo": ("daily.marking", "Undo the last step."),
     "redo": ("daily.marking", "Do again what was undone last."),
-    "save": ("daily.saved", "Save the last search, to ask it again."),
-    "saved": ("daily.saved", "List saved searches."),
-    "news": ("daily.saved", "Show what is new in saved searches."),
+    "save": ("daily.looking", "Save the last search, to ask it again."),
+    "saved": ("daily.looking", "List saved searches."),
+    "news": ("daily.looking", "Show what is new in saved searches."),
     "duplicates": ("daily.works", "List records of the same work."),
     "merge": ("daily.works", "Make records one work."),
     "split": ("daily.works", "Keep records apart."),
     "status": ("managing", "Say what the library holds."),
     "remove": ("managing", "Remove papers from the library."),
-    "backup": ("upkeep", "Copy the library to one file."),
-    "restore": ("upkeep", "Make a library of a backup."),
+    "backup": ("managing", "Copy the library to one file."),
+    "restore": ("managing", "Make a library of a backup."),
     "measure": ("measuring", "Score a run against judgements, whichever engine made it."),
-    "setup": ("upkeep", "Bring the weights of the default encoder."),
-    "doctor": ("upkeep", "Check installation and library."),
-    "schema": ("about", "Print the JSON schema of a command's --json, or list the schemas there are."),
-    "licences": ("about", "List the packages that this installation needs, with their licences."),
+    "setup": ("managing", "Bring the weights of the default encoder."),
+    "doctor": ("managing", "Check installation and library."),
+    "schema": ("configuring", "Print the JSON schema of a command's --json, or list the schemas there are."),
+    "licences": ("configuring", "List the packages that this installation needs, with their licences."),
     "serve": ("served", "Serve the page, HTTP (/v1) and MCP (/mcp)."),
     "mcp": ("served", "Serve the libraries as tools to a program with a language model (MCP)."),
     "bench": ("bench", "Run experiments on benchmarks, score and compare them."),

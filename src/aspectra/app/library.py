@@ -16,9 +16,8 @@ from aspectra.search.conditions.lists import UserLists
 
 if TYPE_CHECKING:
     from aspectra.app.ingest.files import FileReport
-    from aspectra.app.ingest.marks import LibraryMarks
     from aspectra.app.ingest.saved import SavedSearches
-    from aspectra.app.ingest.works import Works
+    from aspectra.app.ingest.works import LibraryMarks, Works
     from aspectra.llm.chat import ChatModel
     from aspectra.papers.paper import Paper
     from aspectra.papers.sources.protocol import ReadOptions
@@ -62,7 +61,7 @@ class Library(Displayed):
     @cached_property
     def marks(self) -> LibraryMarks:
         """Tags, notes, decisions and edits: read, written and undone."""
-        from aspectra.app.ingest.marks import LibraryMarks
+        from aspectra.app.ingest.works import LibraryMarks
 
         return LibraryMarks(self.store)
 

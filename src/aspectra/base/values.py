@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 from msgspec.structs import force_setattr as force_setattr
 
 from aspectra.base.errors import UsageError
-from aspectra.base.hashing import digest
+from aspectra.base.files import digest
 
 T = TypeVar("T")
 

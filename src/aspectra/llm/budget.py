@@ -27,7 +27,7 @@ import msgspec
 from msgspec import Struct
 
 from aspectra.base.errors import UsageError, refuse_unknown
-from aspectra.base.hashing import canonical_json
+from aspectra.base.files import canonical_json
 from aspectra.llm.chat import BudgetReached, ChatModel, ModelError, Reply, Request, Usage, Wrapper
 
 

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from aspectra.base.errors import AspectraError
-from aspectra.base.hashing import digest
+from aspectra.base.files import digest
 
 Role = Literal["system", "user", "assistant"]
 

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from aspectra.base.errors import AspectraError
-from aspectra.base.files import refuse_journal
-from aspectra.base.hashing import digest_texts
+from aspectra.base.files import digest_texts, refuse_journal
 from aspectra.base.values import replace
 from aspectra.llm.budget import Account, charged, note_recorded
 from aspectra.llm.chat import ChatModel, Late, ModelError, Reply, Request, Usage, Wrapper

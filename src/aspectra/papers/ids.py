@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
-from aspectra.base.hashing import digest_texts
+from aspectra.base.files import digest_texts
 from aspectra.papers.paper import Paper, Remark, normalise_title
 from aspectra.papers.text.cleaning import one_line
 

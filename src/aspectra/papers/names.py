@@ -262,7 +262,7 @@ def stated_names(record: Any) -> set[str]:
     if not text:
         return set()
     if "{" in text or "\\" in text:
-        from aspectra.papers.text.latex import latex_to_text
+        from aspectra.papers.text.cleaning import latex_to_text
 
         text = latex_to_text(text)
     # BibTeX breaks lines anywhere, other formats between names.

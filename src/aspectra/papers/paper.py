@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from aspectra.base.display import Displayed
-from aspectra.base.hashing import digest
+from aspectra.base.files import digest
 from aspectra.base.values import converted, replace
 
 

@@ -58,7 +58,7 @@ class Query(Value, frozen=True):
         direction: what the papers are to the seeds: ``builds-on`` (the seeds build on them), ``built-on-by``
             (they build on the seeds), ``both``, or "" for plain likeness.
         any_year: a direction ranks papers of every year; otherwise those that cannot be in it are left out,
-            see :mod:`aspectra.search.planning.permitted`.
+            see :mod:`aspectra.search.planning.index_views`.
         lenses: lenses to search through, for planners that use them; () leaves the choice to the planner.
         limit: papers wanted, 0 or more.
         evidence: sentences quoted per paper, 0 for none.
@@ -195,7 +195,7 @@ def aspect_shares(sure: float) -> Shares:
     how much either singles out, did not tell which of the two serves it better.
 
     Args:
-        sure: 0 to 1, see :class:`~aspectra.views.terms.values.Offer`.
+        sure: 0 to 1, see :class:`~aspectra.views.terms.view.Offer`.
     """
     return Shares(sentences=0.8, words=0.8 * sure, vectors=2.0 * sure)
 

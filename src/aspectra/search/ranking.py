@@ -11,8 +11,8 @@ from msgspec import Struct, structs
 
 from aspectra.base.display import Displayed
 from aspectra.base.trec import trec_lines
+from aspectra.papers.bibliography import is_retracted
 from aspectra.papers.paper import Paper
-from aspectra.papers.record_facts import is_retracted
 from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.search.plan import Plan, Step, Tally
 from aspectra.search.planning.aspects import Requests

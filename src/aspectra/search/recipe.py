@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
 from aspectra.base.errors import UsageError, check_length, unknown_name
-from aspectra.base.hashing import digest
+from aspectra.base.files import digest
 from aspectra.base.spelling import read_member, spell, split_line
 from aspectra.base.values import Value, force_setattr, replace
 from aspectra.search.instructions.understanding import Understood, understand
 from aspectra.search.plan import MOST_STEPS, Fusion, Plan, Search
 from aspectra.search.planning.aspects import Aspect, named_sentences
-from aspectra.search.planning.permitted import for_encoders
+from aspectra.search.planning.index_views import for_encoders
 from aspectra.search.planning.planners.guided import Likeness
 from aspectra.search.planning.planners.protocol import (
     DEFAULT_PLANNER,

@@ -38,10 +38,12 @@ from aspectra.search.evidence.hits import (
 from aspectra.search.instructions.understanding import SecondReader
 from aspectra.search.plan import Plan, Step
 from aspectra.search.planning.aspects import NOT_APPLIED
-from aspectra.search.planning.index_views import aspect_vectors, index_views, term_warnings
-from aspectra.search.planning.permitted import (
+from aspectra.search.planning.index_views import (
+    aspect_vectors,
     in_publication_order,
+    index_views,
     permission_warnings,
+    term_warnings,
     with_permitted,
     year_warnings,
 )

@@ -15,11 +15,14 @@ try:
     pytest.register_assert_rewrite(
         *(f"aspectra.testing.{name}" for name in ("encoders", "library_machine", "sources", "views"))
     )
-    from aspectra.testing.encoders import EncoderConformance
     from aspectra.testing.library_machine import LibraryMachine
     from aspectra.testing.simulated_disk import Fault, Outcome, run_with_fault
-    from aspectra.testing.sources import SampleConformance, SourceConformance
-    from aspectra.testing.views import ViewConformance
+    from aspectra.testing.views import (
+        EncoderConformance,
+        SampleConformance,
+        SourceConformance,
+        ViewConformance,
+    )
 except ModuleNotFoundError as error:
     if error.name not in ("hypothesis", "pytest"):
         raise

@@ -11,8 +11,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from aspectra.views.encoders.prompts import Prompts
-from aspectra.views.encoders.protocol import ENCODERS
+from aspectra.views.encoders.protocol import ENCODERS, Prompts
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.readers.protocol import ASPECT_READERS, READERS
 from aspectra.views.storage.arrays import StoredArray

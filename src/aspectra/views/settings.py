@@ -14,8 +14,7 @@ from aspectra.views.dense.late.view import TokenType
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lenses.protocol import LENSES, default_lenses
 from aspectra.views.readers.protocol import ASPECT_READERS, READERS
-from aspectra.views.text.chunks import ChunkSize
-from aspectra.views.text.tokens import LexicalSettings, TokenSettings
+from aspectra.views.text.tokens import ChunkSize, LexicalSettings, TokenSettings
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ import pytest
 from lxml import html
 
 import aspectra
-from aspectra.app.surfaces.mcp.arguments import Get, Search
-from aspectra.app.surfaces.mcp.choices import Libraries
+from aspectra.app.surfaces.mcp.arguments import Get, Libraries, Search
 from aspectra.app.surfaces.mcp.listing import search_papers
 from aspectra.app.surfaces.mcp.tools import get_paper
 from aspectra.app.surfaces.service.question import Question

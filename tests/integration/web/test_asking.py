@@ -12,9 +12,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from aspectra.app.surfaces.http.application import application
-from aspectra.app.surfaces.service.access import Access
+from aspectra.app.surfaces.service.access import Access, Gate
 from aspectra.app.surfaces.service.answering import Service
-from aspectra.app.surfaces.service.gate import Gate
 from aspectra.app.surfaces.service.jobs import Jobs
 from aspectra.app.surfaces.service.question import Question
 from aspectra.base.errors import Overloaded

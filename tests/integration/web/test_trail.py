@@ -7,8 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from aspectra.app.surfaces.service.answering import moves
 from aspectra.app.surfaces.service.question import Question
-from aspectra.app.surfaces.service.trail import moves
 from page_server import titles
 
 ANY = pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
@@ -92,8 +92,7 @@ def test_two_steps_are_compared_side_by_side(served, browse, steps, scripts):
 
 
 def _steps(served):
-    from aspectra.app.surfaces.service.answering import Service
-    from aspectra.app.surfaces.service.trail import Trail
+    from aspectra.app.surfaces.service.answering import Service, Trail
 
     trail = Trail.of(Service(served.library))
     return trail.get(1), trail.get(2)
@@ -174,8 +173,7 @@ def test_a_step_whose_paper_or_question_is_gone_is_still_listed(served, steps):
 
 
 def served_trail(served):
-    from aspectra.app.surfaces.service.answering import Service
-    from aspectra.app.surfaces.service.trail import Trail
+    from aspectra.app.surfaces.service.answering import Service, Trail
 
     return Trail.of(Service(served.library)).path
 

@@ -8,7 +8,7 @@ import pytest
 
 import aspectra
 from aspectra.views.encoders.protocol import ENCODERS
-from aspectra.views.terms import values as heads
+from aspectra.views.terms import view as heads
 from token_encoder import TokenEncoder, made_up_head
 
 pytestmark = pytest.mark.usefixtures("home")

@@ -97,7 +97,7 @@ def test_a_truncated_folder(run, owls):
 def test_fetch(run, home, monkeypatch):
     fetched = []
     monkeypatch.setattr(
-        "aspectra.lab.benchmarks._hub.fetch", lambda sets, folder: fetched.append((sets[0].repo, folder))
+        "aspectra.lab.benchmarks.protocol.fetch", lambda sets, folder: fetched.append((sets[0].repo, folder))
     )
     code, _, _ = run("bench", "fetch", "litsearch", home / "lit")
     assert code == 0

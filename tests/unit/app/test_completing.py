@@ -10,7 +10,7 @@ from aspectra.app.ingest.library_facts import summary
 from aspectra.app.ingest.works import Works
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
-from aspectra.papers.library.copies.salvage import salvage
+from aspectra.papers.library.copies.backup import salvage
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 

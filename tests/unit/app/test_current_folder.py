@@ -15,7 +15,8 @@ import pytest
 import aspectra
 from aspectra.app.main import main
 from aspectra.app.surfaces.service.jobs import Jobs
-from aspectra.app.upkeep import repair, weights
+from aspectra.app.upkeep import checkup as repair
+from aspectra.app.upkeep import weights
 from aspectra.base.errors import AspectraError
 
 NAMES = ("aspectra", "numpy", "pip", "msgspec", "json", "sitecustomize")

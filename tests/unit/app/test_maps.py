@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from aspectra.app.output.maps import paper_map, plane
+from aspectra.app.output.criteria import paper_map, plane
 from aspectra.papers.paper import Paper
 
 VECTORS = st.integers(3, 12).flatmap(

@@ -12,7 +12,7 @@ import pytest
 import aspectra
 from aspectra.app.main import main
 from aspectra.app.settings import load_config
-from aspectra.app.surfaces.mcp.choices import Libraries, listed_libraries
+from aspectra.app.surfaces.mcp.arguments import Libraries, listed_libraries
 from aspectra.base.errors import NoSuchThing, NotTrusted, UsageError
 from aspectra.base.trust import Permission, allow
 

@@ -14,9 +14,9 @@ import pytest
 
 import aspectra
 from aspectra import notebook
-from aspectra.app.surfaces.notebook import progress
-from aspectra.app.surfaces.notebook.elements import MARKED, bar
+from aspectra.app.surfaces.notebook import papers as progress
 from aspectra.app.surfaces.notebook.papers import ROLE_COLOURS
+from aspectra.app.surfaces.notebook.rankings import MARKED, bar
 from aspectra.base.errors import MissingExtra, NoSuchPaper, UsageError
 from aspectra.base.values import replace
 from aspectra.base.values import replace as replaced

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 pytest.importorskip("anyio", reason="the page needs: pip install 'aspectra[serve]'")
 
 from aspectra.app.library import create_library, open_library
+from aspectra.app.surfaces.service.access import DeadlineReached, Gate, leave_turn
 from aspectra.app.surfaces.service.answering import Cursor, Handles, Service
-from aspectra.app.surfaces.service.gate import DeadlineReached, Gate, leave_turn
 from aspectra.app.surfaces.service.jobs import Jobs, plain_name
 from aspectra.app.surfaces.service.question import Question
 from aspectra.base.errors import Gone, NoSuchThing, Overloaded, UsageError, ViewMismatch

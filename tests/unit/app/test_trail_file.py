@@ -10,10 +10,17 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from aspectra.app.library import open_library
-from aspectra.app.surfaces.service import trail as module
-from aspectra.app.surfaces.service.answering import Answer, Service
+from aspectra.app.surfaces.service import answering as module
+from aspectra.app.surfaces.service.answering import (
+    Answer,
+    Service,
+    Step,
+    Trail,
+    changed_lines,
+    encoders_of,
+    moves,
+)
 from aspectra.app.surfaces.service.question import Question
-from aspectra.app.surfaces.service.trail import Step, Trail, changed_lines, encoders_of, moves
 from aspectra.base.errors import NoSuchThing
 from aspectra.base.values import replace
 

@@ -29,7 +29,7 @@ import pytest
 import aspectra
 import regex_steps
 from aspectra.base.expressions import Expression, Later
-from aspectra.base.hashing import digest_texts
+from aspectra.base.files import digest_texts
 from long import LONG
 from regex_steps import Steps, TooManySteps, endless, hostile_texts
 

@@ -11,10 +11,10 @@ import pytest
 from aspectra.base.errors import BadInput, MissingExtra, UsageError
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks import _places
-from aspectra.lab.benchmarks._modes import instruction_negatives
 from aspectra.lab.benchmarks._places import Place, read_data
 from aspectra.lab.benchmarks.aspect_pairs import plain_name
 from aspectra.lab.benchmarks.csfcube import FACETS, VARIANTS, facet_instruction
+from aspectra.lab.benchmarks.infosearch import instruction_negatives
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.benchmarks.scifullbench import document_id
 from aspectra.lab.evaluation.calculate import evaluate

@@ -8,8 +8,7 @@ import json
 import pytest
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.construction.made import Draft, Made
-from aspectra.lab.construction.protocol import Workbench
+from aspectra.lab.construction.protocol import Draft, Made, Workbench
 from aspectra.lab.construction.steps.choosing import ChooseOptions, ConsolidateOptions, choose, consolidate
 from aspectra.lab.construction.steps.latent import group_id
 from aspectra.lab.construction.steps.review import ScreenOptions, screen

@@ -6,7 +6,7 @@ import pytest
 
 import benchmark_fixtures as made_up
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
-from aspectra.lab.reports.collection import collection_tables
+from aspectra.lab.reports.tables import collection_tables
 
 
 def rows(table):

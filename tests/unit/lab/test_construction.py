@@ -15,9 +15,15 @@ from aspectra.base.errors import AspectraError, BadInput, UsageError
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.construction.build import _parted, build_set, verdict_of
 from aspectra.lab.construction.export import LAYOUTS, write_set
-from aspectra.lab.construction.made import Draft, Made, MadeText
-from aspectra.lab.construction.protocol import STEPS, Workbench
-from aspectra.lab.construction.recipe import BuildRecipe, recipe_names
+from aspectra.lab.construction.protocol import (
+    STEPS,
+    BuildRecipe,
+    Draft,
+    Made,
+    MadeText,
+    Workbench,
+    recipe_names,
+)
 from aspectra.lab.construction.steps import latent
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.chat import ModelError, QuotaSpent

@@ -12,9 +12,9 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.means import PRESETS, nested_mean
 from aspectra.lab.measures.diversity import hull_volume
-from aspectra.lab.measures.gap import Pools
 from aspectra.lab.measures.instructed import pair_up, wise_score
 from aspectra.lab.measures.protocol import Arity, Family, parse
+from aspectra.lab.measures.rankings import Pools
 from aspectra.lab.runs.run import Qrels, Run
 
 QRELS = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 0}}

@@ -11,17 +11,18 @@ import pytest
 
 import benchmark_fixtures as made_up
 from aspectra.base.errors import AspectraError, BadInput, NoSuchPaper, UsageError
-from aspectra.base.files import Disk, disk, using
-from aspectra.base.hashing import digest
+from aspectra.base.files import Disk, digest, disk, using
 from aspectra.base.values import replace
 from aspectra.base.values import replace as changed
 from aspectra.base.version import __version__
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Topic
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.means import PRESETS
-from aspectra.lab.experiments.directory import manifest
+from aspectra.lab.experiments.directory import Source, Study, manifest
 from aspectra.lab.experiments.experiment import (
     Cell,
+    Record,
+    Records,
     benchmark_library,
     library_state,
     paper_vectors,
@@ -30,9 +31,7 @@ from aspectra.lab.experiments.experiment import (
     topic_query,
 )
 from aspectra.lab.experiments.recipe_tables import breakdown_tables, main_table, plain_interval
-from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import score_cell
-from aspectra.lab.experiments.study import Source, Study
 from aspectra.lab.figures.recorded import mean_of
 from aspectra.lab.reports.tables import render
 from aspectra.llm.budget import Cost

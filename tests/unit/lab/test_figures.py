@@ -16,11 +16,11 @@ from matplotlib.figure import Figure
 
 import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, MissingExtra, UsageError
+from aspectra.lab.experiments.directory import Source, Study
 from aspectra.lab.experiments.execute import run_study
-from aspectra.lab.experiments.study import Source, Study
 from aspectra.lab.figures.dots import Dots, delta_figure, dot_figure, radar_figure
 from aspectra.lab.figures.drawing import SMALLEST, shorten, style_of, svg_text, write_drawing
-from aspectra.lab.figures.kinds import draw, retrieved
+from aspectra.lab.figures.kinds import Retrieved, draw, map_figure, retrieved, tsne_places
 from aspectra.lab.figures.lines import (
     Axis,
     Panel,
@@ -33,7 +33,6 @@ from aspectra.lab.figures.lines import (
     pool_scaling,
     scatter_figure,
 )
-from aspectra.lab.figures.maps import Retrieved, map_figure, tsne_places
 from aspectra.lab.figures.recorded import Choice, open_all, study_table
 from aspectra.lab.reports.tables import Number, render
 from aspectra.search.recipe import Recipe

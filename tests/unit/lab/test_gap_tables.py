@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from aspectra.lab.measures.gap import gap
+from aspectra.lab.measures.rankings import gap
+from aspectra.lab.reports.comparison import tables as published
 from aspectra.lab.reports.gap import (
     GapTask,
     Limit,
@@ -17,7 +18,6 @@ from aspectra.lab.reports.gap import (
     obliqueness_table,
     verdict,
 )
-from aspectra.lab.reports.published import tables as published
 from aspectra.lab.statistics.significance import Interval, bootstrap_interval, mean_interval
 
 TASKS = {"twitter": True, "wildchat": True, "math": True, "writing": False, "congress": False}

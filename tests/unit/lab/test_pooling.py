@@ -9,11 +9,10 @@ import pytest
 import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.values import replace
-from aspectra.lab.experiments.directory import open_study
+from aspectra.lab.experiments.directory import Source, Study, open_study
 from aspectra.lab.experiments.execute import run_study, score_study
+from aspectra.lab.experiments.experiment import Records
 from aspectra.lab.experiments.gap.verification import Pooling, first_documents, gap_tasks
-from aspectra.lab.experiments.records import Records
-from aspectra.lab.experiments.study import Source, Study
 from aspectra.lab.runs.run import Run
 from aspectra.search.recipe import Recipe
 from fake_encoder import FakeEncoder

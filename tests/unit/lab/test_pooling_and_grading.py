@@ -11,9 +11,7 @@ import pytest
 from aspectra.app.main import main
 from aspectra.base.errors import AspectraError, BadInput, UsageError
 from aspectra.lab.construction.build import build_set
-from aspectra.lab.construction.made import Draft, Made, MadeText
-from aspectra.lab.construction.protocol import Workbench
-from aspectra.lab.construction.recipe import BuildRecipe
+from aspectra.lab.construction.protocol import BuildRecipe, Draft, Made, MadeText, Workbench
 from aspectra.lab.construction.steps.pooling import FavourOptions, favour, left_out, unjudged
 from aspectra.lab.construction.steps.review import GradeOptions, human
 from aspectra.lab.construction.steps.write import phrases

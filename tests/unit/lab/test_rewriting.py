@@ -10,7 +10,7 @@ import pytest
 
 from aspectra.base.errors import UsageError
 from aspectra.lab.construction.build import build_set
-from aspectra.lab.construction.recipe import BuildRecipe
+from aspectra.lab.construction.protocol import BuildRecipe
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper

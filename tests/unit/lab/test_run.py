@@ -12,11 +12,9 @@ import pytest
 
 from aspectra.base.decompression import zstd
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.runs.files import Checks, check_run
-from aspectra.lab.runs.foreign import UNMATCHED, read_export
-from aspectra.lab.runs.judged import order_ids
+from aspectra.lab.runs.files import Checks, check_run, order_ids
 from aspectra.lab.runs.rows import read_rows
-from aspectra.lab.runs.run import Qrels, Run
+from aspectra.lab.runs.run import UNMATCHED, Qrels, Run, read_export
 
 TREC = "q1 Q0 a 1 2.5 mine\nq1 Q0 b 2 1 mine\nq2 Q0 a 1 -3e-1 mine\n"
 DATA = {"q1": {"a": 2.5, "b": 1.0}, "q2": {"a": -0.3}}

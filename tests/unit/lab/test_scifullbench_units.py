@@ -7,11 +7,9 @@ import json
 import pytest
 
 from aspectra.base.errors import UsageError, ViewMismatch
-from aspectra.lab.experiments.directory import FILES
+from aspectra.lab.experiments.directory import FILES, Source, Study
 from aspectra.lab.experiments.execute import run_study
-from aspectra.lab.experiments.experiment import prompts_hash
-from aspectra.lab.experiments.records import Records
-from aspectra.lab.experiments.study import Source, Study
+from aspectra.lab.experiments.experiment import Records, prompts_hash
 from aspectra.papers.paper import Paper
 from aspectra.search.plan import Search
 from aspectra.search.planning.planners.plain import UNITS

@@ -9,14 +9,13 @@ import pytest
 
 import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, LibraryBusy, UsageError
-from aspectra.base.hashing import digest
+from aspectra.base.files import digest
 from aspectra.base.version import __version__
 from aspectra.lab.experiments import experiment
-from aspectra.lab.experiments.directory import open_study
+from aspectra.lab.experiments.directory import Source, Study, open_study, protocols_of
 from aspectra.lab.experiments.execute import recorded_run, run_study, score_study
+from aspectra.lab.experiments.experiment import Records
 from aspectra.lab.experiments.recipe_tables import main_tables
-from aspectra.lab.experiments.records import Records
-from aspectra.lab.experiments.study import Source, Study, protocols_of
 from aspectra.lab.figures.drawing import svg_text
 from aspectra.lab.figures.kinds import draw
 from aspectra.lab.figures.recorded import Choice, places_of

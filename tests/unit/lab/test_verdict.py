@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aspectra.lab.experiments.directory import Description, Opened
-from aspectra.lab.experiments.study import Source, Study
+from aspectra.lab.experiments.directory import Description, Opened, Source, Study
 from aspectra.lab.figures.dots import Dots, dot_figure
 from aspectra.lab.figures.recorded import Choice, Place
 from aspectra.lab.pages.report import Section, figure_html, page_html, table_html, verdict_on

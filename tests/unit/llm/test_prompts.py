@@ -23,10 +23,9 @@ from aspectra.llm.prompts.conversation import (
     without_marks,
 )
 from aspectra.papers.paper import Paper
-from aspectra.search.rerank.question import Candidate, Question
-from aspectra.search.rerank.shown_texts import Prompt, ShownTexts, criterion
-from aspectra.views.prompted.asking import show
+from aspectra.search.rerank.shown_texts import Candidate, Prompt, Question, ShownTexts, criterion
 from aspectra.views.prompted.definition import LensPrompt
+from aspectra.views.prompted.running import show
 
 # Marks of chat templates and tokenizers, a family a line.
 MARKS = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aspectra.papers.text.citation_marks import strip_citations
+from aspectra.papers.text.references import strip_citations
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from aspectra.papers.bibliography import language_of
 from aspectra.papers.identifiers import identifiers_in
 from aspectra.papers.names import person
-from aspectra.papers.record_facts import language_of
 from aspectra.papers.sources.assembly import identifiers_of
 from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.protocol import ReadOptions

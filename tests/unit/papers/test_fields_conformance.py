@@ -20,7 +20,7 @@ import pytest
 
 from aspectra.papers.bibliography import shared_list
 from aspectra.papers.export.protocol import WRITERS
-from aspectra.papers.library.marks.carrying import stated_decision
+from aspectra.papers.library.marks.reader import stated_decision
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
 

@@ -12,7 +12,7 @@ from aspectra.base.errors import BadInput
 from aspectra.base.values import replace
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
-from aspectra.papers.sources.limits import LIMITS
+from aspectra.papers.sources.files import LIMITS
 
 SECRET = "the-secret-of-this-computer"
 BODY = (

@@ -9,8 +9,7 @@ import pytest
 from aspectra.app.ingest.flow import flow_of
 from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, UsageError
 from aspectra.base.values import replace
-from aspectra.papers.library.copies.backup import back_up, restore
-from aspectra.papers.library.copies.salvage import salvage
+from aspectra.papers.library.copies.backup import back_up, restore, salvage
 from aspectra.papers.library.marks.values import Decision, Item, Note
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Remark

@@ -10,7 +10,7 @@ import pytest
 
 from aspectra.app.library import create_library, open_library
 from aspectra.base.values import replace
-from aspectra.papers.library.marks.carrying import stated_decision
+from aspectra.papers.library.marks.reader import stated_decision
 from aspectra.papers.paper import Paper
 
 BIB = """@article{owl, title={Owls hunt at night}, author={Lovelace, Ada}, year=2019, doi={10.1000/owl},

@@ -18,8 +18,7 @@ from aspectra.papers.paper import Paper
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.build.work import settings_of
-from aspectra.views.prompted.definition import definition
-from aspectra.views.prompted.store import tally
+from aspectra.views.prompted.definition import definition, tally
 from fake_encoder import FakeEncoder
 
 DUMP = Path(__file__).parents[2] / "data" / "library-f0ec659.sql"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from aspectra.papers.bibliography import facts_of, is_retracted
 from aspectra.papers.paper import Paper
-from aspectra.papers.record_facts import facts_of, is_retracted
 
 
 def facts(metadata: dict[str, Any] | None = None, **fields: Any) -> Any:

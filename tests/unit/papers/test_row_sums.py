@@ -10,7 +10,7 @@ import pytest
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.values import replace
 from aspectra.papers.library import row_sums
-from aspectra.papers.library.copies.salvage import salvage
+from aspectra.papers.library.copies.backup import salvage
 from aspectra.papers.library.derived import Producer
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference

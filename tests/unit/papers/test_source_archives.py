@@ -11,9 +11,9 @@ import pytest
 from aspectra.base.decompression import Bounds
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper, Remark
+from aspectra.papers.sources.children import ZipMembers, zip_names
 from aspectra.papers.sources.detection import detect, read_papers
 from aspectra.papers.sources.files import InputFile
-from aspectra.papers.sources.inner import ZipMembers, zip_names
 
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 REL = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
@@ -358,7 +358,7 @@ def test_an_archive_of_papers_is_no_paper(tmp_path: Path, kind: str) -> None:
 def test_an_archive_of_too_many_names_is_refused_unlisted(tmp_path: Path, monkeypatch) -> None:
     path = document(tmp_path, paragraph("Owls hunt at night."))
     assert "word/document.xml" in zip_names(path, b"PK\x03\x04")
-    monkeypatch.setattr("aspectra.papers.sources.inner._LARGEST_DIRECTORY", 10)
+    monkeypatch.setattr("aspectra.papers.sources.children._LARGEST_DIRECTORY", 10)
     monkeypatch.setattr(zipfile, "ZipFile", None)
     with pytest.raises(BadInput, match="lists too many files"):
         ZipMembers(InputFile(path), Bounds())

@@ -9,7 +9,7 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.protocol import SOURCES, Remark
 from aspectra.papers.sources.tagged.entry import names_of
-from aspectra.papers.text.latex import latex_to_text, text_to_latex
+from aspectra.papers.text.cleaning import latex_to_text, text_to_latex
 
 
 def read(tmp_path: Path, text: str | bytes) -> tuple[dict[str, Paper], list[Remark]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aspectra.papers.sources.protocol import SOURCES, Source
-from aspectra.testing.sources import SampleConformance, SourceConformance
+from aspectra.testing.views import SampleConformance, SourceConformance
 
 # A good record, a broken one, a good one: made up, in the layout of each source.
 SAMPLES: dict[str, bytes] = {

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from aspectra.base.values import replace
-from aspectra.papers.bibliography import csl_types
+from aspectra.papers.bibliography import csl_types, is_retracted
 from aspectra.papers.export.protocol import WRITERS
 from aspectra.papers.paper import Paper
-from aspectra.papers.record_facts import is_retracted
 from aspectra.papers.sources.detection import detect, read_papers
 
 HARD = Paper(

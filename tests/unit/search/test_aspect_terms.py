@@ -18,7 +18,7 @@ from aspectra.search.query import NAMED, Query, Shares
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.build.terms import FEW
-from aspectra.views.terms import values as heads
+from aspectra.views.terms import view as heads
 from aspectra.views.view import Probe
 from small_library import searcher_over
 from token_encoder import TokenEncoder, made_up_head

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from aspectra.base.expressions import HAN, Expression
 from aspectra.search.instructions.recognisers import bounds, names
-from aspectra.search.instructions.recognisers.lexicon import Entry, Lexicon, expand
-from aspectra.search.instructions.recognisers.tokens import tokenise
+from aspectra.search.instructions.recognisers.lexicon import Entry, Lexicon, expand, tokenise
 
 ALL = {
     f"{module.__name__.rsplit('.', 1)[1]}{name}": value

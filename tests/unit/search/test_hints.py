@@ -16,7 +16,7 @@ from aspectra.search.planning.hints import LABELS, beside, hints, hints_by
 from aspectra.search.query import Query
 from aspectra.views.encoders.protocol import load_encoder
 from aspectra.views.encoders.query_encoder import QueryEncoder
-from aspectra.views.terms.values import TokenHead
+from aspectra.views.terms.view import TokenHead
 from small_library import searcher_over
 
 BRACKETED = Path(__file__).parents[2] / "data" / "requests" / "bracketed.txt"

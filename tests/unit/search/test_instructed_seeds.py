@@ -11,8 +11,7 @@ from aspectra.papers.paper import Paper
 from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from aspectra.views.encoders.minilm import find_model
-from aspectra.views.encoders.prompts import TEMPLATES, Prompts
-from aspectra.views.encoders.protocol import load_encoder, permit_encoder
+from aspectra.views.encoders.protocol import TEMPLATES, Prompts, load_encoder, permit_encoder
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
 from small_library import searcher_over

@@ -12,9 +12,8 @@ from aspectra.base.errors import UsageError
 from aspectra.search.instructions import marks
 from aspectra.search.instructions.reading import read_instruction
 from aspectra.search.instructions.recognisers.bounds import read_bound
-from aspectra.search.instructions.recognisers.lexicon import expand
+from aspectra.search.instructions.recognisers.lexicon import corrected, expand
 from aspectra.search.instructions.recognisers.names import library_venues, read_name
-from aspectra.search.instructions.recognisers.spelling import corrected
 from aspectra.search.instructions.understanding import understand
 from aspectra.search.query import Query
 

@@ -21,7 +21,7 @@ from aspectra.search.planning.planners.protocol import PLANNERS
 from aspectra.search.query import Query
 from aspectra.search.scoring.engine import Engine
 from aspectra.search.scoring.phases import Part
-from aspectra.views.terms import values as heads
+from aspectra.views.terms import view as heads
 from aspectra.views.view import Probe
 from small_library import searcher_over
 from token_encoder import TokenEncoder, made_up_head

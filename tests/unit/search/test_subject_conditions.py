@@ -10,7 +10,7 @@ import pytest
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, field_text
-from aspectra.search.conditions.attributes.content._phrases import Phrase, alternatives
+from aspectra.search.conditions.attributes.content.keyword import Phrase, alternatives
 from aspectra.search.conditions.attributes.content.subjects import WEIGHTS, evidence
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import Condition

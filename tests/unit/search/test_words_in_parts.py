@@ -20,7 +20,7 @@ from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.collection import WordIndex
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.folder import StoredFolder
-from aspectra.views.terms import values as heads
+from aspectra.views.terms import view as heads
 from aspectra.views.text.tokens import METHODS, LexicalSettings
 from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Probe

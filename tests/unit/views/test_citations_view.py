@@ -9,7 +9,7 @@ from aspectra.base.errors import NoSuchPaper, ViewMismatch
 from aspectra.papers.paper import Paper, Reference
 from aspectra.search.searcher import Searcher
 from aspectra.testing.views import ViewConformance
-from aspectra.views.index.citations import GRAPH_VIEW
+from aspectra.views.index.opened import GRAPH_VIEW
 from aspectra.views.view import Probe
 from small_library import searcher_over
 

@@ -16,7 +16,7 @@ import pytest
 
 from aspectra.base.errors import MissingExtra, NotTrusted, UsageError
 from aspectra.base.trust import Permission, allow
-from aspectra.testing.encoders import EncoderConformance
+from aspectra.testing.views import EncoderConformance
 from aspectra.views.encoders.protocol import (
     ENCODERS,
     Encoder,

@@ -18,10 +18,8 @@ from aspectra.base.trust import Permission
 from aspectra.base.values import replace
 from aspectra.views.encoders.local import load_folder, make
 from aspectra.views.encoders.minilm import MiniLM
-from aspectra.views.encoders.prompts import POOLINGS
-from aspectra.views.encoders.protocol import TokenEncoder, needs_of
-from aspectra.views.encoders.transformer.network import SafetensorsNetwork, relative_buckets
-from aspectra.views.encoders.transformer.runtime import Runtime
+from aspectra.views.encoders.protocol import POOLINGS, TokenEncoder, needs_of
+from aspectra.views.encoders.transformer.network import Runtime, SafetensorsNetwork, relative_buckets
 from aspectra.views.encoders.transformer.weights import FAMILIES, as_float32, read_weights
 from folder_models import MODELS, TEXTS, TOKENS, WIDTH, write_model, write_safetensors
 from folder_onnx import write_onnx

@@ -14,9 +14,8 @@ from safetensors.numpy import save_file
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.views.encoders import query_encoder as remembering
 from aspectra.views.encoders.minilm import MiniLM, find_model, make
-from aspectra.views.encoders.prompts import pool_spans, unit_rows
-from aspectra.views.encoders.protocol import split_argument
-from aspectra.views.encoders.transformer.runtime import Runtime, batches, step_of
+from aspectra.views.encoders.protocol import pool_spans, split_argument, unit_rows
+from aspectra.views.encoders.transformer.network import Runtime, batches, step_of
 from aspectra.views.encoders.transformer.weights import read_weights
 
 WORDS = [

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from aspectra.lab.reports.published import tables
-from aspectra.views.encoders.prompts import TEMPLATES
-from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, needs_of
+from aspectra.lab.reports.comparison import tables
+from aspectra.views.encoders.protocol import ENCODERS, TEMPLATES, EncoderFactory, needs_of
 
 ROOT = Path(__file__).parents[3]
 ROWS: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "studies" / "encoders.toml").read_text("utf-8"))

@@ -27,14 +27,17 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.prompted.definition import (
     PromptedLens,
+    Reading,
     check_name,
     define,
     definition,
     definitions,
+    forget,
+    readings,
+    tally,
     usable,
 )
 from aspectra.views.prompted.running import bound_to, estimate_lens, run_lens
-from aspectra.views.prompted.store import Reading, forget, readings, tally
 
 PROMPT = """
 placeholders = ["paper", "rules", "answer"]

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
-from aspectra.views.prompted.asking import show
 from aspectra.views.prompted.definition import BUILTIN_PROMPTS, LensPrompt, builtin_text
+from aspectra.views.prompted.running import show
 from aspectra.views.prompted.schema import Unreadable, ValueSchema
 
 TEXT = ValueSchema.parse({"type": "string", "maxLength": 20})

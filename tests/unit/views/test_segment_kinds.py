@@ -16,7 +16,7 @@ from aspectra.views.build.run import build_index, merge_segments
 from aspectra.views.build.segments import Segments
 from aspectra.views.index.opened import Index
 from aspectra.views.settings import IndexSettings
-from aspectra.views.terms import values as heads
+from aspectra.views.terms import view as heads
 from aspectra.views.view import Probe
 from token_encoder import TokenEncoder, made_up_head
 

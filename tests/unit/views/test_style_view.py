@@ -134,7 +134,7 @@ def test_an_empty_library_builds(tmp_path):
 
 
 def test_experiments_index_the_style_where_a_recipe_needs_it():
-    from aspectra.lab.experiments.study import Source, Study
+    from aspectra.lab.experiments.directory import Source, Study
     from aspectra.search.recipe import Recipe
 
     def lenses(*recipes):

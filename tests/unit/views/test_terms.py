@@ -15,17 +15,18 @@ from aspectra.views.dense.matching import narrowed, widen
 from aspectra.views.index.opened import Index
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.units import paper_spans
-from aspectra.views.terms import values as heads
-from aspectra.views.terms.values import (
+from aspectra.views.terms import view as heads
+from aspectra.views.terms.view import (
     ASPECTS,
     PaperTerms,
     TokenHead,
     encode_with_terms,
     head_of,
     offers_of,
+    stem_counts,
     term_values,
+    word_stems,
 )
-from aspectra.views.terms.view import stem_counts, word_stems
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser, plain_words
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import MissingExtra
-from aspectra.views.encoders.prompts import mean_of_spans
-from aspectra.views.encoders.protocol import load_encoder
-from aspectra.views.terms.values import ASPECTS, head_of
+from aspectra.views.encoders.protocol import load_encoder, mean_of_spans
+from aspectra.views.terms.view import ASPECTS, head_of
 from aspectra.views.text.tokens import word_spans
 
 TEXTS = {

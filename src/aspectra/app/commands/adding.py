@@ -10,8 +10,7 @@ import typer
 from msgspec.structs import asdict
 
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import AsJson, option
-from aspectra.app.terminal.screen import count, safe
+from aspectra.app.terminal.screen import AsJson, count, option, safe
 
 if TYPE_CHECKING:
     from aspectra.app.ingest.files import FileReport
@@ -41,7 +40,7 @@ def add(
 
     Example:  aspectra add library.bib papers/
     """
-    from aspectra.app.upkeep.schedule import check_if_due
+    from aspectra.app.upkeep.checkup import check_if_due
     from aspectra.papers.sources.protocol import ReadOptions
 
     limits = ReadOptions(**asdict(session.settings.add))

@@ -6,10 +6,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
-from aspectra.app.commands.experiments.build import build
-from aspectra.app.commands.experiments.figures import figure, report
+from aspectra.app.commands.experiments.figures import build, figure, report
 from aspectra.app.commands.experiments.gap import gap
-from aspectra.app.options.lab import (
+from aspectra.app.options.question import (
     Baseline,
     By,
     Correction,
@@ -18,17 +17,18 @@ from aspectra.app.options.lab import (
     Incomplete,
     LoaderOption,
     Measures,
+    OracleRates,
     Preset,
     Test,
     argument,
     choice,
+    language_model,
+    language_models,
 )
-from aspectra.app.options.model import OracleRates, language_model, language_models
 from aspectra.app.output.experiments import write_tables
 from aspectra.app.session import Session, common
 from aspectra.app.settings import RUN_FORMATS, TABLE_FORMATS
-from aspectra.app.terminal.panels import AsJson, CommandGroup, OutputFile, option
-from aspectra.app.terminal.screen import count
+from aspectra.app.terminal.screen import AsJson, CommandGroup, OutputFile, count, option
 from aspectra.base.errors import UsageError, check_choice
 
 app = CommandGroup("Run experiments on benchmarks, score and compare them.")
@@ -77,7 +77,7 @@ def audit(
 
     (source,) = sources_of([f"{name}={path}"], option)
     if statistics:
-        from aspectra.lab.reports.collection import collection_tables
+        from aspectra.lab.reports.tables import collection_tables
 
         write_tables(session, collection_tables(source.open()), "json" if as_json else format)
         return
@@ -112,8 +112,8 @@ def fetch(
     Example:  aspectra bench fetch obliq/math ~/data/obliq
     """
     from aspectra.app.output.experiments import hub_sets
-    from aspectra.lab.benchmarks._hub import fetch as download
     from aspectra.lab.benchmarks._places import audit_command
+    from aspectra.lab.benchmarks.protocol import fetch as download
 
     sets = hub_sets(name)
     if session.settings.offline:

@@ -6,8 +6,7 @@ from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Annotated
 
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import option
-from aspectra.app.terminal.screen import count
+from aspectra.app.terminal.screen import count, option
 from aspectra.base.errors import AspectraError, UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def index(
 
     Example:  aspectra index --encoder minilm --chunks 250w
     """
-    from aspectra.app.upkeep.schedule import check_if_due
+    from aspectra.app.upkeep.checkup import check_if_due
 
     if no_encoder and encoder:
         raise UsageError("--encoder and --no-encoder exclude each other")
@@ -117,14 +116,14 @@ def index(
             )
         _tell(session, report, perf_counter() - clock)
         if report.merge_due:
-            from aspectra.app.upkeep.repair import index_later
+            from aspectra.app.upkeep.checkup import index_later
 
             index_later(library.store.folder, "--merge")
 
 
 def _beside(session: Session, library: Library) -> None:
     """Index in another process; return once something can be searched, or it has ended."""
-    from aspectra.app.upkeep.repair import index_later
+    from aspectra.app.upkeep.checkup import index_later
 
     generations, shown = library.store.generations, session.screen
     before = generations.current()
@@ -151,7 +150,7 @@ def _beside(session: Session, library: Library) -> None:
 
 
 def _merged(session: Session, library: Library) -> IndexReport:
-    from aspectra.app.upkeep.repair import yield_to_others
+    from aspectra.app.upkeep.checkup import yield_to_others
     from aspectra.views.build.run import merge_segments
 
     yield_to_others()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aspectra.app.options.model import cost_in_words, currency_of, language_model, model_settings
+from aspectra.app.options.question import cost_in_words, currency_of, language_model, model_settings
 from aspectra.app.output.lenses import (
     estimate_in_words,
     lens_rows,
@@ -19,8 +19,7 @@ from aspectra.app.output.lenses import (
     status_in_words,
 )
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import OUTPUT, AsJson, CommandGroup, option
-from aspectra.app.terminal.screen import columns, count
+from aspectra.app.terminal.screen import OUTPUT, AsJson, CommandGroup, columns, count, option
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 
@@ -90,7 +89,7 @@ def add(
         elif not held.model or held.fingerprint == lens.fingerprint:
             session.screen.line(f"Changed the lens {plain}; its values stay ({lens.prompt.stamp}).")
         else:
-            from aspectra.views.prompted.store import tally
+            from aspectra.views.prompted.definition import tally
 
             old = tally(library, held).values
             session.screen.line(
@@ -193,9 +192,8 @@ def run(
 
     Example:  aspectra lens run stance --set llm.budget=500calls
     """
-    from aspectra.views.prompted.definition import definition
+    from aspectra.views.prompted.definition import definition, tally
     from aspectra.views.prompted.running import bound_to, run_lens
-    from aspectra.views.prompted.store import tally
 
     with session.open_library() as library:
         model_settings(session)
@@ -262,8 +260,7 @@ def show(
     """
     from itertools import islice
 
-    from aspectra.views.prompted.definition import definition
-    from aspectra.views.prompted.store import readings
+    from aspectra.views.prompted.definition import definition, readings
 
     with session.open_library() as library:
         lens = definition(library.store, name)
@@ -298,8 +295,7 @@ def remove(
     """
     from aspectra.views.build.work import SETTINGS_KEY, settings_of
     from aspectra.views.lenses.protocol import optional_lenses
-    from aspectra.views.prompted.definition import definition, undefine
-    from aspectra.views.prompted.store import forget
+    from aspectra.views.prompted.definition import definition, forget, undefine
 
     with session.open_library() as opened:
         library = opened.store

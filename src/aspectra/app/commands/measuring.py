@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from aspectra.app.options.lab import By, Format, Measures, Preset, argument, choice
+from aspectra.app.options.question import By, Format, Measures, Preset, argument, choice
 from aspectra.app.output.experiments import write_tables
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import AsJson, OutputFile, option
+from aspectra.app.terminal.screen import AsJson, OutputFile, option
 from aspectra.base.errors import BadInput, UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def measure(
 
     An export:  aspectra measure results.csv qrels.tsv --titles corpus.jsonl
     """
-    from aspectra.app.options.lab import read_excluded, read_labels, read_titles
+    from aspectra.app.options.question import read_excluded, read_labels, read_titles
     from aspectra.lab.evaluation.calculate import evaluate
     from aspectra.lab.evaluation.means import get_preset
     from aspectra.lab.runs.files import Checks, check_run
@@ -135,8 +135,7 @@ def _by_mode(first: Path | None, others: Sequence[str] | None, flag: str) -> dic
 
 
 def _run(path: Path, titles: Mapping[str, str] | None, topic: str, duplicates: str) -> Run:
-    from aspectra.lab.runs.foreign import read_export
-    from aspectra.lab.runs.run import Run
+    from aspectra.lab.runs.run import Run, read_export
 
     name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
     if titles is None:

@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from aspectra.app.session import Session, common
 from aspectra.app.settings import data_folder
-from aspectra.app.terminal.panels import option
+from aspectra.app.terminal.screen import option
 from aspectra.base.errors import AspectraError, MissingExtra, UsageError, needs_extra
 from aspectra.base.version import OURSELVES
 
 if TYPE_CHECKING:
-    from aspectra.app.surfaces.mcp.choices import Libraries
+    from aspectra.app.surfaces.mcp.arguments import Libraries
     from aspectra.app.surfaces.mcp.server import McpApplication
-    from aspectra.app.surfaces.service.access import Access
+    from aspectra.app.surfaces.service.access import Access, Gate
     from aspectra.app.surfaces.service.answering import Service
-    from aspectra.app.surfaces.service.gate import Gate
 
 
 @common
@@ -67,7 +66,7 @@ def served_libraries(session: Session, held: Service | None = None) -> Libraries
         UsageError: the setting that lists them cannot be used.
         NotTrusted: a project's file names one that the user does not permit.
     """
-    from aspectra.app.surfaces.mcp.choices import Libraries
+    from aspectra.app.surfaces.mcp.arguments import Libraries
 
     folders = _folders(session)
     same = (
@@ -79,7 +78,7 @@ def served_libraries(session: Session, held: Service | None = None) -> Libraries
 
 
 def _folders(session: Session) -> dict[str, Path]:
-    from aspectra.app.surfaces.mcp.choices import listed_libraries
+    from aspectra.app.surfaces.mcp.arguments import listed_libraries
 
     return listed_libraries(session.config, session.library_path)
 
@@ -135,10 +134,9 @@ def serve(
         import uvicorn
 
         from aspectra.app.surfaces.http.application import BACKLOG, LimitedConnection, application
-    from aspectra.app.options.model import language_model, model_settings, read_beside_rules
-    from aspectra.app.surfaces.service.access import Access, is_loopback
+    from aspectra.app.options.question import language_model, model_settings, read_beside_rules
+    from aspectra.app.surfaces.service.access import Access, Gate, is_loopback
     from aspectra.app.surfaces.service.answering import Service
-    from aspectra.app.surfaces.service.gate import Gate
     from aspectra.app.surfaces.service.jobs import Jobs
 
     if with_model:

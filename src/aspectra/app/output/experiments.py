@@ -13,8 +13,7 @@ from aspectra.base.errors import AspectraError, UsageError
 if TYPE_CHECKING:
     from aspectra.app.session import Session
     from aspectra.lab.benchmarks.protocol import Benchmark, HubSet
-    from aspectra.lab.experiments.directory import Opened
-    from aspectra.lab.experiments.study import Source, Study
+    from aspectra.lab.experiments.directory import Opened, Source, Study
     from aspectra.lab.reports.tables import Table
     from aspectra.lab.runs.run import Run
 
@@ -37,7 +36,7 @@ def sources_of(given: Sequence[str], options: Iterable[str] | None) -> tuple[Sou
     Raises:
         UsageError: a word is not of that form, or an option is for nobody.
     """
-    from aspectra.lab.experiments.study import Source
+    from aspectra.lab.experiments.directory import Source
 
     named: list[tuple[str, str]] = []
     for word in given:
@@ -79,8 +78,7 @@ def study_of(out: Path, **given: object) -> Study:
         UsageError: it would replace a study of other recipes or benchmarks.
     """
     from aspectra.base.values import replace
-    from aspectra.lab.experiments.directory import FILES, open_study
-    from aspectra.lab.experiments.study import Study
+    from aspectra.lab.experiments.directory import FILES, Study, open_study
     from aspectra.search.recipe import Recipe
 
     values: dict[str, Any] = {

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aspectra.app.options.model import cost_in_words, currency_of
+from aspectra.app.options.question import cost_in_words, currency_of
 from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
     from aspectra.papers.library.store import Store
-    from aspectra.views.prompted.definition import PromptedLens
+    from aspectra.views.prompted.definition import PromptedLens, Tally
     from aspectra.views.prompted.running import LensEstimate, RunReport
-    from aspectra.views.prompted.store import Tally
 
 SIMULATED = "*simulated*: no language model was asked"
 
 
 def coverage(library: Store, lens: PromptedLens) -> str:
     """How far a lens is, in a few words."""
-    from aspectra.views.prompted.store import tally
+    from aspectra.views.prompted.definition import tally
 
     try:
         found = tally(library, lens)
@@ -88,7 +87,7 @@ def _failures(failures: dict[str, int]) -> list[str]:
 
 def status_facts(library: Store, lens: PromptedLens) -> dict[str, Any]:
     """Everything about one lens; ``problem`` where its prompt cannot be used."""
-    from aspectra.views.prompted.store import tally
+    from aspectra.views.prompted.definition import tally
 
     facts: dict[str, Any] = {"lens": lens.name, "model": lens.model, "drift": lens.drift, "problem": ""}
     try:

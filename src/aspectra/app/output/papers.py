@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aspectra.base.errors import UsageError, check_choice, check_number
+from aspectra.papers.bibliography import is_retracted
 from aspectra.papers.paper import normalise_title
-from aspectra.papers.record_facts import is_retracted
 
 if TYPE_CHECKING:
     from aspectra.app.library import Library

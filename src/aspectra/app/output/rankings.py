@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
-from aspectra.papers.record_facts import is_retracted
+from aspectra.papers.bibliography import is_retracted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

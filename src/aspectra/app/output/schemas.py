@@ -12,8 +12,19 @@ from typing import Any, get_type_hints
 import msgspec
 
 from aspectra.app.output.criteria import Listing, Marks
-from aspectra.app.output.documents import Document, Hit, Part, Search
-from aspectra.app.output.work_documents import Added, Duplicates, Flow, Merged, News, Saved, Split
+from aspectra.app.output.documents import (
+    Added,
+    Document,
+    Duplicates,
+    Flow,
+    Hit,
+    Merged,
+    News,
+    Part,
+    Saved,
+    Search,
+    Split,
+)
 from aspectra.app.upkeep.checkup import Check, Dependency
 from aspectra.base.errors import check_choice
 from aspectra.views.prompted.running import LensEstimate, RunReport

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from aspectra.base.errors import BadInput
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Audit, Topic
-from aspectra.lab.runs.judged import Grades
+from aspectra.lab.runs.files import Grades
 from aspectra.lab.runs.rows import Row, first_of, text_of
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.json.generic import papers_in_record

@@ -18,7 +18,7 @@ from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged, own_id
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._places import Collection, collections
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
-from aspectra.lab.runs.judged import Grades
+from aspectra.lab.runs.files import Grades
 from aspectra.lab.runs.rows import Row, text_of
 
 _YES_NO = ("yes", "no")

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged
 from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.benchmarks._modes import instruction_negatives, read_part
+from aspectra.lab.benchmarks.infosearch import instruction_negatives, read_part
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, benchmark
 from aspectra.lab.runs.rows import first_of, text_of
 

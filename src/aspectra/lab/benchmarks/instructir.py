@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 
 from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged, own_id
 from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.benchmarks._modes import group_of
+from aspectra.lab.benchmarks.infosearch import group_of
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic, benchmark
-from aspectra.lab.runs.judged import Grades
+from aspectra.lab.runs.files import Grades
 from aspectra.lab.runs.rows import first_of, text_of
 
 _MARK = "[SEP]"

@@ -9,21 +9,21 @@ declares. ``tests/unit/lab/test_benchmark_conformance.py`` tests every member on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import importlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
-from aspectra.base.errors import BadInput, UsageError
-from aspectra.base.hashing import digest
+from aspectra.base.errors import BadInput, MissingExtra, UsageError
+from aspectra.base.files import digest
 from aspectra.base.registry import Registry
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._places import HubSet as HubSet
 from aspectra.lab.benchmarks._places import collection_at, compared, hub_sets, next_command, place, where
-from aspectra.lab.runs.files import DUPLICATES
-from aspectra.lab.runs.judged import Grades
+from aspectra.lab.runs.files import DUPLICATES, Grades
 from aspectra.papers.paper import Paper
 
 T = TypeVar("T")
@@ -359,3 +359,38 @@ def benchmark(name: str, **declared: Any) -> Callable[[Loader], Declaration]:
         return BENCHMARKS.register(name)(Declaration(name, load, **{"hub": hub_sets(name), **declared}))
 
     return add
+
+
+# Fetching a benchmark from a data hub, at a pinned revision (extra ``hub``).
+
+
+def fetch(sets: Sequence[HubSet], folder: Path) -> Path:
+    """Download data sets into ``folder``, from which a loader reads them; returns ``folder``.
+
+    Raises:
+        MissingExtra: the hub's client is not installed.
+        BadInput: there is no network, or the hub refuses.
+    """
+    try:
+        hub: Any = importlib.import_module("huggingface_hub")
+    except ImportError as error:
+        raise MissingExtra(
+            "fetching from the hub needs huggingface_hub",
+            hint="pip install aspectra[hub], or download the files and name their folder",
+        ) from error
+    for one in sets:
+        try:
+            hub.snapshot_download(
+                repo_id=one.repo,
+                repo_type="dataset",
+                revision=one.revision or None,
+                local_dir=str(folder / one.folder),
+                allow_patterns=list(one.only) or None,
+            )
+        except Exception as error:  # the client raises errors of its own, of the network's and of others
+            raise BadInput(
+                f"cannot fetch {one.repo} from the hub",
+                why=f"{type(error).__name__}: {error}".splitlines()[0][:300],
+                hint="check the network, or download the files elsewhere and name their folder",
+            ) from error
+    return folder

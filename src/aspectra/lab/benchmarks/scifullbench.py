@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput
-from aspectra.base.hashing import digest_texts
+from aspectra.base.files import digest_texts
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged
 from aspectra.lab.benchmarks._files import Folder

@@ -22,14 +22,20 @@ from typing import Any
 import numpy as np
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.base.files import disk, make_folder, write_durably
-from aspectra.base.hashing import digest, digest_texts
+from aspectra.base.files import digest, digest_texts, disk, make_folder, write_durably
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark
 from aspectra.lab.construction.export import Layout, as_texts, write_set
-from aspectra.lab.construction.made import Draft, Made
-from aspectra.lab.construction.protocol import NAME, STEPS, Step, StepReport, Workbench
-from aspectra.lab.construction.recipe import BuildRecipe
+from aspectra.lab.construction.protocol import (
+    NAME,
+    STEPS,
+    BuildRecipe,
+    Draft,
+    Made,
+    Step,
+    StepReport,
+    Workbench,
+)
 from aspectra.lab.statistics.significance import SMALL
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store

@@ -16,8 +16,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.files import disk, make_folder
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.benchmarks.scifullbench import document_id
-from aspectra.lab.construction.made import Draft, Made, MadeText
-from aspectra.lab.construction.protocol import Workbench
+from aspectra.lab.construction.protocol import Draft, Made, MadeText, Workbench
 from aspectra.papers.text.cleaning import clean
 
 Write = Callable[[Made, Workbench, Path], None]

@@ -8,24 +8,192 @@ drops, so that a build repeats to the byte.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from aspectra.base.errors import BadInput, UsageError
-from aspectra.base.hashing import digest
+from aspectra.base.errors import BadInput, UsageError, did_you_mean, refuse_unknown, unknown_name
+from aspectra.base.files import digest, digest_texts
 from aspectra.base.registry import Registry
-from aspectra.base.values import Value
+from aspectra.base.values import Value, replace
 from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.construction.made import Made, MadeText
 from aspectra.lab.runs.rows import Row
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
-from aspectra.papers.paper import Paper
+from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.text.cleaning import folded
+
+# What a benchmark under construction holds, and its form on disk: lines of JSON.
+
+Judged = Mapping[str, Mapping[str, int]]  # query -> document -> grade
+
+
+class Draft(Value, frozen=True):
+    """A query that is being made.
+
+    Attributes:
+        id: unique in the set.
+        text: the query, or "" where the seed alone is one.
+        seed: id of the paper that it starts from, or "".
+        aspect: the aspect that is asked for, or "".
+        instructions: mode (``instructed``, ``reversed``) -> what is added to the text.
+        labels: name -> values, for breaking results down.
+        context: what the text was or will be made from; it is in no layout.
+        source: where the text came from: ``library``, ``template``, or the name of a language model.
+    """
+
+    id: str
+    text: str = ""
+    seed: str = ""
+    aspect: str = ""
+    instructions: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each value
+    labels: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - msgspec copies it for each value
+    context: str = ""
+    source: str = "library"
+
+
+class MadeText(Value, frozen=True):
+    """A document whose text is not the library's own, or is no paper of the library.
+
+    Attributes:
+        id: of the document; of the library's paper whose text was changed.
+        title, text: of the document; ``text`` is its abstract.
+        sections: title and text of each.
+        origin: ``changed`` (something was taken out), ``title`` (a cited work of which only that is known),
+            or the name of the language model that wrote it.
+        removed: what was taken out, as words that say where.
+    """
+
+    id: str
+    title: str = ""
+    text: str = ""
+    sections: tuple[tuple[str, str], ...] = ()
+    origin: str = "changed"
+    removed: tuple[str, ...] = ()
+
+    @property
+    def written(self) -> bool:
+        """Whether a language model wrote it."""
+        return self.origin not in ("changed", "title")
+
+    @classmethod
+    def of_title(cls, title: str) -> MadeText | None:
+        """A cited work of which only the title is known; None without words."""
+        key = normalise_title(title)
+        return cls(f"title:{digest_texts([key])[:12]}", title, origin="title") if key else None
+
+
+@dataclass(frozen=True)
+class Made:
+    """A benchmark under construction, as one step hands it to the next.
+
+    Attributes:
+        corpus: ids of the documents, in order; those in ``texts`` have the texts that are there.
+        drafts: the queries.
+        qrels: judgement set -> query -> document -> grade; ``gold``, or one for each mode of instructions.
+        excluded: query -> documents that are dropped from its ranking.
+        texts: documents whose text is not the library's own, and query papers that were changed.
+        facts: what steps report: name -> JSON value.
+    """
+
+    corpus: tuple[str, ...] = ()
+    drafts: tuple[Draft, ...] = ()
+    qrels: Mapping[str, Judged] = field(default_factory=dict)
+    excluded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    texts: Mapping[str, MadeText] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def lines(self) -> Iterator[str]:
+        """One JSON object a line, in an order that depends on the content alone."""
+        yield _line("corpus", list(self.corpus))
+        for draft in sorted(self.drafts, key=lambda one: one.id):
+            yield _line("draft", draft.to_dict())
+        for name, grades in sorted(self.qrels.items()):
+            for query, documents in sorted(grades.items()):
+                yield _line("judged", [name, query, dict(sorted(documents.items()))])
+        for query, ids in sorted(self.excluded.items()):
+            yield _line("excluded", [query, sorted(ids)])
+        for _, text in sorted(self.texts.items()):
+            yield _line("text", text.to_dict())
+        for name, value in sorted(self.facts.items()):
+            yield _line("fact", [name, value])
+
+    @classmethod
+    def of_lines(cls, lines: Iterable[str | bytes], place: str = "") -> Made:
+        """Inverse of :meth:`lines`.
+
+        Raises:
+            BadInput: a line is damaged; ``place`` names the file.
+        """
+        corpus: tuple[str, ...] = ()
+        drafts: list[Draft] = []
+        qrels: dict[str, dict[str, dict[str, int]]] = {}
+        excluded: dict[str, tuple[str, ...]] = {}
+        texts: dict[str, MadeText] = {}
+        facts: dict[str, Any] = {}
+        for number, line in enumerate(lines, 1):
+            try:
+                kind, value = json.loads(line)
+                if kind == "corpus":
+                    corpus = tuple(value)
+                elif kind == "draft":
+                    drafts.append(Draft.from_dict(value))
+                elif kind == "judged":
+                    name, query, documents = value
+                    qrels.setdefault(name, {})[query] = documents
+                elif kind == "excluded":
+                    excluded[value[0]] = tuple(value[1])
+                elif kind == "text":
+                    texts[value["id"]] = MadeText.from_dict(value)
+                else:
+                    facts[value[0]] = value[1]
+            except (ValueError, TypeError, KeyError, IndexError) as error:
+                raise BadInput(
+                    f"line {number} of {place or 'a step'} is damaged",
+                    why=str(error),
+                    hint="remove that file; the step is made again",
+                ) from error
+        return cls(corpus, tuple(drafts), qrels, excluded, texts, facts)
+
+    @property
+    def plainly(self) -> Judged:
+        """The judgements of questions without an instruction."""
+        return self.qrels.get("gold") or self.qrels.get("original", {})
+
+    @property
+    def judged(self) -> set[str]:
+        """The documents that have a grade for any query."""
+        return {doc for held in self.qrels.values() for grades in held.values() for doc in grades}
+
+    def relevant(self) -> dict[str, list[str]]:
+        """Query -> documents that are relevant to it, under its instruction where it has one."""
+        return {
+            query: [document for document, grade in grades.items() if grade > 0]
+            for name in ("gold", "instructed")
+            for query, grades in self.qrels.get(name, {}).items()
+        }
+
+    def of_queries(self, kept: Iterable[Draft]) -> Made:
+        """With these queries alone, and what is judged, excluded and changed for them."""
+        drafts = tuple(kept)
+        names = {draft.id for draft in drafts}
+        qrels = {
+            name: {query: grades for query, grades in judged.items() if query in names}
+            for name, judged in self.qrels.items()
+        }
+        excluded = {query: ids for query, ids in self.excluded.items() if query in names}
+        seeds = {draft.seed for draft in drafts}
+        texts = {name: one for name, one in self.texts.items() if one.origin != "changed" or name in seeds}
+        return Made(self.corpus, drafts, qrels, excluded, texts, self.facts)
+
+
+def _line(kind: str, value: Any) -> str:
+    return json.dumps([kind, value], ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def rows_of(name: str) -> Iterator[tuple[str, Row]]:
@@ -234,3 +402,125 @@ def step(name: str, options: type[Value], about: str, **declared: Any) -> Callab
         return STEPS.register(name)(Step(name, run, options, about, **declared))
 
     return add
+
+
+# Recipes of construction: which steps in which order, with which options.
+
+_OWN = ("seed", "layout", "name", "part", "test")
+
+
+class BuildRecipe(Value, frozen=True):
+    """How a benchmark is built.
+
+    Attributes:
+        name: of the benchmark.
+        about: what it is, for its card.
+        seed: of every choice by chance.
+        layout: how it is written, see :data:`~aspectra.lab.construction.export.LAYOUTS`.
+        steps: each with its name under ``step``, and its options.
+        part: ``dev`` or ``test``: only its queries are written; "" for all.
+        test: share of the queries that are for the test, from 0 to 1.
+
+    Raises:
+        UsageError: the part or its share cannot be.
+    """
+
+    name: str
+    steps: tuple[dict[str, Any], ...]
+    about: str = ""
+    seed: int = 7
+    layout: str = "beir"
+    part: str = ""
+    test: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.part not in ("", "dev", "test") or not 0 < self.test < 1:
+            raise UsageError(
+                f"the part {self.part!r} with {self.test:g} of the queries for the test cannot be",
+                hint="--option part=dev or part=test, --option test=0.5",
+            )
+
+    def step_names(self, until: str = "") -> list[str]:
+        """The steps' names, up to and with ``until``; "" for all."""
+        names = [str(one.get("step", "")) for one in self.steps]
+        return names[: names.index(until) + 1] if until in names else names
+
+    def options(self, number: int) -> Value:
+        """The options of a step, checked; ``number`` counts from 0.
+
+        Raises:
+            UsageError: there is no such step or option, or an option has another type.
+        """
+        given = dict(self.steps[number])
+        step = STEPS.get(str(given.pop("step", "")))
+        refuse_unknown(given, step.options.__struct_fields__, f"option of {step.name}")
+        return step.options.from_dict(given)
+
+    def changed(self, settings: Sequence[str]) -> BuildRecipe:
+        """With options set as ``STEP.OPTION=VALUE``, or ``seed=N``, ``layout=NAME``, ``part=test``.
+
+        Raises:
+            UsageError: a setting names no step of the recipe, or cannot be read.
+        """
+        steps = [dict(one) for one in self.steps]
+        own: dict[str, Any] = {}
+        for setting in settings:
+            name, equals, value = setting.partition("=")
+            at, dot, option = name.strip().partition(".")
+            if not equals or (not dot and at not in _OWN):
+                raise UsageError(
+                    f"the setting {setting!r} cannot be read",
+                    hint="--option STEP.OPTION=VALUE, or --option seed=8",
+                )
+            if not dot:
+                own[at] = _read(value.strip()) if at in ("seed", "test") else value.strip()
+                continue
+            meant = [one for one in steps if one.get("step") == at]
+            if not meant:
+                names = [str(one.get("step")) for one in steps]
+                raise UsageError(
+                    f"the recipe {self.name} has no step {at!r}",
+                    why="its steps: " + ", ".join(names),
+                    hint=did_you_mean(at, names),
+                )
+            for one in meant:
+                one[option] = _read(value.strip())
+        return BuildRecipe.from_dict({**replace(self, steps=tuple(steps)).to_dict(), **own})
+
+    @classmethod
+    def named(cls, name: str) -> BuildRecipe:
+        """A recipe of this package, or one in a file.
+
+        Raises:
+            UsageError: there is neither, or it cannot be read.
+        """
+        if name in recipe_names():
+            return cls.loads((_shipped() / f"{name}.toml").read_text("utf-8"))
+        if Path(name).suffix in (".toml", ".json"):
+            return cls.load(Path(name))
+        raise unknown_name(f"there is no recipe of construction called {name!r}", name, recipe_names())
+
+
+def _shipped() -> Any:
+    return resources.files(__package__) / "recipes"
+
+
+def recipe_names() -> list[str]:
+    """The recipes of this package."""
+    return sorted(
+        one.name.removesuffix(".toml") for one in _shipped().iterdir() if one.name.endswith(".toml")
+    )
+
+
+def _read(text: str) -> Any:
+    """A value as TOML has it; anything else is text.
+
+    >>> _read("3"), _read("0.5"), _read("true"), _read("[1, 2]"), _read("data/x.jsonl")
+    (3, 0.5, True, [1, 2], 'data/x.jsonl')
+    """
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

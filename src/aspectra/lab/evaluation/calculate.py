@@ -11,9 +11,9 @@ import numpy as np
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.evaluation.means import Counts, Evaluation, Labels, Preset, Score, get_preset, nested_mean
-from aspectra.lab.measures.gap import Pools
 from aspectra.lab.measures.protocol import Arity, Family, Measure
-from aspectra.lab.runs.judged import Array, Grades, Judged, judge
+from aspectra.lab.measures.rankings import Pools
+from aspectra.lab.runs.files import Array, Grades, Judged, judge
 
 # The inputs of an evaluation, by mode: checks, and remarks on what they lack.
 

@@ -12,7 +12,7 @@ from typing import Any
 from aspectra.base.errors import UsageError, unknown_name
 from aspectra.base.values import Value
 from aspectra.lab.measures.protocol import Family, Measure, parse
-from aspectra.lab.runs.judged import Order, Precision
+from aspectra.lab.runs.files import Order, Precision
 
 # Presets: which reference implementation a number follows.
 #

@@ -13,21 +13,32 @@ from aspectra.base.errors import BadInput, LibraryBusy, UsageError
 from aspectra.base.files import make_folder, write_durably
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
-from aspectra.lab.experiments.directory import FILES, Opened, cell_facts, manifest, save_study, write_json
+from aspectra.lab.experiments.directory import (
+    FILES,
+    Opened,
+    Study,
+    cell_facts,
+    corpus_hash,
+    library_folder,
+    manifest,
+    read_oracle,
+    save_study,
+    write_json,
+)
 from aspectra.lab.experiments.experiment import (
     BASE_MODE,
     Cell,
     Models,
     PaperVectors,
+    Record,
+    Records,
     benchmark_library,
     library_state,
     paper_vectors,
     run_cells,
 )
 from aspectra.lab.experiments.recipe_tables import main_tables
-from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import Outcome, labels_of, score_cell
-from aspectra.lab.experiments.study import Study, corpus_hash, library_folder, read_oracle
 from aspectra.lab.reports.tables import render
 from aspectra.lab.runs.run import Run
 from aspectra.llm.chat import ChatModel

@@ -14,8 +14,15 @@ from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.means import Evaluation, Preset, Score, get_preset
-from aspectra.lab.experiments.experiment import BASE_MODE, DIVERSE, Cell, PaperVectors, modes_of
-from aspectra.lab.experiments.records import Record, Records
+from aspectra.lab.experiments.experiment import (
+    BASE_MODE,
+    DIVERSE,
+    Cell,
+    PaperVectors,
+    Record,
+    Records,
+    modes_of,
+)
 from aspectra.lab.measures.instructed import pair_up
 from aspectra.lab.measures.protocol import Arity, Measure
 from aspectra.lab.reports.tables import failed_note

@@ -15,8 +15,8 @@ from aspectra.base.values import replace
 from aspectra.lab.evaluation.means import get_preset
 from aspectra.lab.experiments.directory import FILES, Opened, open_study
 from aspectra.lab.experiments.execute import results, score_study
+from aspectra.lab.experiments.experiment import Records
 from aspectra.lab.experiments.recipe_tables import plain_interval
-from aspectra.lab.experiments.records import Records
 from aspectra.lab.measures.protocol import Arity, Family, parse
 from aspectra.lab.reports.comparison import System, systems_of
 from aspectra.lab.reports.tables import Column, Number, failed_note

@@ -11,7 +11,7 @@ import numpy as np
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
-from aspectra.lab.runs.judged import Array
+from aspectra.lab.runs.files import Array
 
 # The volume of a convex hull in three dimensions, so that no geometry library is needed for it.
 

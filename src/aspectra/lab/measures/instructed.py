@@ -15,7 +15,7 @@ import numpy as np
 
 from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
 from aspectra.lab.measures.rankings import DOCUMENT_MISSING, REL, UNJUDGED, ndcg
-from aspectra.lab.runs.judged import Array, Judged
+from aspectra.lab.runs.files import Array, Judged
 
 
 def rank_change(original: Array, new: Array) -> Array:

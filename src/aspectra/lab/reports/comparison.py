@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib import resources
+from types import MappingProxyType
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
@@ -12,10 +17,213 @@ from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark
 from aspectra.lab.evaluation.means import get_preset
 from aspectra.lab.measures.protocol import parse
-from aspectra.lab.reports.published import Published
-from aspectra.lab.reports.published import tables as published_numbers
 from aspectra.lab.reports.tables import SMALL_NOTE, Column, Number, Table, failed_note, set_shown
 from aspectra.lab.statistics.significance import SMALL, compare, win_tie_loss
+
+# The result tables of the papers, as data: what others measured, and whether a run is comparable with it.
+#
+# A published number is comparable with a run only where collection, judgements and protocol are the same.
+# Where they are not, the row gives the reason, to be printed beside it. Nothing here is a target for a
+# test: cells that look misprinted or cannot be reproduced carry the doubt.
+
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Published:
+    """One printed number.
+
+    Attributes:
+        benchmark: name of the benchmark it belongs to.
+        paper: number of the data file.
+        title: of the paper.
+        table: its number in the paper.
+        system: what was measured, as printed.
+        setup: group, family or setting, as printed, or "".
+        measure: canonical name.
+        value: in the unit of our measures (fractions, not percent), or None where the cell is empty or lost.
+        printed: as printed.
+        deviation: standard deviation over runs, in the unit of ``value``, or None.
+        labels: the part of the topics it is over, as :attr:`Topic.labels`; empty for all. A value such as
+            ``mean of ACL and EMNLP`` is the mean of two parts.
+        mean_of: label whose values' means it is the plain mean of, or "" for a mean over topics.
+        mode: ``original``, ``instructed``, ``reversed``, or "".
+        judgements: ``gold``, ``pooled``, or "" where there is one set.
+        doubt: why the cell is not to be trusted, or "".
+        comparable: whether it can be held beside a run on the benchmark as loaded.
+        why_not: the reasons when it cannot.
+    """
+
+    benchmark: str
+    paper: str
+    title: str
+    table: str
+    system: str
+    setup: str
+    measure: str
+    value: float | None
+    printed: float | None
+    deviation: float | None = None
+    labels: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    mean_of: str = ""
+    mode: str = ""
+    judgements: str = ""
+    doubt: str = ""
+    comparable: bool = True
+    why_not: str = ""
+
+    @property
+    def label(self) -> str:
+        """System and setup, as printed."""
+        return f"{self.system}, {self.setup}" if self.setup else self.system
+
+
+@cache
+def _papers() -> tuple[Mapping[str, Any], ...]:
+    """The data files, by the papers' numbers.
+
+    Besides the tables, a file holds: ``part``, the label by which the benchmark's name is divided (the word
+    after ``/``); ``topics_by``, the labels by which the paper counts topics; ``why_not``, why none of its
+    numbers is comparable; ``other_setups``, beginning of a setup -> why that one is not; ``kin``, collections
+    of our own in the layout of the benchmark -> the part they are like, and what is different.
+    """
+    folder = resources.files("aspectra.lab.reports") / "data"
+    files = sorted((f for f in folder.iterdir() if f.name.startswith("published-")), key=lambda f: f.name)
+    return tuple(json.loads(file.read_text(encoding="utf-8")) for file in files)
+
+
+def tables(benchmark: str | Benchmark) -> tuple[Published, ...]:
+    """All published numbers on a benchmark, in the order of the papers' tables.
+
+    Args:
+        benchmark: a benchmark's name (``litsearch``, ``infosearch/language``, ``obliq/math``), or, better, a
+            loaded one: then the numbers of documents and topics are compared with the published ones.
+
+    Returns:
+        Nothing for a benchmark of which no table is held. A collection that only has the layout of a
+        published benchmark gets that benchmark's rows, none of them comparable.
+    """
+    name = benchmark if isinstance(benchmark, str) else benchmark.name
+    family, _, given = name.partition("/")
+    out: list[Published] = []
+    for paper in _papers():
+        kin = paper.get("kin", {}).get(family)
+        if kin is None and family != paper["benchmark"]:
+            continue
+        part = (kin or {}).get("part") or (given if "part" in paper else "")
+        if kin is not None:
+            reasons = [kin["why_not"]]
+        else:
+            reasons = list(paper.get("why_not", ()))
+            reasons += [] if isinstance(benchmark, str) else _differences(benchmark, paper, part)
+        out += _rows(paper["paper"], part, tuple(reasons))
+    return tuple(out)
+
+
+def paper_rows(number: str, table: str, benchmark: str | Benchmark = "") -> tuple[Published, ...]:
+    """The numbers of one table of a paper, in its order.
+
+    Args:
+        number: of the paper's data file.
+        table: its number in the paper.
+        benchmark: what they are compared with, see :func:`tables`; "" for nothing.
+
+    Returns:
+        Nothing where the benchmark is a part of which the table has no number.
+
+    Raises:
+        UsageError: there is no such paper or table.
+    """
+    papers = {paper["paper"]: paper for paper in _papers()}
+    if number not in papers:
+        raise UsageError(f"no published numbers of paper {number!r} are held", why=", ".join(papers))
+    known = [one["table"] for one in papers[number]["tables"]]
+    if table not in known:
+        raise UsageError(f"paper {number} has no table {table!r} here", why="tables: " + ", ".join(known))
+    held = tables(benchmark or papers[number]["benchmark"])
+    return tuple(row for row in held if (row.paper, row.table) == (number, table))
+
+
+def part_of(number: str, benchmark: str) -> str:
+    """The part of a paper's benchmark that a benchmark is, or is like; "" where there are no parts.
+
+    >>> part_of("004", "obliq/math"), part_of("004", "style-authorship"), part_of("002", "litsearch")
+    ('math', 'writing', '')
+    """
+    kin = next(paper for paper in _papers() if paper["paper"] == number).get("kin", {})
+    family, _, given = benchmark.partition("/")
+    return str(kin.get(family, {}).get("part", given))
+
+
+@lru_cache(64)  # a study's page asks for the same rows for each of its own
+def _rows(number: str, part: str, reasons: tuple[str, ...]) -> tuple[Published, ...]:
+    data = next(paper for paper in _papers() if paper["paper"] == number)
+    out = []
+    for table in data["tables"]:
+        scale = table["scale"]
+        for row in table["rows"]:
+            spread = row.get("deviations") or [None] * len(row["values"])
+            for place, column in enumerate(table["columns"]):
+                labels = column.get("labels", {})
+                if part and part not in labels.values():
+                    continue
+                printed, deviation = row["values"][place], spread[place]
+                doubt = row.get("doubtful", {}).get(str(place), "")
+                setup = row.get("setup", "")
+                found = [*reasons, table.get("why_not", "")]
+                found += [
+                    why for start, why in data.get("other_setups", {}).items() if setup.startswith(start)
+                ]
+                found += [f"doubtful: {doubt}"] if doubt else []
+                found += ["the cell is empty or lost"] if printed is None else []
+                why_not = "; ".join(filter(None, found))
+                out.append(
+                    Published(
+                        benchmark=data["benchmark"],
+                        paper=data["paper"],
+                        title=data["title"],
+                        table=table["table"],
+                        system=row["system"],
+                        setup=setup,
+                        measure=column["measure"],
+                        value=None if printed is None else round(printed * scale, 9),
+                        printed=printed,
+                        deviation=None if deviation is None else round(deviation * scale, 9),
+                        labels=MappingProxyType(labels),
+                        mean_of=column.get("mean_of", ""),
+                        mode=column.get("mode", ""),
+                        judgements=column.get("judgements", ""),
+                        doubt=doubt,
+                        comparable=not why_not,
+                        why_not=why_not,
+                    )
+                )
+    return tuple(out)
+
+
+def _differences(benchmark: Benchmark, data: Mapping[str, Any], part: str) -> list[str]:
+    """What of the loaded benchmark is not as published: numbers of topics and of documents."""
+    topics, documents = (_counts(data["counts"][what], part) for what in ("topics", "documents"))
+    by = data.get("topics_by", ())
+    here = Counter("/".join(topic.labels.get(name, "") for name in by) or part for topic in benchmark.topics)
+    out = []
+    for key, wanted in topics.items():
+        found = here[key]
+        if found != wanted:
+            half = "half of the topics, " if abs(2 * found - wanted) <= 2 else ""
+            of = f" of {key}" if key else ""
+            out.append(f"other topics: {half}{found:,}{of}, the paper has {wanted:,}")
+    held, whole = benchmark.audit.documents, sum(documents.values())
+    if held != whole:
+        out.append(f"other collection: {held:,} documents, the paper has {whole:,}")
+    return out
+
+
+def _counts(given: int | Mapping[str, int], part: str) -> dict[str, int]:
+    """Part -> number, of one part or of all; "" for a benchmark without parts."""
+    known = {"": given} if isinstance(given, int) else given
+    return {key: number for key, number in known.items() if not part or key == part}
+
 
 # How the intervals relate to the p beside them, by correction.
 _INTERVALS = {
@@ -280,7 +488,7 @@ def published_table(
         measures: only these; default: all that the systems were scored by.
     """
     name = benchmark if isinstance(benchmark, str) else benchmark.name
-    held = published_numbers(benchmark)
+    held = tables(benchmark)
     if not held:
         return None
     here = [s for s in systems if s.benchmark == name]

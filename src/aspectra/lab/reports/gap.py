@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from aspectra.lab.measures.gap import gap
 from aspectra.lab.measures.protocol import parse
+from aspectra.lab.measures.rankings import gap
 from aspectra.lab.reports.tables import SMALL_NOTE, Cell, Number, Table
 from aspectra.lab.statistics.significance import (
     SMALL,

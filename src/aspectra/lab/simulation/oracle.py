@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from aspectra.base.errors import UsageError
-from aspectra.base.hashing import digest
+from aspectra.base.files import digest
 from aspectra.base.values import replace
 from aspectra.llm.budget import estimate_tokens, prompt_tokens
 from aspectra.llm.chat import Reply, Request, Usage

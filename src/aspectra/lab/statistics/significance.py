@@ -19,7 +19,7 @@ import numpy as np
 
 from aspectra.base.errors import BadInput, UsageError, check_choice
 from aspectra.base.values import replace
-from aspectra.lab.runs.judged import Array
+from aspectra.lab.runs.files import Array
 
 RESAMPLES = 10_000
 BOOTSTRAP_NOTE = f"in brackets: 95 % percentile intervals of {RESAMPLES:,} bootstrap resamples of the units"

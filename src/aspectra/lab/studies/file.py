@@ -46,14 +46,12 @@ from urllib.parse import quote
 from aspectra.base.errors import AspectraError, BadInput, UsageError, refuse_unknown
 from aspectra.base.spelling import file_name, read_member, spell
 from aspectra.base.values import Value, replace
-from aspectra.base.values import replace as changed
-from aspectra.lab.experiments.study import Study
+from aspectra.lab.experiments.directory import Study
 from aspectra.llm.chat import ChatModel
 from aspectra.search.recipe import Recipe
 from aspectra.search.rerank.rerank import Method
 from aspectra.search.stages.protocol import STAGES, load_stages
-from aspectra.views.encoders.prompts import PROMPT_OPTIONS
-from aspectra.views.encoders.protocol import Encoder
+from aspectra.views.encoders.protocol import PROMPT_OPTIONS, Encoder
 from aspectra.views.settings import IndexSettings
 
 
@@ -172,12 +170,12 @@ def with_prompts(parts: dict[str, Study], folder: Path) -> dict[str, Study]:
         for recipe in study.recipes:
             places = [folder / file_name(part), folder / file_name(recipe.name), folder]
             steps = [_step(step, places, unused) for step in recipe.steps]
-            recipes.append(changed(recipe, steps=tuple(steps)))
+            recipes.append(replace(recipe, steps=tuple(steps)))
         rows = [folder / file_name(name) for name in (part, *(recipe.name for recipe in study.recipes))]
         encoders = study.encoders and tuple(
             _encoder(spec, [*rows, folder], unused) for spec in study.encoders
         )
-        out[part] = changed(study, recipes=tuple(recipes), encoders=encoders)
+        out[part] = replace(study, recipes=tuple(recipes), encoders=encoders)
     if unused:
         raise UsageError(
             f"no row of the study uses the prompt file {min(unused)}",

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from aspectra.base.decompression import DAMAGE, Bounds, Decompressor
 from aspectra.base.errors import BadInput, MissingExtra, UsageError
-from aspectra.base.hashing import digest
+from aspectra.base.files import digest
 from aspectra.base.trust import Permission, key_for, origin_of
 from aspectra.llm.chat import KeyRefused, Late, Malformed, ModelError, Offline, Reply, Request, Transient
 from aspectra.llm.client.openai_wire import (

@@ -25,7 +25,7 @@ from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverte
 from aspectra.papers.names import stated_names
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.tagged.entry import NAMES, entry_paper, names_of
-from aspectra.papers.text.latex import latex_to_text, text_to_latex
+from aspectra.papers.text.cleaning import latex_to_text, text_to_latex
 
 # Pandoc refuses a file for signs outside words that are not ASCII, and for ^<>|.
 _NO_KEY = re.compile(r"(?:[\s{}(),=\"#%\\~'@^<>|]|[^\w\x00-\x7f])+")

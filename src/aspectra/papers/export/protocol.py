@@ -13,10 +13,9 @@ from typing import Any, Protocol
 
 from aspectra.base.registry import Registry
 from aspectra.base.values import replace
-from aspectra.papers.bibliography import SHARED, shared_list
+from aspectra.papers.bibliography import SHARED, is_retracted, shared_list
 from aspectra.papers.names import given_first, name_parts, stated_names
 from aspectra.papers.paper import Paper
-from aspectra.papers.record_facts import is_retracted
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, storable
 

@@ -27,7 +27,7 @@ from aspectra.papers.library.links.versions import (
     regroup_ids,
 )
 from aspectra.papers.library.marks.actions import rename_marked
-from aspectra.papers.library.marks.carrying import part_marks, stated_decision
+from aspectra.papers.library.marks.reader import part_marks, stated_decision
 from aspectra.papers.library.marks.values import (
     Edit,
     OriginWriter,

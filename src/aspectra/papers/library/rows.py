@@ -11,7 +11,7 @@ from functools import reduce
 from operator import xor
 from typing import Any, Literal
 
-from aspectra.base.hashing import canonical_json, digest_texts
+from aspectra.base.files import canonical_json, digest_texts
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.library.links import citations, versions
 from aspectra.papers.library.links.versions import Compared, compared

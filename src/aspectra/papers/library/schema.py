@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import AspectraError, LibraryBusy, LibraryCorrupt, LibraryNotFound, UsageError
-from aspectra.base.files import disk, make_folder, refuse_journal
-from aspectra.base.hashing import digest_texts
+from aspectra.base.files import digest_texts, disk, make_folder, refuse_journal
 from aspectra.papers.library import row_sums
 from aspectra.papers.library.folder.lock import WriterLock, hold, noted_error, noting, remembering
 from aspectra.papers.library.row_sums import SUMMED, write_all

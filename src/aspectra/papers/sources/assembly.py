@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from aspectra.base.values import replace
-from aspectra.papers.bibliography import keywords_in, pages_in
+from aspectra.papers.bibliography import keywords_in, language_of, pages_in
 from aspectra.papers.identifiers import ARXIV_DOI, SCHEMES, addresses_in, issns_in, normalise
 from aspectra.papers.ids import choose_id
 from aspectra.papers.names import is_others, only_name
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
-from aspectra.papers.record_facts import language_of
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, unmarked
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.papers.ids import distinct_ids
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.files import InputFile, kind_of_file, not_a_file
-from aspectra.papers.sources.inner import archive_of
+from aspectra.papers.sources.children import archive_of
+from aspectra.papers.sources.files import LIMITS, InputFile, kind_of_file, not_a_file
 from aspectra.papers.sources.json.records import first_keys
-from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import one_line
 

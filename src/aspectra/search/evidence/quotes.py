@@ -25,13 +25,13 @@ from aspectra.views.dense.late.view import LateView
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import NOTES, Asked, ViewFacts
 from aspectra.views.storage.units import EncodedText, Units
-from aspectra.views.text.chunks import ChunkSize, chunk_spans
+from aspectra.views.text.tokens import ChunkSize, chunk_spans
 from aspectra.views.text.weighing import Given
 from aspectra.views.view import Floats, Positions, Probe
 
 if TYPE_CHECKING:
     from aspectra.papers.library.marks.values import Note
-    from aspectra.views.lexical.notes import NotesView
+    from aspectra.views.lexical.bm25 import NotesView
 
 
 # A sentence that holds every word of a short query gains this much cosine: an exact term is what a reader

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice, pairwise, product
 
 from aspectra.base.values import replace
-from aspectra.search.conditions.attributes.content.combination import combined as combination
+from aspectra.search.conditions.attributes.content.boolean import combined as combination
 from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.meaning import (
     FACTS,

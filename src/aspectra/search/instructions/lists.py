@@ -12,8 +12,7 @@ from aspectra.search.instructions.limiters import signed
 from aspectra.search.instructions.meaning import FACTS, Request, Sign, requests_of
 from aspectra.search.instructions.pieces import DOCUMENTS, is_led, told_apart
 from aspectra.search.instructions.recognisers.aspects import aspect_names
-from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
-from aspectra.search.instructions.recognisers.tokens import fold
+from aspectra.search.instructions.recognisers.lexicon import Mark, fold, word_sets
 from aspectra.search.instructions.settling import MEANT, UNKNOWN, Read, correct, exempt, permit
 
 LIST = 8  # marks of an item of a list

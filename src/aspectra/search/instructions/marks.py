@@ -14,10 +14,19 @@ from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.instructions.recognisers import terms
 from aspectra.search.instructions.recognisers.aspects import read_aspect, share_aspects
 from aspectra.search.instructions.recognisers.bounds import Bound, read_bound
-from aspectra.search.instructions.recognisers.lexicon import Entry, Lexicon, Mark, sections, word_sets
+from aspectra.search.instructions.recognisers.lexicon import (
+    DELIMITERS,
+    Entry,
+    Lexicon,
+    Mark,
+    Token,
+    corrected,
+    fold,
+    sections,
+    tokenise,
+    word_sets,
+)
 from aspectra.search.instructions.recognisers.names import Name, read_library_venue, read_name
-from aspectra.search.instructions.recognisers.spelling import corrected
-from aspectra.search.instructions.recognisers.tokens import DELIMITERS, Token, fold, tokenise
 
 SIGNS = ("neg", "hard", "soft", "perm", "except")
 _GRAMMAR = frozenset(

@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from aspectra.base.values import replace
 from aspectra.search.instructions.marks import SIGNS
-from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
-from aspectra.search.instructions.recognisers.tokens import DELIMITERS
+from aspectra.search.instructions.recognisers.lexicon import DELIMITERS, Mark, word_sets
 
 _WORDS = word_sets("pieces")
 _NEAR = 30  # marks on either side that decide about a cut

@@ -21,7 +21,7 @@ from aspectra.search.instructions.understanding import Hints
 from aspectra.search.planning.wordings import encoder_of
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.index.opened import Index
-from aspectra.views.terms.values import TokenHead
+from aspectra.views.terms.view import TokenHead
 from aspectra.views.view import Floats
 
 LABELS = ("subject", "request")

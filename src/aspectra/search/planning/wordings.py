@@ -16,12 +16,11 @@ import numpy as np
 
 from aspectra.base.errors import AspectraError
 from aspectra.search.instructions.marks import marks_of
-from aspectra.search.instructions.recognisers.lexicon import word_sets
-from aspectra.search.instructions.recognisers.tokens import fold
+from aspectra.search.instructions.recognisers.lexicon import fold, word_sets
 from aspectra.search.instructions.understanding import DENIALS, Wording, Wordings, signed
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.index.opened import Index
-from aspectra.views.terms.values import ASPECTS, TokenHead
+from aspectra.views.terms.view import ASPECTS, TokenHead
 from aspectra.views.view import Floats
 
 # Classes of the head: likeness in an aspect, likeness alone, what does not matter, and anything else.

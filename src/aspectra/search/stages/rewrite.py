@@ -19,7 +19,7 @@ from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.repair import json_values, without_thoughts
 from aspectra.search.rerank.shown_texts import Prompt, ShownTexts, check_tokens, criteria, fit_for
 from aspectra.search.stages.protocol import STAGES, Context, Draft
-from aspectra.views.index.citations import GRAPH_VIEW
+from aspectra.views.index.opened import GRAPH_VIEW
 from aspectra.views.view import Probe
 
 _PACKAGE = "aspectra.search.stages"

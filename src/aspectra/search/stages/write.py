@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError, check_choice, check_number
-from aspectra.base.hashing import digest_texts
+from aspectra.base.files import digest_texts
 from aspectra.base.spelling import spell
 from aspectra.base.values import replace
-from aspectra.base.values import replace as changed
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request, object_schema
 from aspectra.llm.prompts.conversation import read_prompt
@@ -22,10 +21,9 @@ from aspectra.search.rerank.asker import Asker, in_parallel
 from aspectra.search.rerank.shown_texts import ShownTexts, fit_for, rules
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.stages.rewrite import field_of, prompt, step_of
-from aspectra.views.prompted.asking import Shown, question, show
-from aspectra.views.prompted.definition import LensPrompt, PromptedLens, builtin_text, definitions
+from aspectra.views.prompted.definition import LensPrompt, PromptedLens, builtin_text, definitions, reading_of
+from aspectra.views.prompted.running import Shown, question, show
 from aspectra.views.prompted.schema import Unreadable
-from aspectra.views.prompted.store import reading_of
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.readers.protocol import ASPECT_READERS
 from aspectra.views.view import Probe
@@ -160,7 +158,7 @@ class Write:
         notes += [
             f"nothing was written about the {a} of {seed}: its reading is searched" for seed, a in lacking
         ]
-        search = changed(draft.search, probes=_with_texts(draft.search.probes, written))
+        search = replace(draft.search, probes=_with_texts(draft.search.probes, written))
         asked = {(task.paper.id, aspect) for task in tasks for aspect in task.aspects}
         lost = any(key in asked and key not in written for key in lacking)
         step = step_of(spell(self), asker, *notes, degraded=lost)
@@ -260,8 +258,8 @@ def _with_texts(probes: Sequence[Probe], written: dict[tuple[str, str], str]) ->
             out.append(probe)
             continue
         for seed, text in texts.items():
-            one = changed(probe, weight=probe.weight / len(texts), aspect=aspect)
-            out.append(changed(one, text=text, seeds=()) if text else changed(one, seeds=(seed,)))
+            one = replace(probe, weight=probe.weight / len(texts), aspect=aspect)
+            out.append(replace(one, text=text, seeds=()) if text else replace(one, seeds=(seed,)))
     return tuple(out)
 
 

@@ -17,8 +17,7 @@ from aspectra.papers.library.generations.folders import FileSums
 from aspectra.papers.library.store import Store
 from aspectra.views.build.standard import Standard
 from aspectra.views.dense.reverse import dense_moments
-from aspectra.views.encoders.prompts import prompt_facts
-from aspectra.views.encoders.protocol import Encoder
+from aspectra.views.encoders.protocol import Encoder, prompt_facts
 from aspectra.views.lexical.collection import Segment
 from aspectra.views.lexical.reverse import build_moments
 from aspectra.views.settings import IndexSettings

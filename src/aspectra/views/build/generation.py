@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.version import __version__
+from aspectra.papers.bibliography import FACTS_VERSION
 from aspectra.papers.library.generations.folders import FORMAT
 from aspectra.papers.library.rows import paper_columns, paper_from_row
 from aspectra.papers.library.store import Store
-from aspectra.papers.record_facts import FACTS_VERSION
-from aspectra.papers.text.citation_marks import strip_citations
+from aspectra.papers.text.references import strip_citations
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.lenses import collect_lenses
 from aspectra.views.build.records import (
@@ -39,7 +39,7 @@ from aspectra.views.build.vectors import (
     sentence_vectors,
 )
 from aspectra.views.encoders.protocol import Encoder
-from aspectra.views.index.citations import GRAPH_VIEW
+from aspectra.views.index.opened import GRAPH_VIEW
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.prompted.running import collect_prompted
 from aspectra.views.protocol import ViewFacts, chunk_base

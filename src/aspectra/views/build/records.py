@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.display import Progress
+from aspectra.papers.bibliography import facts_of
 from aspectra.papers.library.derived import Producer, TakesValues
 from aspectra.papers.library.rows import Parts, paper_columns, paper_from_row
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.papers.record_facts import facts_of
 from aspectra.views.build.vectors import citation_version
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.readers.protocol import READERS, reading_text

@@ -10,7 +10,7 @@ from typing import Any
 
 from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import LibraryCorrupt
-from aspectra.base.hashing import digest
+from aspectra.base.files import digest
 from aspectra.base.values import replace
 from aspectra.papers.library.derived import Overtaken, Producer, Rows
 from aspectra.papers.library.folder.lock import WriterLock

@@ -32,7 +32,7 @@ from aspectra.papers.library.store import Store
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.generation import write_generation
 from aspectra.views.build.records import update_citations
-from aspectra.views.index.citations import GRAPH_VIEW
+from aspectra.views.index.opened import GRAPH_VIEW
 from aspectra.views.lexical.collection import Segment, WordIndex, merged_vocabulary
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.storage.arrays import save_array

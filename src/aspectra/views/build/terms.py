@@ -26,8 +26,14 @@ from aspectra.views.protocol import TERMS, TOKENS, ViewFacts
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import new_array, save_array
 from aspectra.views.storage.units import Units
-from aspectra.views.terms.values import ASPECTS, PaperTerms, encode_with_terms, head_of, term_values
-from aspectra.views.terms.view import build_terms
+from aspectra.views.terms.view import (
+    ASPECTS,
+    PaperTerms,
+    build_terms,
+    encode_with_terms,
+    head_of,
+    term_values,
+)
 from aspectra.views.view import Floats
 
 

@@ -13,13 +13,13 @@ from aspectra.base.display import Progress
 from aspectra.papers.library.derived import Missing, Producer, TakesValues
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.papers.text.citation_marks import STRIPPER_VERSION, strip_citations
+from aspectra.papers.text.references import STRIPPER_VERSION, strip_citations
 from aspectra.views.dense.late.view import TokenTaker, token_values
 from aspectra.views.encoders.protocol import Encoder, Vectors
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.units import paper_spans
-from aspectra.views.terms.values import encode_with_terms, term_values
-from aspectra.views.text.chunks import ChunkSize, chunk_spans, windows
+from aspectra.views.terms.view import encode_with_terms, term_values
+from aspectra.views.text.tokens import ChunkSize, chunk_spans, windows
 
 _LOG = logging.getLogger(__name__)
 _AHEAD = 8  # batches sorted by length together, so that little is spent on padding

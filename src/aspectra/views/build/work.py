@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from aspectra.base.display import Progress
 from aspectra.base.errors import LibraryCorrupt, MissingExtra
-from aspectra.base.hashing import digest_texts
+from aspectra.base.files import digest_texts
 from aspectra.base.values import replace
+from aspectra.papers.bibliography import FACTS_VERSION
 from aspectra.papers.library.derived import Missing, TakesValues
 from aspectra.papers.library.generations.folders import FORMAT
 from aspectra.papers.library.store import Store
-from aspectra.papers.record_facts import FACTS_VERSION
-from aspectra.papers.text.citation_marks import STRIPPER_VERSION
 from aspectra.papers.text.cleaning import FOLDING_VERSION
+from aspectra.papers.text.references import STRIPPER_VERSION
 from aspectra.papers.text.structure import SPLITTER_VERSION
 from aspectra.views.build.draft import IndexReport
 from aspectra.views.build.lenses import apply_lenses, lens_state, lens_values
@@ -28,8 +28,7 @@ from aspectra.views.build.records import make_readings, reader_state
 from aspectra.views.build.terms import FEW, encode_lacking_tokens, encode_terms, term_state
 from aspectra.views.build.vectors import chunk_vectors, encode_abstracts, encode_chunks, encode_sentences
 from aspectra.views.dense.late.view import TOKENS_VERSION
-from aspectra.views.encoders.prompts import prompt_facts
-from aspectra.views.encoders.protocol import Encoder
+from aspectra.views.encoders.protocol import Encoder, prompt_facts
 from aspectra.views.lexical.reverse import REVERSE_VERSION
 from aspectra.views.prompted.running import encode_readings, prompted_state
 from aspectra.views.settings import IndexSettings

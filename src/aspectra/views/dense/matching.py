@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
-from aspectra.views.encoders.prompts import unit_rows
+from aspectra.views.encoders.protocol import unit_rows
 from aspectra.views.view import Floats, Metric, Positions
 
 _LOWEST: dict[Metric, float] = {"cosine": -1.0, "dot": -1.0, "l2": -2.0}

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.views.dense.matching import products, similarities, widen
-from aspectra.views.encoders.prompts import unit_rows
+from aspectra.views.encoders.protocol import unit_rows
 from aspectra.views.lexical.reverse import Moments
 from aspectra.views.storage.arrays import StoredArray
 from aspectra.views.storage.units import Units

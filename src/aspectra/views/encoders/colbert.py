@@ -21,15 +21,18 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import UsageError
-from aspectra.base.hashing import digest
-from aspectra.views.encoders.prompts import name_of
-from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, folder_permission, positive_int
+from aspectra.base.files import digest
+from aspectra.views.encoders.protocol import (
+    ENCODERS,
+    EncoderFactory,
+    folder_permission,
+    name_of,
+    positive_int,
+)
 from aspectra.views.encoders.query_encoder import content_hash
-from aspectra.views.encoders.transformer.encoder import Dense, Head, Step, Tokens
-from aspectra.views.encoders.transformer.late import LateTransformer, Marking
+from aspectra.views.encoders.transformer.encoder import Dense, Head, LateTransformer, Marking, Step, Tokens
 from aspectra.views.encoders.transformer.modules import read_module
-from aspectra.views.encoders.transformer.network import SafetensorsNetwork
-from aspectra.views.encoders.transformer.runtime import Runtime, available_cores
+from aspectra.views.encoders.transformer.network import Runtime, SafetensorsNetwork, available_cores
 from aspectra.views.encoders.transformer.weights import read_config, read_list, weight_files
 
 _LEAST_TOKENS = 4  # the marker, two special ones and one of the text

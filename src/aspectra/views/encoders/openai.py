@@ -24,20 +24,21 @@ from typing import Any, ClassVar
 import numpy as np
 
 from aspectra.base.errors import AspectraError, UsageError
-from aspectra.base.hashing import digest
+from aspectra.base.files import digest
 from aspectra.base.trust import ADDRESSES, OPENAI_ORIGIN, OPENAI_VARIABLE, Permission, key_for, origin_of
 from aspectra.llm import chat as failures
 from aspectra.llm.client.openai_compatible import ACCEPTED, Body, Endpoint
 from aspectra.llm.secrets import key_variable
-from aspectra.views.encoders.prompts import Prompts, unit_rows
 from aspectra.views.encoders.protocol import (
     ENCODERS,
     EncoderFactory,
     Encoding,
     Kind,
+    Prompts,
     Span,
     Vectors,
     positive_int,
+    unit_rows,
 )
 
 _LOG = logging.getLogger(__name__)

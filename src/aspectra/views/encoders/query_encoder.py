@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.hashing import digest
+from aspectra.base.files import digest
 from aspectra.views.encoders.protocol import Encoder, TokenEncoder
 from aspectra.views.view import Floats
 

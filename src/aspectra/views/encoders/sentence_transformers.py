@@ -20,28 +20,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
-from aspectra.base.hashing import digest
-from aspectra.views.encoders.prompts import (
-    POOLINGS,
-    PROMPT_OPTIONS,
-    encodable,
-    name_of,
-    pool_spans,
-    resolve_prompts,
-    unit_rows,
-)
+from aspectra.base.files import digest
 from aspectra.views.encoders.protocol import (
     ENCODERS,
+    POOLINGS,
+    PROMPT_OPTIONS,
     EncoderFactory,
     Encoding,
     Kind,
     Span,
     Vectors,
+    encodable,
+    name_of,
+    pool_spans,
     positive_int,
+    resolve_prompts,
+    unit_rows,
     yes_or_no,
 )
-from aspectra.views.encoders.torch.adapters import Adapters
-from aspectra.views.encoders.torch.loading import identity, load_model, model_permissions
+from aspectra.views.encoders.torch.loading import Adapters, identity, load_model, model_permissions
 
 _NO_LIMIT = 2**31 - 1
 _CHUNK = 256  # texts whose token states are held at once

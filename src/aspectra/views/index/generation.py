@@ -135,7 +135,7 @@ class Generation:
         """Codes per paper and their names, for ``venues`` and ``languages``.
 
         Where the generation :attr:`keeps_records` also for ``publishers``, ``affiliations`` (a line each),
-        ``types``, ``origins`` and ``accesses``, see :class:`~aspectra.papers.record_facts.RecordFacts`; where
+        ``types``, ``origins`` and ``accesses``, see :class:`~aspectra.papers.bibliography.RecordFacts`; where
         it does not, one empty name.
         """
         with self._lock:
@@ -267,7 +267,7 @@ class Generation:
     def seed_text(self, facts: ViewFacts) -> Callable[[str], str]:
         """Paper id -> its text in a view: that of the abstract, or the value of a prompted lens ("")."""
         if facts.lens:
-            from aspectra.views.prompted.store import text_of_paper  # few libraries have such lenses
+            from aspectra.views.prompted.definition import text_of_paper  # few libraries have such lenses
 
             return partial(text_of_paper, self.library, facts.lens, facts.stored["values"])
         return lambda paper_id: paper_spans(self.library.get(paper_id))[0]

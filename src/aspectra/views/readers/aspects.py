@@ -14,7 +14,7 @@ from importlib.resources import files
 import numpy as np
 
 from aspectra.papers.paper import Paper, Section
-from aspectra.papers.text.citation_marks import strip_citations
+from aspectra.papers.text.references import strip_citations
 from aspectra.papers.text.structure import split_sentences
 from aspectra.views.lenses._role_model import ROLES, shipped
 from aspectra.views.lenses.protocol import TextSpan

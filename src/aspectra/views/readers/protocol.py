@@ -16,7 +16,7 @@ from typing import Protocol
 
 from aspectra.base.registry import Registry
 from aspectra.papers.paper import Paper, field_text
-from aspectra.papers.text.citation_marks import strip_citations
+from aspectra.papers.text.references import strip_citations
 from aspectra.views.lenses.protocol import TextSpan
 
 

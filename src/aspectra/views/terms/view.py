@@ -7,24 +7,370 @@ the paper's words too. Words that a person names count 1. Rarity is that of word
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from importlib.resources import as_file, files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
+from aspectra.base.errors import LibraryCorrupt
+from aspectra.base.files import digest
 from aspectra.base.values import replace
+from aspectra.papers.library.derived import Arrays, Producer
+from aspectra.papers.library.store import Store
+from aspectra.papers.paper import Paper
+from aspectra.views.dense.matching import narrowed
+from aspectra.views.encoders.protocol import (
+    EachText,
+    Encoder,
+    Encoding,
+    TokenEncoder,
+    Vectors,
+    mean_of_spans,
+    unit_rows,
+)
 from aspectra.views.lexical.bm25 import LexicalView
 from aspectra.views.lexical.collection import Postings, alphabetical, postings_of, save_postings
 from aspectra.views.protocol import Asked, ViewFacts
 from aspectra.views.storage.arrays import save_array
 from aspectra.views.storage.folder import StoredFolder
-from aspectra.views.terms.values import ASPECTS, PaperTerms
-from aspectra.views.text.tokens import LexicalSettings, Tokeniser
+from aspectra.views.storage.units import EncodedText
+from aspectra.views.text.tokens import LexicalSettings, Tokeniser, plain_words, word_spans
 from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Floats, Probe
+
+# What is kept of a paper: the chances of its words, and one pooled vector for each aspect.
+#
+# Made in the forward pass that gives the abstract's vector, and stored in ``library.db`` under the hash of
+# the text, the encoder's fingerprint and the head's hash. Words are those of
+# :func:`~aspectra.views.text.tokens.word_spans` in the text of
+# :class:`~aspectra.views.storage.units.EncodedText`; their places are found in the text again, not stored.
+
+# The token head: per token the chance that it names a problem, a method or an outcome.
+#
+# A linear layer on an encoder's own token states, so it costs no forward pass of its own. It fits one
+# encoder only, named by its fingerprint. How it was trained: ``data/README.md``.
+
+# The aspects that terms have, in the order of all arrays. A word may also belong to none.
+ASPECTS = ("background", "method", "result")
+
+
+class TokenHead(Struct, frozen=True, dict=True):
+    """Weights over token states.
+
+    Attributes:
+        weights: (dimensions, classes) float32.
+        bias: (classes,) float32.
+        labels: name of each class; those of :data:`ASPECTS` are among them, each once or several times: an
+            aspect may have one class for each kind of text that the head was trained on.
+        encoder: fingerprint of the encoder whose states these are.
+    """
+
+    weights: Floats
+    bias: Floats
+    labels: tuple[str, ...]
+    encoder: str
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Any]) -> TokenHead:
+        """From the arrays of its file: ``W``, ``b``, ``labels`` and ``encoder``."""
+        return cls(
+            np.asarray(arrays["W"], np.float32),
+            np.asarray(arrays["b"], np.float32),
+            tuple(str(label) for label in arrays["labels"]),
+            str(arrays["encoder"]),
+        )
+
+    @cached_property
+    def hash(self) -> str:
+        """Changes with the chances: part of the version of every value that was made with it."""
+        return digest([self.weights.tolist(), self.bias.tolist(), list(self.labels)])[:12]
+
+    def chances(self, states: Vectors) -> Floats:
+        """(tokens, aspects) chance that a token names each of :data:`ASPECTS`; the rest to 1 is none.
+
+        Args:
+            states: (tokens, dimensions) as the encoder gives them.
+        """
+        return np.asarray(self.shares(states) @ self._classes, dtype=np.float32)
+
+    def shares(self, states: Vectors) -> Floats:
+        """(states, classes) chance of each class, in the order of ``labels``."""
+        logits = states @ self.weights
+        logits += self.bias
+        logits -= logits.max(axis=1, keepdims=True)
+        np.exp(logits, out=logits)
+        logits /= logits.sum(axis=1, keepdims=True)
+        return logits
+
+    @cached_property
+    def _classes(self) -> Floats:
+        """(classes, aspects) 1 where a class is one of an aspect."""
+        return np.array([[label == aspect for aspect in ASPECTS] for label in self.labels], np.float32)
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> tuple[TokenHead, ...]:
+    """The heads that come with the package."""
+    out = []
+    for held in (files(__package__) / "data").iterdir():
+        if held.name.endswith(".npz"):
+            with as_file(held) as path, np.load(path, allow_pickle=False) as arrays:
+                out.append(TokenHead.of(arrays))
+    return tuple(out)
+
+
+def head_of(encoder: Encoder) -> TokenHead | None:
+    """The head that fits an encoder; None where the encoder gives no token states, or there is none."""
+    if not isinstance(encoder, TokenEncoder):
+        return None
+    return next((head for head in _shipped() if head.encoder == encoder.fingerprint), None)
+
+
+_VERSION = 1  # of the values: raise it when words, chances or vectors are made otherwise
+_LEAST_CHANCE = 0.1  # an aspect has a vector where some token has this chance of it
+
+
+class PaperTerms(Struct, frozen=True, dict=True):
+    """The words of a paper.
+
+    Attributes:
+        text: title and abstract as they were encoded.
+        words: of it, in order.
+        chances: (words, aspects) float32 from 0 to 1, in steps of 1/255; 0 beyond what the encoder reads.
+        vectors: (aspects, dimensions) float32 at length 1; zeros where no word names the aspect.
+    """
+
+    text: str
+    words: list[str]
+    chances: Floats
+    vectors: Floats
+
+    @classmethod
+    def of(cls, paper: Paper, value: Arrays) -> PaperTerms:
+        """From a paper and its stored value.
+
+        Raises:
+            LibraryCorrupt: they do not fit each other.
+        """
+        text = EncodedText.of(paper).text
+        words = plain_words(text)
+        chances, vectors = value
+        if chances.shape != (len(words), len(ASPECTS)):
+            raise LibraryCorrupt(
+                f"the stored terms of {paper.id!r} do not fit its text", hint="aspectra index --rebuild"
+            )
+        return cls(text, words, chances.astype(np.float32) / np.float32(255), _widened(vectors))
+
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """(start, end) of each word in the text."""
+        return word_spans(self.text)
+
+
+def term_values(encoder: Encoder) -> Producer | None:
+    """Values: (words, aspects) uint8 chances times 255, (aspects, dimensions) uint8 directions.
+
+    None where no head fits the encoder. A direction is a vector whose largest component became 127, plus 128:
+    the cosine of two moves by some 1e-3, and they take half the space of float16.
+    """
+    head = head_of(encoder)
+    return None if head is None else Producer("terms", f"{_VERSION}.{head.hash} {encoder.fingerprint}")
+
+
+def encode_with_terms(
+    encoder: Encoder,
+    texts: Sequence[str],
+    spans: Sequence[Sequence[tuple[int, int]]] | None = None,
+    also: EachText | None = None,
+) -> tuple[Encoding, list[Arrays]]:
+    """Encode texts and make the values of their terms in the same pass; no values without a head.
+
+    Args:
+        encoder: any.
+        texts: of papers.
+        spans: of their units, as in :meth:`~aspectra.views.encoders.protocol.Encoder.encode`.
+        also: called with the states of each text too; only for encoders with token states.
+    """
+    head = head_of(encoder)
+    if not isinstance(encoder, TokenEncoder) or (head is None and also is None):
+        return encoder.encode(texts, spans=spans), []
+    made: dict[int, Arrays] = {}
+
+    def each(index: int, states: Vectors, offsets: NDArray[np.int64]) -> None:
+        if head is not None:
+            made[index] = _value(head, texts[index], states, offsets)
+        if also is not None:
+            also(index, states, offsets)
+
+    coded = encoder.encode_tokens(texts, each, spans=spans)
+    return coded, [made[index] for index in range(len(texts))] if head is not None else []
+
+
+def _value(head: TokenHead, text: str, states: Vectors, offsets: NDArray[np.int64]) -> Arrays:
+    chances = head.chances(states)
+    chances[offsets[:, 0] == offsets[:, 1]] = 0.0  # special tokens
+    words = np.array(word_spans(text), np.int64).reshape(-1, 2)
+    of_words = mean_of_spans(chances, offsets, words)
+    vectors = unit_rows(chances.T @ states)
+    vectors[chances.max(axis=0, initial=0.0) < _LEAST_CHANCE] = 0.0
+    return [np.rint(of_words * 255).astype(np.uint8), (narrowed(vectors) + np.int16(128)).astype(np.uint8)]
+
+
+def _widened(directions: NDArray[np.uint8]) -> Floats:
+    return unit_rows(directions.astype(np.float32) - np.float32(128))
+
+
+def terms_of_paper(library: Store, version: str, paper_id: str) -> PaperTerms | None:
+    """The terms of one paper as it is now, or None where none are stored.
+
+    Args:
+        library: that holds it.
+        version: of the producer.
+        paper_id: id of the paper.
+    """
+    value = library.derived.of("terms", version, paper_id)
+    return None if value is None else PaperTerms.of(library.get(paper_id), value)
+
+
+# Chances from which on a word makes a phrase, and is part of one beside it. Outcomes are named less surely.
+_LIKELY_OF = {"background": 0.4, "method": 0.4, "result": 0.5}
+_BESIDE = 0.1
+# Chance times rarity, as a share of the rarest word's, from which a word alone says something.
+_SAYS = 0.2
+_WHOLE = 0.5  # of the weight of a shorter phrase, from which one that holds it takes its place
+_SURE_OF = 3  # words that say how sure a paper's terms are
+_JOINTS = (" ", "-", "\u2010", "\u2011")
+_LONGEST = 5  # words
+
+
+class Phrase(Struct, frozen=True):
+    """Words that follow each other and name the same aspect.
+
+    Attributes:
+        text: as it first occurs.
+        start: of that occurrence, in characters of the encoded text.
+        weight: sum over its occurrences of the mean of chance times rarity of its words.
+    """
+
+    text: str
+    start: int
+    weight: float
+
+
+class Offer(Struct, frozen=True):
+    """What a paper has for an aspect.
+
+    Attributes:
+        phrases: strongest first.
+        sure: mean of the three highest chances of different words, 0 to 1.
+    """
+
+    phrases: tuple[Phrase, ...] = ()
+    sure: float = 0.0
+
+
+def offers_of(
+    terms: PaperTerms, stems: Callable[[str], Sequence[str]], rarity: Callable[[Sequence[str]], float]
+) -> dict[str, Offer]:
+    """What a paper offers for each aspect.
+
+    Args:
+        terms: of the paper.
+        stems: word -> its stems; () for a stop word.
+        rarity: stems of a word -> how rare it is in the library.
+    """
+    words = terms.words
+    stemmed = [tuple(stems(word)) for word in words]
+    leader = terms.chances.argmax(axis=1) if len(words) else np.zeros(0, np.int64)
+    out = {}
+    for column, aspect in enumerate(ASPECTS):
+        chances = terms.chances[:, column]
+        highest: dict[tuple[str, ...], float] = {}
+        for stem, chance in zip(stemmed, chances.tolist(), strict=True):
+            if stem:
+                highest[stem] = max(chance, highest.get(stem, 0.0))
+        best = sorted(highest.values(), reverse=True)[:_SURE_OF]
+        named = leader == column
+        likely, beside = named & (chances >= _LIKELY_OF[aspect]), chances >= _BESIDE
+        runs = _runs(terms, stemmed, likely.tolist(), beside.tolist())
+        out[aspect] = Offer(_phrases(terms, stemmed, runs, chances.tolist(), rarity), sum(best) / _SURE_OF)
+    return out
+
+
+def _phrases(
+    terms: PaperTerms,
+    stemmed: Sequence[tuple[str, ...]],
+    runs: Iterable[tuple[int, int]],
+    chances: Sequence[float],
+    rarity: Callable[[Sequence[str]], float],
+) -> tuple[Phrase, ...]:
+    rare = {stem: rarity(stem) for stem in set(stemmed)}
+    least = _SAYS * max(rare.values(), default=0.0)
+    found: dict[tuple[tuple[str, ...], ...], Phrase] = {}
+    for first, last in runs:
+        key = tuple(stemmed[n] for n in range(first, last) if stemmed[n])
+        start, end = terms.spans[first][0], terms.spans[last - 1][1]
+        common = len(key) == 1 and max(chances[first:last]) * rare[key[0]] < least
+        if common or not any(map(str.isalpha, terms.text[start:end])):
+            continue
+        weight = sum(chances[n] * rare[stemmed[n]] for n in range(first, last) if stemmed[n]) / len(key)
+        held = found.get(key) or Phrase(" ".join(terms.text[start:end].split()), start, 0.0)
+        found[key] = Phrase(held.text, held.start, held.weight + weight)
+    order = sorted(found.items(), key=lambda one: (-one[1].weight, one[1].start))
+    kept: list[tuple[set[tuple[str, ...]], Phrase]] = []
+    for key, phrase in order:
+        words = set(key)
+        if any(words <= known for known, _ in kept):  # said already, in more words
+            continue
+        fewer = next((n for n, (known, _) in enumerate(kept) if known < words), None)
+        if fewer is None or phrase.weight < _WHOLE * kept[fewer][1].weight:
+            kept.append((words, phrase))
+        else:  # the whole of what was said in part
+            kept[fewer] = (words, replace(phrase, weight=kept[fewer][1].weight))
+    return tuple(phrase for _, phrase in kept)
+
+
+def _runs(
+    terms: PaperTerms, stemmed: Sequence[tuple[str, ...]], likely: Sequence[bool], beside: Sequence[bool]
+) -> list[tuple[int, int]]:
+    """(first, end) of runs with nothing but a blank or a hyphen between their words.
+
+    Each holds a likely word; words beside it belong to it where they are ``beside``, and the rest of its
+    hyphened words always does. Stop words at the ends are left out, and long runs are cut.
+    """
+    spans, count = terms.spans, len(stemmed)
+    joints = [terms.text[end:start] for (_, end), (start, _) in pairwise(spans)]
+
+    def joined(left: int, *, part: bool = False) -> bool:
+        return 0 <= left < count - 1 and joints[left] in (_JOINTS[1:] if part else _JOINTS)
+
+    out: list[tuple[int, int]] = []
+    taken = 0
+    for word in range(count):
+        if word < taken or not (likely[word] and stemmed[word]):
+            continue
+        first, end = word, word + 1
+        while first > taken and (
+            joined(first - 1, part=True)
+            or (joined(first - 1) and beside[first - 1] and end - first < _LONGEST)
+        ):
+            first -= 1
+        while joined(end - 1, part=True) or (joined(end - 1) and beside[end] and end - first < _LONGEST):
+            end += 1
+        while not (stemmed[end - 1] or joined(end - 2, part=True)):
+            end -= 1
+        while not (stemmed[first] or joined(first, part=True)):
+            first += 1
+        out.append((first, end))
+        taken = end
+    return out
+
 
 _LEAST = 0.05  # a word that counts less in a paper is left out of it
 _SEEDS = 64  # of which terms are kept
@@ -33,7 +379,7 @@ _ROLES = {"background": 0, "objective": 0, "method": 1, "result": 2}  # role of 
 
 
 def aspect_columns(roles: Sequence[str]) -> list[int]:
-    """Places in :data:`~aspectra.views.terms.values.ASPECTS` of roles of sentences; all without roles.
+    """Places in :data:`~aspectra.views.terms.view.ASPECTS` of roles of sentences; all without roles.
 
     >>> aspect_columns(("background", "objective")), aspect_columns(("method", "result"))
     ([0], [1, 2])

@@ -13,8 +13,7 @@ from aspectra.app.output.rankings import ids_kept
 from aspectra.app.recent import LAST, papers_of_last, recall
 from aspectra.app.session import Session, common
 from aspectra.app.settings import export_formats
-from aspectra.app.terminal.panels import OUTPUT, AsJson, OutputFile, option
-from aspectra.app.terminal.screen import Screen, count, safe
+from aspectra.app.terminal.screen import OUTPUT, AsJson, OutputFile, Screen, count, option, safe
 from aspectra.base.errors import UsageError, check_choice
 from aspectra.papers.library.marks.values import DECISIONS
 
@@ -236,7 +235,7 @@ def _repeated(
     session: Session, library: Library, plan: Plan, limit: int | None
 ) -> tuple[list[str], list[float]]:
     """Ids and scores of the last search, run again."""
-    from aspectra.app.options.model import language_model
+    from aspectra.app.options.question import language_model
     from aspectra.search.stages.protocol import needs_model
 
     plan = plan if limit is None else plan.with_limit(limit)

@@ -2,20 +2,241 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aspectra.app.ingest.works import one_each
+from aspectra.app.ingest.zotero.pushing import Outgoing, Pushed, Pushing, Quote, import_file
+from aspectra.app.library import Library, open_library
+from aspectra.app.recent import LAST, papers_of_last, recall
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import CommandGroup, OutputFile, option
-from aspectra.app.terminal.screen import count
+from aspectra.app.terminal.screen import CommandGroup, OutputFile, count, option, safe
 from aspectra.base.errors import AspectraError, UsageError
+from aspectra.papers.library.marks.values import Item
 
 if TYPE_CHECKING:
     from aspectra.app.ingest.zotero.connection import Connection, ZoteroApi
     from aspectra.app.ingest.zotero.sync import PdfReport, Places, SyncReport
+    from aspectra.papers.library.store import Store
     from aspectra.papers.sources.zotero.mapping import ZoteroSource
+    from aspectra.search.ranking import Hit
+
+
+# What ``zotero push`` does: shows, asks, sends, remembers, and takes back.
+
+_PAPERS_SHOWN = 10
+_KEPT = 20  # pushes that can be taken back
+_WRITING = "writing to Zotero"
+
+
+def push_papers(
+    session: Session,
+    words: Sequence[str],
+    connect: Callable[[], ZoteroApi] | None,
+    output: Path | None,
+    *,
+    collection: str,
+    tags: Sequence[str],
+    notes: bool,
+    limit: int | None,
+    yes: bool,
+) -> None:
+    """Send papers to Zotero, or write them to a file that it imports.
+
+    Args:
+        session: the command.
+        words: ``last``, perhaps with numbers, or papers; none for those that were decided to be included.
+        connect: connects to Zotero; None where a file is written.
+        output: that file.
+        collection: name of the collection that they are put into, or "".
+        tags: added to each.
+        notes: whether each gets a note with its quoted sentences.
+        limit: of the last search so many papers.
+        yes: whether no question is put.
+
+    Raises:
+        UsageError: nobody can be asked, or the file's format is none.
+        ZoteroError: Zotero cannot be reached or refuses.
+    """
+    library, picked = _picked(session, words, limit, notes=notes)
+    with library:
+        if not picked:
+            raise UsageError(
+                "there are no papers to send", hint="aspectra decide PAPER include, or name papers"
+            )
+        if connect is None:
+            _write_file(session, picked, tags, collection, output)
+            return
+        pushing = Pushing(api := connect())
+        items = library.store.marks.items("zotero")
+        keys = {paper: item.key for item, paper in items.items() if item.library == api.library}
+        going = [_with_key(one, keys, library.store) for one in picked]
+        _show(session, going, api.place, collection, tags)
+        if not (collection or tags or any(one.quotes or not one.key for one in going)):
+            raise UsageError("there is nothing to send", hint="add --collection NAME or --tag TAG")
+        if not yes:
+            session.confirm(f"Send this to {api.place}?", _WRITING)
+        done = Pushed(at=datetime.now(UTC).isoformat(timespec="seconds"))
+        before = _sent(library.store, api.library)
+        hashes = [note for one in before for note in one.notes]
+        try:
+            pushing.send(going, done, collection=collection, tags=tags, known=hashes)
+        finally:
+            if not done.empty:
+                _remember(library.store, api.library, [*before, done])
+    _tell_pushed(session, done)
+
+
+def undo_last(session: Session, api: ZoteroApi, *, yes: bool) -> None:
+    """Take back what was sent last to this library of Zotero's.
+
+    Raises:
+        UsageError: nothing was sent.
+        ZoteroError: Zotero cannot be reached or refuses.
+    """
+    with session.open_library() as library:
+        sent = _sent(library.store, api.library)
+        if not sent:
+            raise UsageError("nothing was sent that could be taken back")
+        last = sent[-1]
+        session.screen.note(
+            f"Sent at {last.at}: {count(len(last.papers), 'new record')}, {count(len(last.notes), 'note')}, "
+            f"tags of {count(len(last.tags), 'item')}, {count(len(last.joined), 'item')} put into a "
+            "collection"
+        )
+        if not yes:
+            session.confirm("Take this back?", _WRITING)
+        left = Pushing(api).undo(last)
+        _remember(library.store, api.library, sent[:-1], forget=list(last.papers))
+    session.screen.line(f"Taken back{' but for' if left.failed else ''}{':' if left.failed else '.'}")
+    for key, why in left.failed.items():
+        session.screen.line(f"{key}: {why}", indent=2)
+
+
+def _picked(
+    session: Session, words: Sequence[str], limit: int | None, *, notes: bool
+) -> tuple[Library, list[Outgoing]]:
+    """The library, open, and papers of it: those named, of the last search with quotes, or the included."""
+    if list(words[:1]) != [LAST]:
+        library = session.open_library()
+        decided = library.store.marks.decisions()
+        included = [paper for paper, one in decided.items() if one.decision == "include"]
+        found = (
+            library.store.get_many(library.resolve(*words), full=False).values()
+            if words
+            else one_each(library.store, included)
+        )
+        return library, [Outgoing(paper) for paper in found]
+    from aspectra.app.options.question import language_model
+    from aspectra.search.stages.protocol import needs_model
+
+    recent = recall()
+    place = session.library_path if session.config.origin("library") == "flag" else recent.library
+    chosen = papers_of_last(words, library=place) if len(words) > 1 else None
+    if chosen is not None:
+        limit = 1 + max(recent.ids.index(one) for one in chosen)
+    plan = recent.plan if limit is None else recent.plan.with_limit(limit)
+    library = open_library(place)
+    try:
+        with language_model(session) if needs_model(plan.stages) else nullcontext() as library.model:
+            ranking = library.run(plan)
+    except BaseException:
+        library.close()
+        raise
+    query = recent.words
+    return library, [
+        Outgoing(hit.paper, quotes=_quotes(hit) if notes else (), query=query)
+        for hit in ranking.hits
+        if chosen is None or hit.id in chosen
+    ]
+
+
+def _quotes(hit: Hit) -> tuple[Quote, ...]:
+    found: dict[str, Quote] = {}
+    for one in hit.evidence:
+        where = one.heading or ("" if one.field.startswith("section:") else one.field)
+        found.setdefault(one.quote, Quote(" ".join(one.quote.split()), where.capitalize()))
+    return tuple(found.values())
+
+
+def _with_key(one: Outgoing, keys: Mapping[str, str], store: Store) -> Outgoing:
+    """The same with the key of its item in Zotero, or of another version of the work."""
+    versions = store.versions([one.paper.id]).get(one.paper.id, [])
+    key = next((keys[i] for i in (one.paper.id, *versions) if i in keys), "")
+    return Outgoing(one.paper, key, one.quotes, one.query)
+
+
+def _show(
+    session: Session, going: Sequence[Outgoing], place: str, collection: str, tags: Sequence[str]
+) -> None:
+    note = session.screen.note
+    note(f"To {place}:")
+    if collection:
+        note(f"  into the collection {collection!r}")
+    if tags:
+        note(f"  with the {'tag' if len(tags) == 1 else 'tags'} {', '.join(tags)}")
+    for one in going[:_PAPERS_SHOWN]:
+        what = "" if one.key else "  a new record"
+        quoted = f"  a note with {count(len(one.quotes), 'sentence')}" if one.quotes else ""
+        note(f"  {one.paper.id}  {safe(one.paper.title, one_line=True)[:70]}{what}{quoted}")
+    if len(going) > _PAPERS_SHOWN:
+        note(f"  and {count(len(going) - _PAPERS_SHOWN, 'more paper')}")
+
+
+def _write_file(
+    session: Session, picked: Sequence[Outgoing], tags: Sequence[str], collection: str, output: Path | None
+) -> None:
+    from aspectra.papers.export.protocol import WRITERS
+
+    endings = {WRITERS.get(name).suffix: name for name in ("ris", "csl-json", "bibtex")}
+    form = endings.get(output.suffix.lower(), "") if output else ""
+    if not form:
+        raise UsageError(f"{output} is no file that Zotero imports", hint=f"end it in {', '.join(endings)}")
+    session.screen.data(import_file(picked, tags, form), output)
+    where = f" into the collection {collection!r}" if collection else ""
+    session.screen.note(f"Wrote {count(len(picked), 'record')} to {output}. In Zotero: File, Import{where}.")
+    session.screen.note("What is in Zotero already is there twice then: Duplicate Items merges it.")
+
+
+def _sent(store: Store, library: str) -> list[Pushed]:
+    """What was sent, the last at the end."""
+    names = {one.name for one in fields(Pushed)}
+    rows = json.loads(store.meta(f"zotero-sent:{library}", "[]"))
+    return [Pushed(**{name: value for name, value in row.items() if name in names}) for row in rows]
+
+
+def _remember(store: Store, library: str, sent: Sequence[Pushed], forget: Sequence[str] = ()) -> None:
+    """Keep what was sent, and which items of Zotero's the new records are."""
+    rows = [{name: value for name, value in asdict(one).items() if name != "failed"} for one in sent[-_KEPT:]]
+    with store.writing("zotero push") as writer:
+        writer.set_meta(f"zotero-sent:{library}", json.dumps(rows, ensure_ascii=False))
+        writer.marks.drop_items([Item("zotero", library, key) for key in forget])
+        new = {Item("zotero", library, key): paper for one in sent[-1:] for key, paper in one.papers.items()}
+        if new and not forget:
+            writer.marks.put_items(new)
+
+
+def _tell_pushed(session: Session, done: Pushed) -> None:
+    screen = session.screen
+    screen.line(
+        f"Sent: {count(len(done.papers), 'new record')}, {count(len(done.notes), 'note')}, "
+        f"tags to {count(len(done.tags), 'item')}, {count(len(done.joined), 'item')} put into the collection."
+    )
+    for paper, why in done.failed.items():
+        screen.line(f"not sent: {paper}: {why}", indent=2)
+    if not done.empty:
+        screen.note("aspectra zotero push --undo takes it back")
+        screen.next(f"aspectra zotero sync{session.library_words()}")
+    if done.failed:
+        raise typer.Exit(1)
+
 
 _SHOWN = 3
 _KEY = "ZOTERO_API_KEY"
@@ -114,8 +335,6 @@ def push(
 
     Example:  aspectra zotero push last --collection "Screening" --tag found
     """
-    from aspectra.app.commands.daily._zotero_push import push_papers, undo_last
-
     if undo:
         undo_last(session, _api(web, group, port), yes=yes)
         return

@@ -8,18 +8,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
-from aspectra.app.options.lab import Format, LoaderOption, argument, choice
-from aspectra.app.options.model import OracleRates, language_models
+from aspectra.app.options.question import Format, LoaderOption, OracleRates, argument, choice, language_models
 from aspectra.app.output.experiments import library_home, sources_of, write_tables
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import option
-from aspectra.app.terminal.screen import count
+from aspectra.app.terminal.screen import count, option
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 
 if TYPE_CHECKING:
     from aspectra.base.display import Progress
-    from aspectra.lab.experiments.study import Source, Study
+    from aspectra.lab.experiments.directory import Source, Study
     from aspectra.lab.reports.tables import Table
     from aspectra.search.recipe import Recipe
 
@@ -136,15 +134,15 @@ class _Task:
 
     def retrieval(self, measure: str) -> Study:
         """The study that records the retrievers' rankings."""
-        from aspectra.lab.experiments.study import Study
+        from aspectra.lab.experiments.directory import Study
 
         return Study((self.source,), self.retrievers, measures=(measure,), **self.index)
 
     def over(self, recipes: Sequence[Recipe], measure: str, oracle: str | None, **pools: Any) -> Study:
         """The study in which recipes rank pools."""
         from aspectra.base.values import replace as changed
+        from aspectra.lab.experiments.directory import Study
         from aspectra.lab.experiments.gap.verification import Pooling
-        from aspectra.lab.experiments.study import Study
 
         source = changed(self.source, pooling=Pooling(self.runs, **pools))
         scored = tuple(dict.fromkeys((measure, "R@10")))

@@ -21,7 +21,7 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 
 from aspectra.base.errors import AspectraError, BadInput, UsageError
-from aspectra.base.hashing import digest
+from aspectra.base.files import digest
 from aspectra.base.version import __version__
 from aspectra.papers.sources.zotero.mapping import Changes, Remembered, collection_paths
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.app.ingest.zotero.connection import Connection, Reply, ZoteroApi, ZoteroError
-from aspectra.base.hashing import digest_texts
+from aspectra.base.files import digest_texts
 from aspectra.base.values import replace
 from aspectra.papers.bibliography import names_in, shared_text
 from aspectra.papers.names import name_parts, stated_names

@@ -25,13 +25,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from aspectra.app.surfaces.http.bodies import problem_response
 from aspectra.app.surfaces.http.routes import document, routes
-from aspectra.app.surfaces.service.access import COOKIE, Access, NoToken, as_error
+from aspectra.app.surfaces.service.access import COOKIE, Access, Gate, NoToken, as_error
 from aspectra.app.surfaces.service.answering import FROM_ELSEWHERE, Service
-from aspectra.app.surfaces.service.gate import Gate
 from aspectra.app.surfaces.service.jobs import Jobs
-from aspectra.app.surfaces.web.asking import asking
+from aspectra.app.surfaces.web.asking import asking, trail_pages
 from aspectra.app.surfaces.web.library import library_pages
-from aspectra.app.surfaces.web.trail import trail_pages
 from aspectra.app.surfaces.web.triage import triage
 from aspectra.app.surfaces.web.viewing import FOLDER, Pages
 from aspectra.base.errors import AspectraError, NoSuchThing, NotAllowed, TooLarge, UsageError

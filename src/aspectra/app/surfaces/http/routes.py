@@ -30,8 +30,8 @@ from aspectra.app.surfaces.http.bodies import (
     read_body,
     written,
 )
+from aspectra.app.surfaces.service.access import Gate
 from aspectra.app.surfaces.service.answering import Service
-from aspectra.app.surfaces.service.gate import Gate
 from aspectra.app.surfaces.service.jobs import Jobs
 from aspectra.app.surfaces.service.question import Question
 from aspectra.app.terminal.screen import schema_of

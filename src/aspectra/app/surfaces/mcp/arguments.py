@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
+from aspectra.app.surfaces.service.answering import Service
 from aspectra.app.surfaces.service.question import Question
-from aspectra.base.errors import UsageError, did_you_mean
+from aspectra.app.terminal.screen import safe
+from aspectra.base.errors import NoSuchThing, SeveralPapers, UsageError, did_you_mean
+from aspectra.base.trust import Permission, require
 from aspectra.base.values import converted
+from aspectra.llm.prompts.conversation import without_hidden
+
+if TYPE_CHECKING:
+    from aspectra.app.library import Library
+    from aspectra.app.settings import Settings
+    from aspectra.app.surfaces.service.answering import Service
+    from aspectra.base.config import Config
+
 
 MOST_PAPERS = 25  # in one answer
 Direction = Literal["", "builds-on", "built-on-by", "both"]
@@ -158,3 +174,288 @@ def _brief(schema: dict[str, Any]) -> dict[str, Any]:
         if kept.get("maxItems", 0) < 100:
             kept.pop("maxItems", None)
     return kept
+
+
+# Libraries that are served, answers that only a person can give, and answers that fit.
+
+# Answers that fit: texts and lists are cut to a number of bytes before they are put together.
+#
+# Sizes are those of JSON with every character beyond ASCII escaped, the longest form that a transport
+# writes.
+
+ANSWER = 24_000
+"""Most bytes of an answer, with what the protocol puts around it."""
+
+STRUCTURED = 15_000
+"""Most bytes of the structured content of an answer that has a short text beside it."""
+
+TEXT = 7_000
+"""Most bytes of that text."""
+
+_MARK = "…"
+_DOUBLED = frozenset('"\\\n\t')
+_LONGEST_HANDLE = 400
+Fit = TypeVar("Fit")
+
+
+def plain(text: object) -> str:
+    """Text without control characters, marks of direction and other characters that are not seen."""
+    return without_hidden(safe(str(text)))[0]
+
+
+def line(text: object) -> str:
+    """The same on one line, so that nothing in it can begin another."""
+    return " ".join(plain(text).split())
+
+
+def size(value: Any) -> int:
+    """Bytes of a value as JSON."""
+    return len(json.dumps(value, separators=(",", ":")))
+
+
+def clip(text: str, most: int) -> str:
+    """The text, or its beginning and an ellipsis.
+
+    Args:
+        text: from :func:`plain`.
+        most: bytes that it may have, without its quotes.
+    """
+    if 12 * len(text) <= most or size(text) - 2 <= most:
+        return text
+    return text[: room(text, most - 6)].rstrip() + _MARK if most >= 6 else ""
+
+
+def room(text: str, most: int, start: int = 0) -> int:
+    """Position of the first character, from ``start``, that no longer fits into so many bytes."""
+    taken = 0
+    for place in range(start, min(len(text), start + max(0, most))):
+        taken += _bytes(text[place])
+        if taken > most:
+            return place
+    return min(len(text), start + max(0, most))
+
+
+def _bytes(character: str) -> int:
+    code = ord(character)
+    if code < 0x80:
+        return 2 if character in _DOUBLED else 6 if code < 0x20 else 1
+    return 6 if code < 0x10000 else 12
+
+
+def fitting(items: Iterable[Fit], most: int) -> list[Fit]:
+    """The first items that have so many bytes together."""
+    kept = []
+    for one in items:
+        most -= size(one) + 1
+        if most < 0:
+            break
+        kept.append(one)
+    return kept
+
+
+def strings(texts: Iterable[str], most: int, each: int = 600) -> list[str]:
+    """Lines that are plain, none longer than ``each`` bytes, and together no longer than ``most``."""
+    return fitting((clip(line(text), each) for text in texts), most)
+
+
+def handle(paper_id: str, identifiers: dict[str, str]) -> str:
+    """By what a paper is named: its id; its DOI or arXiv id where the id cannot be shown as it is; or ""."""
+    others = [f"{scheme}:{identifiers[scheme]}" for scheme in ("doi", "arxiv") if scheme in identifiers]
+    for name in (paper_id, *others):
+        if name == line(name) and size(name) <= _LONGEST_HANDLE:
+            return name
+    return ""
+
+
+_LONGEST_NAME = 64
+_MOST = 50
+
+
+class Libraries:
+    """Services by name.
+
+    Args:
+        folders: name -> folder of a library.
+        opening: opens the library of a folder.
+        held: services that are there already, by name; they are not closed here.
+    """
+
+    def __init__(
+        self,
+        folders: Mapping[str, Path],
+        opening: Callable[[Path], Library],
+        held: Mapping[str, Service] | None = None,
+    ) -> None:
+        self._folders, self._opening = dict(folders), opening
+        self._held = dict(held or {})
+        self._opened: dict[str, Service] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """In the order of the settings."""
+        return tuple(dict.fromkeys((*self._folders, *self._held)))
+
+    def get(self, name: str) -> Service:
+        """The service of a library.
+
+        Raises:
+            NoSuchThing: none has that name.
+            LibraryNotFound: its folder holds none.
+            LibraryCorrupt: it is damaged.
+        """
+        if name in self._held:
+            return self._held[name]
+        if name not in self._folders:
+            raise NoSuchThing(
+                f"no library is called {name[:_LONGEST_NAME]!r}", hint=f"library: {', '.join(self.names)}"
+            )
+        with self._lock:
+            if name not in self._opened:
+                self._opened[name] = Service(self._opening(self._folders[name]))
+            return self._opened[name]
+
+    def close(self) -> None:
+        """Close the libraries that were opened here."""
+        with self._lock:
+            for service in self._opened.values():
+                service.close()
+            self._opened.clear()
+
+
+def listed_libraries(config: Config[Settings], library: Path) -> dict[str, Path]:
+    """Name -> folder of what is served: the setting ``libraries``, or else the one library in use.
+
+    Args:
+        config: the settings with their origins.
+        library: folder of the library in use.
+
+    Raises:
+        UsageError: a name cannot be used, or two are of one library.
+        NotTrusted: a project's file names a library outside of its folder, and the user permits it not.
+    """
+    named = config.settings.libraries
+    found = {name: Path(folder).expanduser() for name, folder in named.items()}
+    if not named:
+        found = {safe(library.name, one_line=True)[:_LONGEST_NAME] or "library": library}
+    if len(found) > _MOST:
+        raise UsageError(f"{len(found)} libraries are listed", why=f"at most {_MOST} are served together")
+    places: dict[str, str] = {}
+    for name, folder in found.items():
+        if not name.strip() or name != safe(name, one_line=True) or len(name) > _LONGEST_NAME:
+            raise UsageError(
+                "a library's name cannot be used",
+                why=f"{name[:200]!r} must be 1 to {_LONGEST_NAME} characters on one line",
+                hint="correct the setting libraries",
+            )
+        place = os.path.realpath(folder)
+        if other := places.get(place):
+            raise UsageError(f"{other} and {name} are the same library", hint="list it once")
+        places[place] = name
+    if config.project is not None and config.claimed("libraries" if named else "library"):
+        inside = os.path.realpath(config.project.parent)
+        for place in places:
+            if not Path(place).is_relative_to(inside):
+                require(Permission.folder(place, "library"), f"the project's {config.project}")
+    return {name: Path(os.path.abspath(folder)) for name, folder in found.items()}
+
+
+_LONGEST_STATE = 24_000
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A question with its possible answers.
+
+    Attributes:
+        key: by which the answer is known.
+        message: for people.
+        options: (value, title for people).
+    """
+
+    key: str
+    message: str
+    options: tuple[tuple[str, str], ...]
+
+
+class NeedsChoice(Exception):
+    """Something must be chosen first.
+
+    Args:
+        choices: what is asked.
+        error: what is said where nobody can be asked.
+    """
+
+    def __init__(self, choices: Sequence[Choice], error: UsageError) -> None:
+        super().__init__(error.what)
+        self.choices, self.error = (*choices,), error
+
+
+def library_of(libraries: Libraries, given: Arguments, chosen: Mapping[str, str]) -> tuple[str, Service]:
+    """Name and service of the library that a call is about.
+
+    Raises:
+        NeedsChoice: several are served, and none is named.
+        NoSuchThing: none has that name.
+    """
+    names = libraries.names
+    name = given.library or chosen.get("library", "") or (names[0] if len(names) == 1 else "")
+    if not name:
+        listed = ", ".join(names)
+        raise NeedsChoice(
+            [Choice("library", "Which library is meant?", tuple((one, one) for one in names))],
+            UsageError(
+                "several libraries are served, and none is named", why=listed, hint="library: one of these"
+            ),
+        )
+    return name, libraries.get(name)
+
+
+def papers_of(service: Service, names: Sequence[str], chosen: Mapping[str, str]) -> tuple[str, ...]:
+    """Ids of papers, each once: by id, DOI, arXiv id or exact title.
+
+    Raises:
+        NeedsChoice: several papers have that name.
+        NoSuchPaper: none has.
+    """
+    found, open_, first = [], [], None
+    for number, name in enumerate(names, start=1):
+        key = f"paper {number}"
+        try:
+            found.append(service.resolve(chosen.get(key, name)))
+        except SeveralPapers as error:
+            first = first or error
+            open_.append(_of_that_name(service, key, error))
+    if first is not None:
+        raise NeedsChoice(open_, first)
+    return tuple(dict.fromkeys(found))
+
+
+def _of_that_name(service: Service, key: str, error: SeveralPapers) -> Choice:
+    options = []
+    for paper in service.library.store.get_many(error.ids).values():
+        if named := handle(paper.id, {}):
+            title = f"{clip(line(paper.title), 200)} ({paper.year or 'no year'}, {clip(named, 100)})"
+            options.append((named, title))
+    return Choice(key, f"Which paper is meant by {clip(line(error.name), 300)}?", tuple(options))
+
+
+def write_state(chosen: Mapping[str, str]) -> str:
+    """What was chosen, for the client to send again; it grants nothing that arguments do not."""
+    return json.dumps(chosen)
+
+
+def read_state(text: str | None) -> dict[str, str]:
+    """Inverse of :func:`write_state`.
+
+    Raises:
+        UsageError: this is no state.
+    """
+    if not text:
+        return {}
+    try:
+        if len(text) > _LONGEST_STATE:
+            raise ValueError(text[:20])
+        return msgspec.json.decode(text, type=dict[str, str])
+    except (ValueError, msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise UsageError("requestState cannot be read", hint="send it back unchanged") from error

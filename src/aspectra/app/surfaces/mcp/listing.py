@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aspectra.app.surfaces.mcp.choices import (
+from aspectra.app.surfaces.mcp.arguments import (
     STRUCTURED,
     TEXT,
     clip,
@@ -24,8 +24,7 @@ from aspectra.app.surfaces.service.answering import Cursor
 from aspectra.base.errors import Gone, UsageError
 
 if TYPE_CHECKING:
-    from aspectra.app.surfaces.mcp.arguments import Search, Similar
-    from aspectra.app.surfaces.mcp.choices import Libraries
+    from aspectra.app.surfaces.mcp.arguments import Libraries, Search, Similar
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.app.surfaces.service.question import Question
     from aspectra.search.ranking import Evidence, Hit, Ranking

@@ -18,22 +18,21 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from aspectra.app.surfaces.mcp.arguments import read
-from aspectra.app.surfaces.mcp.choices import (
+from aspectra.app.surfaces.mcp.arguments import (
     ANSWER,
     Choice,
     NeedsChoice,
     clip,
     fitting,
     plain,
+    read,
     read_state,
     size,
     write_state,
 )
 from aspectra.app.surfaces.mcp.listing import Told
 from aspectra.app.surfaces.mcp.tools import ANNOTATIONS, INSTRUCTIONS, TOOLS, Tool
-from aspectra.app.surfaces.service.access import as_error
-from aspectra.app.surfaces.service.gate import Gate
+from aspectra.app.surfaces.service.access import Gate, as_error
 from aspectra.base.errors import AspectraError, UsageError
 from aspectra.base.version import __version__
 
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from starlette.types import Receive, Scope, Send
 
-    from aspectra.app.surfaces.mcp.choices import Libraries
+    from aspectra.app.surfaces.mcp.arguments import Libraries
 
 LOOPBACK = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 _LISTED = CacheHint(ttl_ms=3_600_000, scope="public")  # what is listed changes with the program alone

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aspectra.app.surfaces.mcp import arguments
-from aspectra.app.surfaces.mcp.choices import (
+from aspectra.app.surfaces.mcp.arguments import (
     STRUCTURED,
     TEXT,
     clip,
@@ -24,11 +24,10 @@ from aspectra.app.surfaces.mcp.choices import (
 from aspectra.app.surfaces.mcp.listing import MOST_REACHED, Told, find_similar, search_papers
 from aspectra.base.errors import AspectraError, Gone
 from aspectra.base.values import replace
-from aspectra.papers.record_facts import is_retracted
+from aspectra.papers.bibliography import is_retracted
 
 if TYPE_CHECKING:
-    from aspectra.app.surfaces.mcp.arguments import Cite, Explain, Get, Status
-    from aspectra.app.surfaces.mcp.choices import Libraries
+    from aspectra.app.surfaces.mcp.arguments import Cite, Explain, Get, Libraries, Status
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.papers.export.protocol import Writer
     from aspectra.papers.paper import Paper
@@ -191,7 +190,7 @@ def _told(out: dict[str, Any], shown: str) -> Told:
 
 
 def _of_hit(ranking: Ranking, place: int) -> dict[str, Any]:
-    from aspectra.app.output.maps import why_not_higher
+    from aspectra.app.output.criteria import why_not_higher
 
     hit: Hit = ranking[place]
     parts = (

@@ -15,18 +15,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aspectra.app.surfaces.notebook.papers import OpenedPaper, open_paper
-    from aspectra.app.surfaces.notebook.progress import Progress
-    from aspectra.app.surfaces.notebook.scores import plot_scores, score_parts
+    from aspectra.app.surfaces.notebook.papers import OpenedPaper, Progress, open_paper
+    from aspectra.app.surfaces.notebook.rankings import plot_scores, score_parts
 
 __all__ = ["OpenedPaper", "Progress", "open_paper", "plot_scores", "score_parts"]
 
 _WHERE = {
     "OpenedPaper": "papers",
-    "Progress": "progress",
+    "Progress": "papers",
     "open_paper": "papers",
-    "plot_scores": "scores",
-    "score_parts": "scores",
+    "plot_scores": "rankings",
+    "score_parts": "rankings",
 }
 
 

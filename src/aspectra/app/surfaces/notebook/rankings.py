@@ -2,36 +2,255 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import base64
+import json
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from io import BytesIO
+from itertools import accumulate, takewhile
+from typing import TYPE_CHECKING, Any
 
-from aspectra.app.output.criteria import criteria_of, criteria_table
+from aspectra.app.output.criteria import criteria_of, criteria_table, score_shares
 from aspectra.app.output.rankings import by_line
-from aspectra.app.surfaces.notebook.elements import (
-    MOST_BYTES,
-    Forms,
-    Markup,
-    bar,
-    element,
-    fitting,
-    joined,
-    lines,
-    listed,
-    plain,
-    quiet,
-    quoted,
-    row,
-    shortened,
-    size_of,
-    table,
+from aspectra.app.terminal.screen import count, safe, schema_of
+from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
+from aspectra.lab.figures.drawing import (
+    GREY,
+    SMALLEST,
+    Drawing,
+    new_figure,
+    numbers_on,
+    shorten,
+    style_of,
 )
-from aspectra.app.terminal.screen import count, schema_of
+from aspectra.lab.figures.lines import padded
+from aspectra.lab.reports.tables import Table, render
 from aspectra.search.planning.aspects import NOT_APPLIED
 
 if TYPE_CHECKING:
     from aspectra.app.output.criteria import Cell, Criterion
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import Hit, Ranking
+
+
+# HTML that is escaped by construction, and small: elements, shortened texts, rows until the room is used up.
+#
+# Colours are inherited, so that a notebook's own theme decides; where a background is set, so is its colour.
+
+MOST_BYTES = 100_000  # of one form of a value
+MARKED = "background-color:#fff0b3;color:#1c1c1c"
+_LONGEST = 4000  # characters of one text
+_CELL = "vertical-align:top;padding:.3em .6em;border-bottom:1px solid rgba(128,128,128,.5);white-space:normal"
+
+
+class Markup(str):
+    """Text that is escaped already; any other text is escaped where it becomes part of an element."""
+
+    __slots__ = ()
+
+
+def size_of(text: str) -> int:
+    """Bytes of a text in UTF-8."""
+    return len(text.encode("utf-8", "replace"))
+
+
+def plain(text: object, most: int = 300) -> str:
+    r"""A text on one line, shortened, without characters that control a display or turn its direction.
+
+    >>> plain("a \x1b[31mred\x1b[0m\n title", 9)
+    'a red ti…'
+    """
+    # Cut first: no one waits for the cleaning of megabytes that are not shown.
+    line = safe(str(text)[: 4 * most], one_line=True)
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+
+
+def _escaped(part: str) -> str:
+    return part if isinstance(part, Markup) else escape(safe(part[:_LONGEST]))
+
+
+def joined(parts: Iterable[str], between: str = "") -> Markup:
+    """Parts one after the other, those that are no markup escaped."""
+    return Markup(escape(between).join(map(_escaped, parts)))
+
+
+def element(name: str, *parts: str, **attributes: str) -> Markup:
+    """An element; attributes that are "" are left out.
+
+    >>> element("b", "a < b", title='"x"')
+    '<b title="&quot;x&quot;">a &lt; b</b>'
+    """
+    given = "".join(f' {key}="{escape(plain(value))}"' for key, value in attributes.items() if value)
+    return Markup(f"<{name}{given}>{joined(parts)}</{name}>")
+
+
+def lines(items: Iterable[str]) -> Markup:
+    """Items below each other."""
+    return joined(element("div", item) for item in items)
+
+
+def quiet(*parts: str) -> Markup:
+    """What matters less, in small type."""
+    return element("small", *parts)
+
+
+def quoted(text: str, most: int = 400) -> Markup:
+    """A quote of a paper, marked."""
+    return element("mark", plain(text, most), style=MARKED, dir="auto")
+
+
+def bar(share: float) -> Markup:
+    """A bar of up to 4 em beside a number that says the same, so that screen readers skip it."""
+    width = f"{4 * max(0.0, min(1.0, share)):.2f}em"
+    style = f"display:inline-block;height:.5em;width:{width};background-color:currentColor;opacity:.7"
+    return element("span", style=style, **{"aria-hidden": "true"})
+
+
+def listed(items: Iterable[str], most: int = 20, more: str = "more") -> Markup:
+    """A list of the first items, and how many there are besides; "" where there is none."""
+    held = list(items)
+    shown = [element("li", item) for item in held[:most]]
+    if (rest := len(held) - most) > 0:
+        shown.append(element("li", f"and {rest:,} {more}"))
+    return element("ul", *shown, style="margin:.2em 0 .6em;padding-left:1.6em") if shown else Markup()
+
+
+def row(*cells: str, named_by: int = 0, numbers: Collection[int] = ()) -> Markup:
+    """A row of a table.
+
+    Args:
+        cells: its texts.
+        named_by: number of the cell that says what the row is about.
+        numbers: of the cells that are aligned to the right.
+    """
+    return element(
+        "tr",
+        *(
+            element("th", one, scope="row", style=f"{_style(n in numbers)};font-weight:normal")
+            if n == named_by
+            else element("td", one, style=_style(n in numbers))
+            for n, one in enumerate(cells)
+        ),
+    )
+
+
+def table(caption: str, head: Iterable[str], rows: Iterable[Markup], numbers: Collection[int] = ()) -> Markup:
+    """A table of rows from :func:`row`; it scrolls by itself where it is too wide.
+
+    Args:
+        caption: what it shows.
+        head: names of the columns; none leaves the head out.
+        rows: the rest.
+        numbers: of the columns that are aligned to the right.
+    """
+    cells = [element("th", one, scope="col", style=_style(n in numbers)) for n, one in enumerate(head)]
+    top = element("thead", element("tr", *cells)) if cells else Markup()
+    title = element("caption", caption, style="text-align:left;caption-side:top;color:inherit;padding:.3em 0")
+    whole = element("table", title, top, element("tbody", *rows), style="border-collapse:collapse;margin:0")
+    reached = {"tabindex": "0", "role": "group", "aria-label": caption}  # what scrolls can be reached by keys
+    return element("div", whole, style="overflow-x:auto", **reached)
+
+
+def _style(number: bool) -> str:
+    return f"text-align:{'right' if number else 'left'};{_CELL}"
+
+
+def picture(png: bytes, about: str, width: float) -> Markup:
+    """An image that is part of the page.
+
+    Args:
+        png: its file.
+        about: its text alternative.
+        width: in inches of 96 dots.
+    """
+    source = f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
+    style = f"width:{96 * width:.0f}px;max-width:100%;height:auto"
+    return Markup(f'<img alt="{escape(plain(about, 2000))}" style="{style}" src="{source}">')
+
+
+def fitting(parts: Iterable[Markup], room: int) -> list[Markup]:
+    """The first parts that have together at most so many bytes; the rest are not even made."""
+    out = []
+    for part in parts:
+        room -= size_of(part)
+        if room < 0:
+            break
+        out.append(part)
+    return out
+
+
+# MathJax, which notebooks run on all HTML, would take what stands between two dollar signs.
+NO_MATH = '<div class="tex2jax_ignore mathjax_ignore">'
+
+_LONGEST_TEXT = 20_000  # characters of the plain form
+_NOTE = 500  # bytes for the sentence that some are not there
+
+
+@dataclass(frozen=True)
+class Forms:
+    """How a value is shown.
+
+    Attributes:
+        text: on a terminal.
+        html: in a browser.
+        name: of the document, as in ``search``, or "".
+        document: what a program reads, or None.
+        png: a picture of it, or b"".
+    """
+
+    text: str
+    html: Markup
+    name: str = ""
+    document: Mapping[str, Any] | None = None
+    png: bytes = b""
+
+    def to_dict(self) -> dict[str, Any]:
+        """By media type; no form but the picture is larger than :data:`MOST_BYTES`.
+
+        The document has a media type of its own, as in ``application/vnd.aspectra.search+json``, since
+        JupyterLab shows ``application/json`` instead of HTML, as a tree.
+        """
+        text = safe(self.text)
+        out: dict[str, Any] = {"text/plain": text[:_LONGEST_TEXT], "text/html": str(self.html)}
+        if size_of(self.html) > MOST_BYTES - len(NO_MATH) - len("</div>"):
+            out["text/html"] = str(element("pre", plain(text, 2000)))
+        out["text/html"] = f"{NO_MATH}{out['text/html']}</div>"
+        if self.document is not None and _json_size(self.document) <= MOST_BYTES:
+            out[f"application/vnd.aspectra.{self.name}+json"] = dict(self.document)
+        if self.png:
+            out["image/png"] = self.png
+        return out
+
+
+def _json_size(document: object) -> float:
+    """Bytes; infinite where the document holds half a character, which cannot be sent."""
+    try:
+        return len(json.dumps(document, ensure_ascii=False).encode("utf-8"))
+    except UnicodeEncodeError:
+        return math.inf
+
+
+def shortened(document: Mapping[str, Any], rows: str, note: Callable[[int, int], str]) -> Mapping[str, Any]:
+    """A document with as many of its rows as fit; ``warnings`` then says so.
+
+    Args:
+        document: whole.
+        rows: name of the field whose last items may be left out.
+        note: makes the sentence, from the number of rows that are there and of all.
+    """
+    held: Sequence[Any] = document[rows]
+    room = MOST_BYTES - _json_size({**document, rows: []})
+    ends = takewhile(lambda end: end <= room, accumulate(_json_size(one) + 2 for one in held))  # and a comma
+    sizes = list(ends)
+    if len(sizes) == len(held):
+        return document
+    low = sum(1 for end in sizes if end <= room - _NOTE)
+    warnings = [*document.get("warnings", ()), note(low, len(held))]
+    return {**document, rows: held[:low], "warnings": warnings}
+
 
 _CRITERIA = 6  # columns; more do not fit beside the papers
 _QUOTES = 3  # of a paper
@@ -184,3 +403,144 @@ def forms_of_plan(plan: Plan) -> Forms:
 def _line(line: str) -> Markup:
     depth = (len(line) - len(line.lstrip())) / 2
     return element("li", plain(line, 300), style=f"list-style:none;margin-left:{depth:.1f}em")
+
+
+# What the score of each hit is made of, as rows and as a picture (extra ``plot``).
+
+_COLOURS = 6  # parts that are drawn apart; the smallest beyond them are drawn as one
+_HITS = 40  # drawn
+_LINE, _BAR = 0.23, 0.72  # height of a hit in inches, and the share of it that is filled
+_TITLE = 40  # characters
+_DOTS = (144, 96, 60)  # an inch: the sharpest that is small enough
+_MOST_PNG = 50_000  # bytes
+_HATCHES = ("", "////", "", "....", "", "xxxx")  # so that neighbours differ in grey too
+
+
+def score_parts(ranking: Ranking) -> Table:
+    """What the score of each hit is made of: rows of rank, id, part, share of the score, and the score.
+
+    A part is a view, an aspect that is compared (all of its views together) or a condition that moves
+    papers; the shares of a hit add up to its score. Where stages changed the order, they add up to the score
+    of the last search before them.
+
+    Raises:
+        UsageError: the search was fused by rank, and was run without ``explain=True``.
+    """
+    fusion, staged = ranking.plan.search.fusion, any(hit.moves for hit in ranking)
+    names = {one.partition(" ")[2]: one for one in ranking.requests.aspects}
+    rows = [
+        (hit.rank, hit.id, names.get(name, name), share, hit.score)
+        for hit in ranking
+        for name, share in score_shares(hit, fusion, whole=not staged).items()
+    ]
+    notes = (f"Fused by {fusion}.", *(("Stages after the search are no part.",) if staged else ()))
+    return Table(
+        "Parts of the scores", ("rank", "id", "part", "share", "score"), tuple(rows), notes, digits=3
+    )
+
+
+def plot_scores(ranking: Ranking, most: int = 20) -> Drawing:
+    """A bar for each hit, stacked of what its score is made of.
+
+    Args:
+        ranking: what is drawn.
+        most: hits, 1 to 40.
+
+    Returns:
+        A drawing: a notebook shows it, ``figure`` is matplotlib's, ``table`` has the numbers.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        UsageError: there is nothing to draw, or as :func:`score_parts`.
+    """
+    from aspectra.base.errors import check_number
+
+    check_number("the number of hits", most, 1, _HITS, hint="most = 20")
+    drawn = replace(ranking, hits=ranking.hits[:most])
+    numbers = score_parts(drawn)
+    if not numbers.rows:
+        raise UsageError("there is nothing to draw", why="no paper was found, or none was scored")
+    shares: dict[str, dict[Any, float]] = {}
+    for rank, _, part, share, _ in numbers.rows:
+        shares.setdefault(str(part), {})[rank] = float(share)  # type: ignore[arg-type]
+    shares = _largest(shares)
+    title = f"What the scores of the first {len(drawn)} hits are made of"
+    notes = ["Parts to the left of 0 lower the score.", *numbers.notes]
+    with new_figure(title, notes, _LINE * len(drawn) + 1.0) as figure:
+        _draw_bars(figure.subplots(), drawn, shares)
+    first = "; ".join(f"{hit.rank}. {plain(hit.title or hit.id, 80)}: {hit.score:.2f}" for hit in drawn[:3])
+    about = f"{title}, in the parts {', '.join(map(plain, shares))}. The first: {first}."
+    return Drawing("scores", title, about, figure, numbers)
+
+
+def _largest(shares: dict[str, dict[Any, float]]) -> dict[str, dict[Any, float]]:
+    """The parts that have a colour of their own, in the order of the plan, and all others as one."""
+    if len(shares) <= _COLOURS:
+        return shares
+    by_size = sorted(shares, key=lambda name: -sum(map(abs, shares[name].values())))
+    kept = set(by_size[: _COLOURS - 1])
+    merged: dict[Any, float] = {}
+    for name in by_size[_COLOURS - 1 :]:
+        for rank, share in shares[name].items():
+            merged[rank] = merged.get(rank, 0.0) + share
+    return {name: held for name, held in shares.items() if name in kept} | {
+        f"{len(shares) - len(kept)} smaller parts": merged
+    }
+
+
+def _draw_bars(axes: Any, ranking: Ranking, shares: dict[str, dict[Any, float]]) -> None:
+    names = shorten(list(shares), 30, 1)
+    ends = {hit.rank: [0.0, 0.0] for hit in ranking}  # where negative and positive bars end
+    for number, (part, held) in enumerate(shares.items()):
+        sizes = [held.get(hit.rank, 0.0) for hit in ranking]
+        starts = [ends[hit.rank][size > 0] for hit, size in zip(ranking, sizes, strict=True)]
+        look = {"facecolor": style_of(number).color, "hatch": _HATCHES[number], "label": names[part]}
+        axes.barh(range(len(sizes)), sizes, _BAR, left=starts, edgecolor="white", linewidth=0.6, **look)
+        for hit, size in zip(ranking, sizes, strict=True):
+            ends[hit.rank][size > 0] += size
+    axes.set_xlim(*padded([end for both in ends.values() for end in both], 0.02))
+    axes.set_ylim(len(ranking) - 0.5, -0.5)
+    axes.set_yticks(range(len(ranking)), [plain(f"{h.rank}. {h.title or h.id}", _TITLE) for h in ranking])
+    right = axes.secondary_yaxis("right")
+    right.set_yticks(range(len(ranking)), [f"{hit.score:.2f}" for hit in ranking])
+    for axis in (axes, right):
+        axis.tick_params(axis="y", length=0)
+    right.spines[:].set_visible(False)
+    right.set_ylabel("score", fontsize=SMALLEST, color=GREY)
+    axes.grid(visible=False, axis="y")
+    axes.axvline(0, color=GREY, linewidth=0.9)
+    numbers_on(axes.xaxis)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=SMALLEST)
+
+
+def forms_of_drawing(drawing: Drawing) -> Forms:
+    """A drawing as a picture with a text alternative, and its numbers as a table that opens."""
+    png = next((small for dots in _DOTS if len(small := _png(drawing, dots)) <= _MOST_PNG), b"")
+    numbers = drawing.table
+    right = [n for n, is_number in enumerate(numbers.numeric) if is_number]
+    columns = range(len(numbers.columns))
+    every = (
+        row(*(plain(numbers.text(n, column), 100) for column in columns), named_by=-1, numbers=right)
+        for n in range(len(numbers.rows))
+    )
+    shown = picture(png, drawing.about, float(drawing.figure.get_figwidth())) if png else Markup()
+    room = MOST_BYTES - 1500 - size_of(shown)
+    rows = fitting(every, room)
+    rest = len(numbers.rows) - len(rows)
+    more = element("p", f"and {count(rest, 'more row')}") if rest else Markup()
+    head = [plain(column, 100) for column in numbers.columns]
+    opened = element(
+        "details", element("summary", "The numbers"), table(numbers.title, head, rows, right), more
+    )
+    html = element("figure", shown, opened, style="margin:0")
+    return Forms(f"{drawing.about}\n\n{render(numbers, 'markdown')}", html, png=png)
+
+
+def _png(drawing: Drawing, dots: int) -> bytes:
+    """Its picture in at most 64 colours, which takes a third of the bytes and cannot be told from it."""
+    from PIL import Image  # matplotlib needs it
+
+    drawn, small = BytesIO(), BytesIO()
+    drawing.figure.savefig(drawn, format="png", dpi=dots, facecolor="white")
+    Image.open(drawn).convert("RGB").quantize(64).save(small, format="PNG", optimize=True)
+    return small.getvalue()

@@ -20,21 +20,20 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from aspectra.app.output.criteria import Cell, Criterion, criteria_of, criteria_table
 from aspectra.app.output.papers import SORTS
 from aspectra.app.surfaces.service.access import retry_headers
+from aspectra.app.surfaces.service.answering import Trail
 from aspectra.app.surfaces.service.question import Question
-from aspectra.app.surfaces.service.trail import Trail
 from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import AspectraError, UsageError, check_choice, check_length
 from aspectra.base.values import replace
-from aspectra.papers.record_facts import is_retracted
+from aspectra.papers.bibliography import is_retracted
 from aspectra.papers.text.structure import abstract_sentences
-from aspectra.search.conditions.attributes.content.combination import split_up
+from aspectra.search.conditions.attributes.content.boolean import split_up
 from aspectra.search.planning.aspects import ASPECT_ROLES, named_sentences
 
 if TYPE_CHECKING:
     from aspectra.app.library import Library
-    from aspectra.app.surfaces.service.access import Access
+    from aspectra.app.surfaces.service.access import Access, Gate
     from aspectra.app.surfaces.service.answering import Answer, Service
-    from aspectra.app.surfaces.service.gate import Gate
     from aspectra.app.surfaces.service.jobs import Jobs
     from aspectra.papers.library.marks.values import Decision
     from aspectra.papers.paper import Paper

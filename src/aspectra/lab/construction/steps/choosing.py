@@ -15,9 +15,7 @@ from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.values import Value, replace
-from aspectra.base.values import replace as with_fields
-from aspectra.lab.construction.made import Draft, Made
-from aspectra.lab.construction.protocol import Workbench, listed, rows_of, step
+from aspectra.lab.construction.protocol import Draft, Made, Workbench, listed, rows_of, step
 from aspectra.lab.construction.steps.latent import SAID, group_id
 from aspectra.lab.construction.steps.write import AskingOptions, Note, own_prompt, replies
 from aspectra.papers.text.cleaning import folded
@@ -151,7 +149,7 @@ def choose(made: Made, bench: Workbench, options: ChooseOptions) -> Made:
         covered |= fields[best]
         mixed = str(min(_MANY, len(fields[best]))) + ("+" if len(fields[best]) >= _MANY else "")
         one = left.pop(best)
-        chosen.append(with_fields(one, labels={**one.labels, "fields": (mixed,)}))
+        chosen.append(replace(one, labels={**one.labels, "fields": (mixed,)}))
     bench.drop("queries not chosen", len(left))
     bench.found |= {"metadata field": options.field, "fields covered": len(covered)}
     return replace(made.of_queries(chosen), drafts=tuple(chosen))

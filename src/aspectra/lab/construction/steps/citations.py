@@ -15,11 +15,9 @@ from typing import Literal
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, replace
 from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.construction.made import Draft, Made, MadeText
-from aspectra.lab.construction.protocol import Workbench, step
+from aspectra.lab.construction.protocol import Draft, Made, MadeText, Workbench, step
 from aspectra.papers.paper import Paper, normalise_title
-from aspectra.papers.text.citation_marks import strip_citations
-from aspectra.papers.text.references import cut_references
+from aspectra.papers.text.references import cut_references, strip_citations
 from aspectra.papers.text.structure import split_sentences
 
 _SHORT = 4  # a title of fewer words is met by chance

@@ -13,11 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from aspectra.base.errors import UsageError
-from aspectra.base.hashing import digest
+from aspectra.base.files import digest
 from aspectra.base.values import Value, replace
-from aspectra.lab.construction.made import Draft, Made
-from aspectra.lab.construction.protocol import Workbench, listed, placed_in, step
-from aspectra.papers.record_facts import language_name
+from aspectra.lab.construction.protocol import Draft, Made, Workbench, listed, placed_in, step
+from aspectra.papers.bibliography import language_name
 from aspectra.papers.text.cleaning import folded
 
 _SURE = 0.8  # a grade of a lens from which a document meets a condition; below the rest it breaks it

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.values import Value, replace
-from aspectra.lab.construction.made import Draft, Made
-from aspectra.lab.construction.protocol import Workbench, rows_of, step
+from aspectra.lab.construction.protocol import Draft, Made, Workbench, rows_of, step
 from aspectra.papers.paper import normalise_title
 from aspectra.papers.text.cleaning import clean
 

@@ -15,19 +15,16 @@ from typing import Literal
 import numpy as np
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.base.hashing import digest_texts
+from aspectra.base.files import digest_texts
 from aspectra.base.values import Value, replace
-from aspectra.lab.construction.made import Draft, Made
-from aspectra.lab.construction.protocol import Workbench, step
+from aspectra.lab.construction.protocol import Draft, Made, Workbench, step
 from aspectra.lab.construction.steps.pooling import left_out, unjudged
 from aspectra.llm import loops
 from aspectra.papers.text.cleaning import folded
 from aspectra.search.rerank.asker import Asker, in_parallel
 from aspectra.search.rerank.judges.prompted import Grade
-from aspectra.search.rerank.question import Candidate, Question
-from aspectra.search.rerank.shown_texts import ShownTexts
-from aspectra.views.prompted.definition import definition
-from aspectra.views.prompted.store import readings
+from aspectra.search.rerank.shown_texts import Candidate, Question, ShownTexts
+from aspectra.views.prompted.definition import definition, readings
 from aspectra.views.view import Floats
 
 SAID = "said"  # fact: query -> value of the lens -> papers

@@ -11,12 +11,11 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from aspectra.base.hashing import digest_texts
+from aspectra.base.files import digest_texts
 from aspectra.base.values import Value, replace
-from aspectra.lab.construction.made import Draft, Made, MadeText
-from aspectra.lab.construction.protocol import Workbench, step
+from aspectra.lab.construction.protocol import Draft, Made, MadeText, Workbench, step
 from aspectra.papers.paper import Paper, Reference, normalise_title
-from aspectra.papers.text.citation_marks import strip_citations
+from aspectra.papers.text.references import strip_citations
 from aspectra.papers.text.structure import split_sentences
 
 _MARK = re.compile(r"\{\{cite:([^{}\s]{1,200})\}\}")

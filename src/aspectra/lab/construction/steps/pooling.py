@@ -16,8 +16,7 @@ from typing import Any
 
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, replace
-from aspectra.lab.construction.made import Made
-from aspectra.lab.construction.protocol import Workbench, step
+from aspectra.lab.construction.protocol import Made, Workbench, step
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.experiments.gap.verification import Pooling, recorded_systems
 from aspectra.lab.runs.run import Run

@@ -19,16 +19,13 @@ from typing import ClassVar, Literal, TypeVar
 import numpy as np
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.base.files import make_folder, write_durably
-from aspectra.base.hashing import digest
+from aspectra.base.files import digest, make_folder, write_durably
 from aspectra.base.values import Value, replace
-from aspectra.base.values import replace as replaced
 from aspectra.lab.construction.export import as_texts
-from aspectra.lab.construction.made import Draft, Made, MadeText
-from aspectra.lab.construction.protocol import Workbench, step
+from aspectra.lab.construction.protocol import Draft, Made, MadeText, Workbench, step
 from aspectra.lab.construction.steps.pooling import files_of, first_found, left_out, unjudged
 from aspectra.lab.evaluation.calculate import evaluate
-from aspectra.lab.runs.judged import Array
+from aspectra.lab.runs.files import Array
 from aspectra.lab.runs.rows import read_rows, text_of
 from aspectra.lab.statistics.significance import bootstrap_interval, cohen_kappa, krippendorff_alpha
 from aspectra.papers.export.csv import safe_cell
@@ -180,7 +177,7 @@ def grade(made: Made, bench: Workbench, options: GradeOptions) -> Made:
     bench.found |= human([pair for pair, _ in rows.values()], ratings, options)
     if "pool" in made.facts:
         bench.found |= left_out(made, given)
-    return bench.enough(replaced(made, qrels={"gold": given}), options.keep)
+    return bench.enough(replace(made, qrels={"gold": given}), options.keep)
 
 
 class ScreenOptions(ReviewOptions, frozen=True):
@@ -261,7 +258,7 @@ def screen(made: Made, bench: Workbench, options: ScreenOptions) -> Made:
         }
         for name, held in made.qrels.items()
     }
-    return bench.enough(replaced(made, qrels=qrels), options.keep, qrels)
+    return bench.enough(replace(made, qrels=qrels), options.keep, qrels)
 
 
 def _places(means: Array, grades: Sequence[int]) -> list[int]:
@@ -448,4 +445,4 @@ def entries(made: Made, bench: Workbench, options: EntriesOptions) -> Made:
         )
         return made
     bench.found["people"] = people
-    return replaced(made, drafts=tuple(drafts), qrels={"gold": gold})
+    return replace(made, drafts=tuple(drafts), qrels={"gold": gold})

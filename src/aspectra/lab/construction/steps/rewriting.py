@@ -11,11 +11,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.base.hashing import digest
+from aspectra.base.files import digest
 from aspectra.base.values import replace
-from aspectra.base.values import replace as with_fields
-from aspectra.lab.construction.made import Made, MadeText
-from aspectra.lab.construction.protocol import Workbench, placed_in, step
+from aspectra.lab.construction.protocol import Made, MadeText, Workbench, placed_in, step
 from aspectra.lab.construction.steps.write import AskingOptions, Note, own_prompt, replies, words_of
 from aspectra.papers.text.cleaning import folded
 from aspectra.search.stages.rewrite import field_of, wording
@@ -145,7 +143,7 @@ def instruct(made: Made, bench: Workbench, options: InstructOptions) -> Made:
 
     found, model = replies(bench, prompt, notes, read, options)
     kept = [
-        with_fields(one, instructions={**one.instructions, **told}, source=model)
+        replace(one, instructions={**one.instructions, **told}, source=model)
         for one, told in zip(asked, found, strict=True)
         if told
     ]

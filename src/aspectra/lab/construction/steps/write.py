@@ -14,15 +14,12 @@ from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, replace
-from aspectra.base.values import replace as with_fields
-from aspectra.lab.construction.made import Made
-from aspectra.lab.construction.protocol import NAME, Workbench, step
+from aspectra.lab.construction.protocol import NAME, Made, Workbench, step
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request
 from aspectra.papers.paper import normalise_title
 from aspectra.search.rerank.asker import Asker, in_parallel
-from aspectra.search.rerank.question import Candidate, Question
-from aspectra.search.rerank.shown_texts import Prompt, ShownTexts
+from aspectra.search.rerank.shown_texts import Candidate, Prompt, Question, ShownTexts
 from aspectra.search.stages.rewrite import wording
 
 _SAMPLE = 2_000  # documents whose words are counted
@@ -218,7 +215,7 @@ def _worded(
 
     found, model = replies(bench, prompt, notes, read, options)
     kept = [
-        with_fields(draft, text=text, source=model)
+        replace(draft, text=text, source=model)
         for draft, text in zip(made.drafts, found, strict=True)
         if text
     ]

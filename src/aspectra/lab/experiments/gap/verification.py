@@ -14,7 +14,7 @@ from aspectra.base.values import Value, replace
 from aspectra.lab.benchmarks.protocol import Benchmark
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.means import get_preset
-from aspectra.lab.experiments.records import Records
+from aspectra.lab.experiments.experiment import Records
 from aspectra.lab.experiments.scoring import Outcome, labels_of
 from aspectra.lab.reports.gap import (
     RANKING,
@@ -26,7 +26,7 @@ from aspectra.lab.reports.gap import (
     obliqueness_table,
 )
 from aspectra.lab.reports.tables import Table, failed_note
-from aspectra.lab.runs.judged import Grades
+from aspectra.lab.runs.files import Grades
 from aspectra.lab.runs.run import Run
 from aspectra.lab.statistics.significance import Values
 from aspectra.search.recipe import Recipe

@@ -17,11 +17,10 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from aspectra.base.expressions import expression
 from aspectra.base.values import replace
-from aspectra.papers.bibliography import SHARED, shared_text
+from aspectra.papers.bibliography import SHARED, is_preprint_doi, shared_text
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.library.row_sums import MARKED, RowSums
 from aspectra.papers.paper import Paper, normalise_title
-from aspectra.papers.record_facts import is_preprint_doi
 
 # Whether two records describe one work: what is compared, and the rules, the surest first.
 #

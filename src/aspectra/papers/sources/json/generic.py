@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from aspectra.papers.bibliography import names_in
+from aspectra.papers.bibliography import language_of, names_in
 from aspectra.papers.identifiers import named_identifiers
 from aspectra.papers.names import people, person, split_names
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
-from aspectra.papers.record_facts import language_of
 from aspectra.papers.sources.assembly import assemble, identifiers_of, role_of, within_limits, year_in
 from aspectra.papers.sources.json.records import ENVELOPES, SHOWN, JsonFormat, as_dict, as_list, first_keys
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark

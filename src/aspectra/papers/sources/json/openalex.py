@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from aspectra.papers.bibliography import language_of
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.paper import Paper, Reference
-from aspectra.papers.record_facts import language_of
 from aspectra.papers.sources.assembly import assemble, identifiers_of
 from aspectra.papers.sources.json.records import JsonFormat, as_dict, as_list, rest
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark

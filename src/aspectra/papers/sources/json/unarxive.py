@@ -23,8 +23,7 @@ from aspectra.papers.sources.json.arxiv import arxiv_year, authors_of
 from aspectra.papers.sources.json.records import JsonFormat, as_dict, as_list, rest
 from aspectra.papers.sources.json.s2orc import sections_of
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.text.cleaning import clean, one_line
-from aspectra.papers.text.latex import latex_to_text
+from aspectra.papers.text.cleaning import clean, latex_to_text, one_line
 from aspectra.papers.text.references import cited_title
 
 _FORMULA = re.compile(r"\{\{formula:([^{}\s]{1,80})\}\}")

@@ -15,11 +15,9 @@ from aspectra.papers.identifiers import normalise, parse_identifier
 from aspectra.papers.names import given_first
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
-from aspectra.papers.sources.files import InputFile
-from aspectra.papers.sources.inner import ZipMembers, zip_names
-from aspectra.papers.sources.limits import LIMITS
-from aspectra.papers.sources.pages.blocks import Block, outline_of
-from aspectra.papers.sources.pages.hypertext import blocks_of, parsed
+from aspectra.papers.sources.children import ZipMembers, zip_names
+from aspectra.papers.sources.files import LIMITS, InputFile
+from aspectra.papers.sources.pages.hypertext import Block, blocks_of, outline_of, parsed
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.xml.elements import attribute, found, records, text_of
 from aspectra.papers.text.cleaning import clean, one_line, storable

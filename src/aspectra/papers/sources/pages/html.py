@@ -20,10 +20,8 @@ from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.names import person, split_names
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
-from aspectra.papers.sources.files import InputFile
-from aspectra.papers.sources.limits import LIMITS
-from aspectra.papers.sources.pages.blocks import Block, outline_of
-from aspectra.papers.sources.pages.hypertext import blocks_of, parsed
+from aspectra.papers.sources.files import LIMITS, InputFile
+from aspectra.papers.sources.pages.hypertext import Block, blocks_of, outline_of, parsed
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, storable
 

@@ -21,9 +21,8 @@ from aspectra.base.errors import BadInput
 from aspectra.papers.names import person, split_names
 from aspectra.papers.paper import Paper, Section
 from aspectra.papers.sources.assembly import assemble
-from aspectra.papers.sources.files import InputFile
-from aspectra.papers.sources.inner import InnerFile
-from aspectra.papers.sources.limits import LIMITS
+from aspectra.papers.sources.children import InnerFile
+from aspectra.papers.sources.files import LIMITS, InputFile
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, storable, strip_invisible
 from aspectra.papers.text.references import ABSTRACT_NAMES, REFERENCES_NAMES, entries_of, read_reference

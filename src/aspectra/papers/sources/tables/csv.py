@@ -17,8 +17,7 @@ from typing import Any
 from aspectra.base.errors import BadInput
 from aspectra.base.values import replace
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.files import InputFile
-from aspectra.papers.sources.limits import LIMITS
+from aspectra.papers.sources.files import LIMITS, InputFile
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.tables.columns import folded
 from aspectra.papers.sources.tables.rows import MOST_BEFORE, Row, are_rows, find_header, papers_in_rows

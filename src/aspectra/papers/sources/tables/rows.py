@@ -20,7 +20,7 @@ from aspectra.papers.identifiers import addresses_in, named_identifiers, normali
 from aspectra.papers.names import given_first
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble, each
-from aspectra.papers.sources.inner import InnerFile
+from aspectra.papers.sources.children import InnerFile
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.tables.columns import Header, folded, list_in, people_in, screening_of, words
 from aspectra.papers.text.cleaning import clean, one_line, storable

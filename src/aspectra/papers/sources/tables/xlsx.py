@@ -19,9 +19,8 @@ from lxml import etree
 from aspectra.base.errors import BadInput
 from aspectra.base.values import replace
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.children import ask_child
+from aspectra.papers.sources.children import ZipMembers, ask_child, zip_names
 from aspectra.papers.sources.files import InputFile
-from aspectra.papers.sources.inner import ZipMembers, zip_names
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.tables.rows import MOST_BEFORE, Row, are_rows, find_header, papers_in_rows
 from aspectra.papers.sources.xml.elements import attribute, first, found, records

@@ -27,8 +27,7 @@ from bibtexparser.model import (
 from aspectra.base.errors import BadInput
 from aspectra.papers.bibliography import MONTHS, SHORT_MONTHS
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.files import InputFile
-from aspectra.papers.sources.limits import LIMITS
+from aspectra.papers.sources.files import LIMITS, InputFile
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.tagged.entry import NAMES, entry_paper
 from aspectra.papers.text.cleaning import clean, storable

@@ -13,16 +13,14 @@ from typing import Any
 
 from bibtexparser.middlewares.names import parse_single_name_into_parts, split_multiple_persons_names
 
-from aspectra.papers.bibliography import csl_types, database_of, names_in
+from aspectra.papers.bibliography import csl_types, database_of, language_of, names_in
 from aspectra.papers.identifiers import named_identifiers, parse_identifier
 from aspectra.papers.names import given_first, is_others, is_suffix, names_in_commas, people, spelt_out
 from aspectra.papers.paper import Paper
-from aspectra.papers.record_facts import language_of
 from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.sources.tables.columns import screening_of
-from aspectra.papers.text.cleaning import clean, one_line, storable
-from aspectra.papers.text.latex import latex_to_text
+from aspectra.papers.text.cleaning import clean, latex_to_text, one_line, storable
 
 NAMES = names_in("bibtex")
 _YEARS = ("issued", "year", "date", "earlyaccessdate")

@@ -14,8 +14,7 @@ from lxml import etree
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import each
-from aspectra.papers.sources.files import InputFile
-from aspectra.papers.sources.limits import LIMITS
+from aspectra.papers.sources.files import LIMITS, InputFile
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import one_line
 

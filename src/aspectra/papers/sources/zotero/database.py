@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import AspectraError, BadInput
-from aspectra.base.files import refuse_journal
-from aspectra.base.hashing import digest_texts
+from aspectra.base.files import digest_texts, refuse_journal
 from aspectra.papers.sources.zotero.mapping import Changes, Remembered, collection_paths
 
 _FILES = ("", "-wal", "-journal")  # SQLite makes the shared memory of a log anew

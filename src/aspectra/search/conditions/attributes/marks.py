@@ -11,7 +11,7 @@ import numpy as np
 from aspectra.papers.library.marks.values import DECISIONS
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.search.conditions.attributes.record._values import ClassAttribute, MarkAttribute, NamedAttribute
+from aspectra.search.conditions.attributes.record.facts import ClassAttribute, MarkAttribute, NamedAttribute
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 

@@ -7,8 +7,14 @@ from functools import cache
 from typing import NamedTuple
 
 from aspectra.base.values import replace
-from aspectra.search.instructions.recognisers.lexicon import Lexicon, Mark, sections, word_sets
-from aspectra.search.instructions.recognisers.tokens import DELIMITERS, Token
+from aspectra.search.instructions.recognisers.lexicon import (
+    DELIMITERS,
+    Lexicon,
+    Mark,
+    Token,
+    sections,
+    word_sets,
+)
 
 _MOST_WORDS = 3  # of an aspect in free words
 _REACH = 7  # tokens behind an aspect in which its verb is looked for

@@ -9,14 +9,104 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, lru_cache
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from aspectra.search.instructions.recognisers.tokens import Token, tokenise
+from aspectra.base.expressions import HAN, Expression
+
+# Tokens of an instruction, with exact offsets into its text.
+
+# Kinds of delimiters, from the loosest tie between their sides to the closest.
+DELIMITERS = ("stop", "semicolon", "colon", "dash", "bracket", "comma")
+
+_QUOTED = (
+    r"“[^”\n]{1,120}”|„[^“”\n]{1,120}[“”]|\"[^\"\n]{1,120}\"|«[^»\n]{1,120}»|「[^」\n]{1,120}」|『[^』\n]{1,120}』"
+    r"|《[^》\n]{1,120}》|‘[^’\n]{1,120}’(?!\w)|`[^`\n]{1,120}`|(?<![\w'’])'(?=[^\s'])[^'\n]{1,120}?(?<=[^\s'])'(?!\w)"
+)
+# A full stop without a blank behind it ends a sentence before a word that begins a request: "weight.Please".
+_BEGINS = (
+    "Please|I|Avoid|Exclude|Only|No|Nothing|Not|Don|Do|Prefer|Give|Show|Find|Use|Provide|Include|Limit|Make"
+)
+_WITHIN = rf"(?:['’&+_]|(?<![a-z]{{3}})\.|\.(?!(?:{_BEGINS})[\s'’]))"
+_KINDS = {
+    "quote": _QUOTED,
+    "option": r"(?<![\w-])--?[^\W\d_][\w-]*",
+    "number": r"\d{1,3}(?:,\d{3})+(?![\w])|\d+(?![^\W\d_\u3400-\u9fff]|_)",
+    "han": rf"[{HAN}]+",
+    "elision": r"(?:[dlnsjcmDLNSJCM]|[Qq]u)['’](?=[^\W\d_]|$)",
+    "word": rf"[^\W_\u3400-\u9fff]+(?:{_WITHIN}(?=[^\W_\u3400-\u9fff])[^\W_\u3400-\u9fff]+)*(?:[+#]+(?!\w))?",
+    "stop": r"[.!?…。！？]+|\n\s*",
+    "semicolon": r"[;；]|(?<=\s)\|(?=\s)",
+    "colon": r"[:：]",
+    "dash": r"(?<=\s)[-–—]+(?=\s)|—",
+    "bracket": r"[()\[\]（）【】]",
+    "comma": r"[,，、]",
+    "hyphen": r"[-‐‑–]",
+    "mark": r"[^\s]",
+}
+_TOKEN = Expression("|".join(f"(?P<{name}>{pattern})" for name, pattern in _KINDS.items()))
+
+
+class Token(NamedTuple):
+    """One token.
+
+    Attributes:
+        kind: a name in ``_KINDS`` (but ``hyphen``, which only ties its neighbours).
+        start, end: where it stands in the text.
+        low: its text in lower case.
+        tied: whether a hyphen, and no white space, stands before it.
+    """
+
+    kind: str
+    start: int
+    end: int
+    low: str
+    tied: bool = False
+
+
+def fold(text: str) -> str:
+    """Lower case with plain apostrophes and spaces, every character still at its place.
+
+    >>> fold("Don’t")
+    "don't"
+    """
+    folded = text.lower()
+    if len(folded) != len(text):  # some letters grow: İ
+        folded = "".join(new if len(new := c.lower()) == 1 else c for c in text)
+    return folded.replace("’", "'").replace("\u00a0", " ")
+
+
+def tokenise(text: str, words_of_han: Callable[[str], list[int]]) -> list[Token]:
+    """Cut a text.
+
+    Args:
+        text: any text.
+        words_of_han: cuts a run of Han characters: the lengths of its words.
+
+    >>> [t.low for t in tokenise("Non-English, please.", lambda run: [len(run)])]
+    ['non', 'english', ',', 'please', '.']
+    """
+    low = fold(text)
+    out: list[Token] = []
+    tie = -1
+    for match in _TOKEN.finditer(text):
+        kind, (start, end) = str(match.lastgroup), match.span()
+        if kind == "hyphen":
+            tie = end if start > 0 and not text[start - 1].isspace() else -1
+            continue
+        if kind == "han":
+            for length in words_of_han(match.group()):
+                out.append(Token("word", start, start + length, low[start : start + length]))
+                start += length
+        else:
+            kind = "word" if kind == "elision" else kind
+            out.append(Token(kind, start, end, low[start:end], tied=tie == start))
+    return out
+
 
 _SECTION = re.compile(r"^\[(\w+)\]$", re.MULTILINE)
 _CHOICE = re.compile(r"\(([^()]*)\)|\{([^{}]*)\}")
@@ -318,3 +408,55 @@ class Lexicon:
             if not inside or "prefix" in entry.marks:
                 found.append((number, entry))
         return reversed(found)
+
+
+# Typing errors in the words that matter: one letter missing, doubled, wrong, or two exchanged.
+
+# Words that are corrected to, and real words that are one letter away from one of them.
+_SETS = word_sets("spelling")
+_SHORTEST = 5
+_SHORTEST_WRONG = 6  # a wrong letter changes more than a missing or exchanged one
+
+
+@cache
+def _without_one() -> dict[str, tuple[str, ...]]:
+    out: dict[str, tuple[str, ...]] = {}
+    for word in _SETS["words"]:
+        if len(word) >= _SHORTEST:
+            for key in {word, *(word[:i] + word[i + 1 :] for i in range(len(word)))}:
+                out[key] = (*out.get(key, ()), word)
+    return out
+
+
+def _near(said: str, word: str) -> bool:
+    if len(said) == len(word):
+        wrong = [i for i, (a, b) in enumerate(zip(said, word, strict=True)) if a != b]
+        if len(wrong) == 1:
+            return len(word) >= _SHORTEST_WRONG
+        return (
+            len(wrong) == 2
+            and wrong[1] == wrong[0] + 1
+            and said[wrong[0]] == word[wrong[1]]
+            and said[wrong[1]] == word[wrong[0]]
+        )
+    long, short = (said, word) if len(said) > len(word) else (word, said)
+    return len(long) == len(short) + 1 and any(long[:i] + long[i + 1 :] == short for i in range(len(long)))
+
+
+@lru_cache(4096)
+def _guess(said: str) -> str:
+    index = _without_one()
+    keys = {said, *(said[:i] + said[i + 1 :] for i in range(len(said)))}
+    found = {word for key in keys for word in index.get(key, ()) if word[0] == said[0] and _near(said, word)}
+    return found.pop() if len(found) == 1 else said
+
+
+def corrected(low: str) -> str:
+    """The word that an unknown word in lower case was meant to be, or the same.
+
+    >>> corrected("contian"), corrected("germany")
+    ('contain', 'germany')
+    """
+    if not (_SHORTEST - 1 <= len(low) <= 20 and low.isascii() and low.isalpha()) or low in _SETS["real"]:
+        return low
+    return _guess(low)

@@ -9,8 +9,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from aspectra.base.expressions import AnyOf, Expression
-from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
-from aspectra.search.instructions.recognisers.tokens import fold
+from aspectra.search.instructions.recognisers.lexicon import fold, joined_lines, table
 
 
 class Name(Struct, frozen=True):

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aspectra.search.instructions.recognisers.lexicon import Entry, Lexicon, Mark, word_sets
-from aspectra.search.instructions.recognisers.tokens import DELIMITERS, Token
+from aspectra.search.instructions.recognisers.lexicon import (
+    DELIMITERS,
+    Entry,
+    Lexicon,
+    Mark,
+    Token,
+    word_sets,
+)
 
 _MOST_WORDS = 6  # of an unquoted term
 _QUOTES = "“”„\"«»「」『』《》‘’`'"

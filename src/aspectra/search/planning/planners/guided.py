@@ -38,7 +38,7 @@ from aspectra.search.query import (
 )
 from aspectra.views.protocol import TERMS, ViewFacts, lens_base
 from aspectra.views.readers.protocol import ASPECT_READERS
-from aspectra.views.terms.values import Offer
+from aspectra.views.terms.view import Offer
 from aspectra.views.view import Matching, Metric, Probe
 
 _SHOWN = 5  # terms of an aspect that a plan shows

@@ -20,8 +20,7 @@ from aspectra.search.query import (
     UNLENSED_WEIGHT,
     Query,
 )
-from aspectra.views.index.citations import GRAPH_VIEW
-from aspectra.views.index.opened import Index
+from aspectra.views.index.opened import GRAPH_VIEW, Index
 from aspectra.views.protocol import TOKENS, ViewFacts, lens_base
 from aspectra.views.view import Metric, Pooling, Probe
 

@@ -21,11 +21,11 @@ from aspectra.base.values import replace
 from aspectra.search.instructions.understanding import Hints, SecondReader, Wordings
 from aspectra.search.plan import Search
 from aspectra.search.query import Query
-from aspectra.views.encoders.prompts import Prompts
+from aspectra.views.encoders.protocol import Prompts
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.readers.protocol import READERS
-from aspectra.views.terms.values import Offer
-from aspectra.views.text.chunks import ChunkSize
+from aspectra.views.terms.view import Offer
+from aspectra.views.text.tokens import ChunkSize
 from aspectra.views.view import Metric, Probe
 
 DEFAULT_PLANNER = "guided"

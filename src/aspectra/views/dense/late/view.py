@@ -19,8 +19,14 @@ from numpy.typing import NDArray
 from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
 from aspectra.papers.library.derived import Arrays, Producer
 from aspectra.views.dense.matching import narrowed, similarities
-from aspectra.views.encoders.prompts import mean_of_spans, unit_rows
-from aspectra.views.encoders.protocol import Encoder, LateEncoder, TokenEncoder, Vectors
+from aspectra.views.encoders.protocol import (
+    Encoder,
+    LateEncoder,
+    TokenEncoder,
+    Vectors,
+    mean_of_spans,
+    unit_rows,
+)
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.protocol import Asked, View, ViewFacts
 from aspectra.views.storage.folder import StoredFolder

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from aspectra.base.errors import UsageError
-from aspectra.views.encoders.prompts import POOLINGS
+from aspectra.views.encoders.protocol import POOLINGS
 from aspectra.views.encoders.transformer.encoder import Dense, Head, Norm, Pooling, Spelling, Step, Unit
 from aspectra.views.encoders.transformer.weights import (
     as_float32,

@@ -24,11 +24,17 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper, field_text
-from aspectra.search.conditions.attributes.content._phrases import Naming, Phrase, alternatives, check_phrases
-from aspectra.search.conditions.attributes.content.keyword import KeywordAttribute, occurs
+from aspectra.search.conditions.attributes.content.keyword import (
+    KeywordAttribute,
+    Naming,
+    Phrase,
+    alternatives,
+    check_phrases,
+    occurs,
+)
 from aspectra.search.conditions.attributes.labels.lensed import lacks, lens_column
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
-from aspectra.search.conditions.attributes.record._values import number_range
+from aspectra.search.conditions.attributes.record.facts import number_range
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.protocol import VectorView, ViewFacts

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, table_of_words
-from aspectra.search.conditions.attributes.record._values import (
+from aspectra.search.conditions.attributes.record.facts import (
     NamedAttribute,
     RecordAttribute,
     by_name,

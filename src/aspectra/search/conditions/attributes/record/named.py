@@ -31,7 +31,7 @@ from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.library.rows import author_keys
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.search.conditions.attributes.record._values import NamedAttribute, RecordAttribute, has_words
+from aspectra.search.conditions.attributes.record.facts import NamedAttribute, RecordAttribute, has_words
 from aspectra.search.conditions.lists import UserLists, joined, names_in
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions

@@ -16,7 +16,7 @@ import numpy as np
 
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, table_of_words
-from aspectra.search.conditions.attributes.record._values import (
+from aspectra.search.conditions.attributes.record.facts import (
     ClassAttribute,
     RecordAttribute,
     has_words,

@@ -27,7 +27,7 @@ import numpy as np
 from aspectra.base.expressions import expression
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute, table_of_words
-from aspectra.search.conditions.attributes.record._values import NamedAttribute, check_class, phrases
+from aspectra.search.conditions.attributes.record.facts import NamedAttribute, check_class, phrases
 from aspectra.search.conditions.lists import UserLists, joined, names_in
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
