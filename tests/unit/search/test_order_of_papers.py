@@ -63,7 +63,7 @@ def answers(searcher):
     for planner in PLANNERS:
         for number, query in enumerate(QUERIES):
             try:
-                found = searcher.run(searcher.plan(query, planner), explain=True).to_dict()
+                found = searcher.run(searcher.plan(query, planner), explain=True).to_dict(explain=True)
             except AspectraError as error:
                 found = {"error": error.what}
             out[planner, number] = {key: held for key, held in found.items() if key != "seconds"}

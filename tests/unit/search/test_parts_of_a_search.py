@@ -89,14 +89,14 @@ def generated(searcher, draw: random.Random):
     fusion = draw.choice(FUSIONS)
     plan = with_fusion(plan, **fusion) if fusion else plan
     within = tuple(paper.id for paper in draw.sample(PAPERS, 40)) if draw.random() < 0.2 else None
-    stages = draw.choice([(), (), (), ("top(20)",), ("top(30)", *plan.steps[-1:])])
+    stages = draw.choice([(), (), ("top(20)",), ("citations(seeds=3)",), ("top(30)", *plan.steps[-1:])])
     return replace(plan, steps=plan.steps + stages, within=within)
 
 
 def answer(searcher, plan):
     """All that is found and said, and the scores of all candidates by id."""
     try:
-        found = searcher.run(plan, explain=True).to_dict()
+        found = searcher.run(plan, explain=True).to_dict(explain=True)
         fused = searcher.result(plan).draft.fused
     except AspectraError as error:
         return error.what
@@ -161,6 +161,21 @@ def test_what_decides_for_all_parts_is_of_all_parts(searcher, count):
         compared(searcher, rare, (owner + best) % count, without)
     alike = searcher.plan(Query(seeds=("p007",), same=("method",), limit=100), "guided")
     compared(searcher, with_fusion(alike, scan_limit=len(index) - 1, candidates=9), owner, index.sample)
+
+
+@pytest.mark.parametrize("fusion", [{"kind": "rrf", "depth": 3}, {"scan_limit": 1, "candidates": 9}])
+def test_papers_that_a_stage_brings_are_scored_by_their_part(searcher, fusion):
+    plan = searcher.plan(Query(seeds=("p007",), same=("method",), limit=9), "guided")
+    plan = with_fusion(replace(plan, steps=(*plan.steps, "citations(seeds=3)")), **fusion)
+    found, (ranked, *_), scales = compared(searcher, plan, np.arange(len(PAPERS)) % 3, searcher.index.sample)
+    known = {searcher.index.ids[at] for at in np.frombuffer(ranked, np.int64)}
+    brought = [hit for hit in found["hits"] if hit["id"] not in known]
+    assert brought
+    for hit in brought:
+        assert any(probe["score"] is not None for probe in hit["probes"])
+        for probe, scale in zip(hit["probes"], scales, strict=True):
+            if scale is not None and probe["score"] is not None:
+                assert probe["standardised"] == scale.apply(np.array([probe["score"]], np.float32))[0]
 
 
 def test_a_part_tells_of_its_own_papers(searcher):

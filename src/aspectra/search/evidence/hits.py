@@ -26,7 +26,6 @@ from aspectra.search.plan import Plan, Search
 from aspectra.search.planning.aspects import ASPECT_ROLES, aspect_probes
 from aspectra.search.ranking import ConditionResult, Evidence, Fit, Hit, ProbeScore
 from aspectra.search.scoring.engine import Engine
-from aspectra.search.scoring.scores import score_exactly
 from aspectra.search.stages.protocol import Draft
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import TERMS, UnitView, ViewFacts
@@ -202,7 +201,7 @@ class Explainer:
         where[fused.papers] = np.arange(len(fused.papers))
         self._places = where[positions]
         brought = positions[self._places < 0]
-        self._brought = score_exactly(engine.index, draft.search, fused, brought)
+        self._brought = engine.score(draft.search, fused, brought)
         self._brought_places = np.cumsum(self._places < 0) - 1
         self._grades = apply_conditions(engine.index, plan.conditions, brought, 0.0).grades
 

@@ -25,7 +25,7 @@ from aspectra.search.conditions.grading import (
 from aspectra.search.plan import Plan, Search
 from aspectra.search.scoring.chain import Chain, Scale
 from aspectra.search.scoring.phases import Fused, Mask, Scoring, join
-from aspectra.search.scoring.scores import score_papers
+from aspectra.search.scoring.scores import score_exactly, score_papers
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
 from aspectra.views.view import Positions, top_positions
@@ -234,6 +234,10 @@ class Engine:
             scores += fused.scores[at].tolist()
             parts.append(fused)
         return Found(tuple(ids), tuple(scores), join(parts))
+
+    def score(self, search: Search, fused: Fused, papers: Positions) -> Fused:
+        """Scores of papers that a search did not rank, see :func:`score_exactly`."""
+        return score_exactly(self.index, search, fused, papers, self._parts)
 
     def versions(self, ids: Iterable[str]) -> Mapping[str, Sequence[str]]:
         """Id -> ids of other versions of the same work, for those that have any."""

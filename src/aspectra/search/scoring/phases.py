@@ -251,6 +251,11 @@ def _either(parts: Sequence[Floats]) -> Floats:
     return parts[0] if len(parts) == 1 else np.fmax.reduce(parts)
 
 
+def exactly(parts: Sequence[Part], numbers: Sequence[int], papers: Positions) -> list[Floats]:
+    """Per probe (n,) scores of papers of any parts."""
+    return [*map(_either, zip(*(part.exact(numbers, papers) for part in parts), strict=True))]
+
+
 def fuse(parts: Sequence[Part], how: Scoring, id_order: NDArray[np.int32], depth: int) -> Fused:
     """Fused scores of the papers of all parts.
 
@@ -286,10 +291,7 @@ def fuse(parts: Sequence[Part], how: Scoring, id_order: NDArray[np.int32], depth
             some = max(fusion.candidates, depth)
             found = found.take(top_positions(found.scores, some, id_order[found.papers]))
         total, raw, standard, scaled = found.scores, [*found.raw], [*found.standardised], [*found.scales]
-        answers, references = (
-            [*map(_either, zip(*(part.exact(costly, papers) for part in parts), strict=True))]
-            for papers in (found.papers, how.sample)
-        )
+        answers, references = (exactly(parts, costly, papers) for papers in (found.papers, how.sample))
         for n, scores, reference in zip(costly, answers, references, strict=True):
             raw[n] = scores
             scaled[n] = one = how.scale(n, reference, highest(scores))

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aspectra.base.values import replace
 from aspectra.search.conditions.grading import apply_conditions, field_mean, lead
 from aspectra.search.plan import Search
 from aspectra.search.scoring.chain import run_chain
-from aspectra.search.scoring.phases import Fused, Mask, Part, Scoring, blank, fuse, join
+from aspectra.search.scoring.phases import Fused, Mask, Part, Scoring, blank, exactly, fuse, join
 from aspectra.views.index.opened import Index
-from aspectra.views.view import Floats, Positions, top_positions
+from aspectra.views.view import Positions, top_positions
 
 _BATCH = 40  # candidates graded at a time by conditions that read texts
 
@@ -84,7 +83,9 @@ def _with_conditions(
     return fused if found.passed.all() else fused.take(np.flatnonzero(found.passed))
 
 
-def score_exactly(index: Index, search: Search, fused: Fused, papers: Positions) -> Fused:
+def score_exactly(
+    index: Index, search: Search, fused: Fused, papers: Positions, parts: Sequence[Mask] = (None,)
+) -> Fused:
     """Scores that a search would have given to papers that it did not rank; they get no place in its order.
 
     Args:
@@ -92,19 +93,19 @@ def score_exactly(index: Index, search: Search, fused: Fused, papers: Positions)
         search: that was run.
         fused: what it gave.
         papers: (n,) positions.
+        parts: as in :func:`score_papers`.
 
     Returns:
         Scores of each probe; the fused score is NaN, and grades and moves are empty.
     """
-    raw: list[Floats | None] = [None] * len(search.probes)
-    standard: list[NDArray[np.float64] | None] = [None] * len(search.probes)
+    out = replace(blank(papers, len(search.probes)), scores=np.full(len(papers), np.nan), scales=fused.scales)
     known = [number for number, scores in enumerate(fused.raw) if scores is not None] if len(papers) else []
-    answers = index.score(index.look_up([search.probes[n] for n in known]), papers)
-    for number, answer in zip(known, answers, strict=True):
-        raw[number] = answer.scores
-        held = fused.scales[number]
-        standard[number] = None if held is None else held.apply(answer.scores)
-    return Fused(papers, np.full(len(papers), np.nan), raw, standard, fused.scales)
+    asked = index.look_up([search.probes[number] for number in known])
+    held = [Part(index, asked, None, one) for one in parts]
+    for number, scores in zip(known, exactly(held, range(len(known)), papers), strict=True):
+        out.raw[number], scale = scores, fused.scales[number]
+        out.standardised[number] = None if scale is None else scale.apply(scores)
+    return out
 
 
 def _fuse(index: Index, how: Scoring, allowed: Mask, depth: int, parts: Sequence[Mask]) -> Fused:
