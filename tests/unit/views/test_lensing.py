@@ -8,7 +8,9 @@ import pytest
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
+from aspectra.views.build import draft, generation
 from aspectra.views.build import lenses as lensing
+from aspectra.views.build.run import build_index
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.settings import IndexSettings
 
@@ -59,10 +61,35 @@ def test_several_processes_see_what_one_sees(tmp_path, monkeypatch, shout):
     names = (*NAMES, shout)
     monkeypatch.setattr(lensing, "_AHEAD", 7)
     alone = _values(tmp_path / "alone", names)
-    monkeypatch.setattr(lensing, "_MANY", 10)
-    monkeypatch.setattr(lensing.joblib, "cpu_count", lambda: 2)
+    monkeypatch.setattr(lensing, "_STORED", 15)  # the last ones are fewer
+    _in_two(monkeypatch)
     assert _values(tmp_path / "together", names) == alone
     assert alone[0] == 120
+
+
+def _in_two(monkeypatch):
+    """From now on work is done in two processes."""
+    monkeypatch.setattr(draft, "_MANY", 10)
+    monkeypatch.setattr(draft.joblib, "cpu_count", lambda: 2)
+
+
+def test_several_processes_read_what_one_reads(tmp_path, monkeypatch):
+    monkeypatch.setattr(generation, "_AHEAD", 7)
+    texts = ["" if n % 9 == 0 else f"Owls number {n} hunt mice. They eat {'x' * n}." for n in range(40)]
+    papers = [Paper(f"p{n}", f"Owls {n}", text, year=1990 + n) for n, text in enumerate(texts)]
+    found = []
+    for folder in ("alone", "together"):
+        library = Store.create(tmp_path / folder)
+        with library.writing("add") as writer:
+            writer.add(papers)
+        build_index(library, IndexSettings(encoders=(), lenses=()))
+        made = library.generations.current()
+        found.append({path.relative_to(made): path.read_bytes() for path in made.rglob("*.npy")})
+        found[-1] |= {path.relative_to(made): path.read_bytes() for path in made.rglob("vocabulary.json")}
+        library.close()
+        _in_two(monkeypatch)
+    assert found[0] == found[1]
+    assert len(np.load(next((tmp_path / "alone").rglob("sentences/offsets.npy")))) == 41
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from array import array
 
+import numpy as np
 import pytest
 
 from aspectra.papers.library.store import Store
@@ -66,5 +66,5 @@ def test_one_full_text_is_held_at_a_time(library, tmp_path, monkeypatch):
     write_generation(draft)
     assert 1 <= most[0] <= 2  # the one before it, until the next was read
     assert max(pieces) <= 2
-    assert all(isinstance(one, array) and one.itemsize == 4 for one in words)
+    assert all(isinstance(one, np.ndarray) and one.itemsize == 4 for one in words)
     assert len(words) > 30

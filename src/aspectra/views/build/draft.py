@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,6 +27,20 @@ from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
 from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Floats
+
+T = TypeVar("T")
+R = TypeVar("R")
+_MANY = 5000  # papers from which on starting processes is worth its second
+
+
+def by_all_cores(work: Callable[[T], R], batches: Iterable[T], papers: int) -> Iterator[R]:
+    """What a function makes of batches, in order; of many papers in processes of their own."""
+    cores = joblib.cpu_count()
+    if cores < 2 or papers < _MANY:
+        yield from map(work, batches)
+        return
+    parallel = joblib.Parallel(n_jobs=cores, return_as="generator", pre_dispatch=2 * cores)
+    yield from parallel(joblib.delayed(work)(batch) for batch in batches)
 
 
 @dataclass

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from time import perf_counter
@@ -19,7 +20,7 @@ from aspectra.papers.library.generations.folders import FORMAT
 from aspectra.papers.library.rows import paper_columns, paper_from_row
 from aspectra.papers.library.store import Store
 from aspectra.papers.text.references import strip_citations
-from aspectra.views.build.draft import Draft
+from aspectra.views.build.draft import Draft, by_all_cores
 from aspectra.views.build.lenses import collect_lenses
 from aspectra.views.build.records import (
     RecordColumns,
@@ -40,13 +41,14 @@ from aspectra.views.build.vectors import (
 )
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.index.opened import GRAPH_VIEW
-from aspectra.views.lexical.bm25 import build_lexical
+from aspectra.views.lexical.bm25 import Counted, build_lexical
 from aspectra.views.prompted.running import collect_prompted
 from aspectra.views.protocol import ViewFacts, chunk_base
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.columns import stored_ids, write_columns
 from aspectra.views.storage.folder import StoredFolder, open_folder
 from aspectra.views.storage.units import Units, paper_spans
+from aspectra.views.text.tokens import TokenSettings
 
 # A chunk has the words of its heading, as far as this many characters: a longer one, which is no heading,
 # would be repeated with each of them.
@@ -258,36 +260,61 @@ def _take_abstracts(draft: Draft, path: Path, manifest: dict[str, Any]) -> None:
     draft.views |= taken
 
 
+_AHEAD = 1000  # papers read at a time
+_COLUMNS = ("id", "full", "year", "venue", "language", "text_hash")
+# Columns, records, the end of each paper's rows among the units, these, and words of some papers.
+_Abstracts = tuple[dict[str, list[Any]], RecordColumns, list[int], NDArray[np.int32], Counted]
+
+
+def _read_abstracts(rows: Sequence[tuple[Any, ...]], settings: TokenSettings) -> _Abstracts:
+    columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+    records, ends, texts = RecordColumns(), list[int](), list[str]()
+    spans: list[tuple[int, int, int]] = []
+    for *row, text_hash, full in rows:
+        paper = paper_from_row(row)
+        text, _, units = paper_spans(paper)
+        texts.append(text)
+        records.add(paper)
+        spans.extend((Units.field_code(f), start, end) for f, start, end in units)
+        ends.append(len(spans))
+        values = (paper.id, bool(full), paper.year, paper.venue, paper.language, text_hash)
+        for column, value in zip(columns.values(), values, strict=True):
+            column.append(value)
+    table = np.array(spans, np.int32).reshape(-1, 3)
+    return columns, records, ends, table, Counted.of(texts, settings)
+
+
 def _write_abstracts(draft: Draft) -> None:
     """Words of titles and abstracts, the columns of papers, and the units of ``sentences``."""
-    columns: dict[str, list[Any]] = {"year": [], "venue": [], "language": [], "text_hash": []}
-    spans: list[tuple[int, int, int]] = []
+    columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+    draft.ids, draft.full = columns["id"], columns["full"]
+    spans: list[NDArray[np.int32]] = [np.zeros((0, 3), np.int32)]
     records = RecordColumns()
+    among = chosen(draft.library)
+    places = [row[0] for row in draft.library.rows(f"SELECT pos FROM papers WHERE {among} ORDER BY pos")]
 
-    def texts() -> Iterator[str]:
-        total = len(draft.library)
+    def rows() -> Iterator[list[tuple[Any, ...]]]:
         statement = f"SELECT {paper_columns('lead')}, text_hash, full_hash != '' FROM papers "
-        statement += f"WHERE {chosen(draft.library)} ORDER BY pos"
-        for number, (*row, text_hash, full) in enumerate(draft.library.rows(statement)):
-            if number % 1000 == 0:
-                draft.progress("reading abstracts", number, total)
-            paper = paper_from_row(row)
-            text, _, units = paper_spans(paper)
-            draft.ids.append(paper.id)
-            draft.full.append(bool(full))
-            records.add(paper)
-            spans.extend((Units.field_code(f), start, end) for f, start, end in units)
-            draft.offsets.append(len(spans))
-            for name, value in zip(
-                columns, (paper.year, paper.venue, paper.language, text_hash), strict=True
-            ):
-                columns[name].append(value)
-            yield text
-        draft.progress("reading abstracts", total, total)
+        for start in range(0, len(places), _AHEAD):
+            some = places[start : start + _AHEAD]
+            where = f"WHERE pos BETWEEN {some[0]} AND {some[-1]} AND {among} ORDER BY pos"
+            yield [*draft.library.rows(statement + where)]
+
+    def counted() -> Iterator[Counted]:
+        read = partial(_read_abstracts, settings=draft.settings.lexical.tokens)
+        for some, facts, ends, table, words in by_all_cores(read, rows(), len(places)):
+            draft.progress("reading abstracts", len(draft.ids), len(places))
+            for name, values in some.items():
+                columns[name] += values
+            draft.offsets += [draft.offsets[-1] + end for end in ends]
+            spans.append(table)
+            records.extend(facts)
+            yield words
+        draft.progress("reading abstracts", len(places), len(places))
 
     name = "abstract@bm25"
     draft.views[name] = build_lexical(
-        texts(), draft.settings.lexical, draft.folder / name, pairs=True, standard=draft.statistics(name)
+        counted(), draft.settings.lexical, draft.folder / name, pairs=True, standard=draft.statistics(name)
     )
     # The documents of reverse scores are the sample, too.
     draft.reference = write_columns(draft.folder, draft.ids, columns, draft.sample)
@@ -297,7 +324,7 @@ def _write_abstracts(draft: Draft) -> None:
         draft.views[GRAPH_VIEW] = {"kind": "graph"}
     sentences = draft.folder / "sentences"
     sentences.mkdir()
-    Units(np.array(draft.offsets, np.int64), np.array(spans, np.int32).reshape(-1, 3)).save(sentences)
+    Units(np.array(draft.offsets, np.int64), np.concatenate(spans)).save(sentences)
 
 
 def _write_lenses(draft: Draft) -> None:

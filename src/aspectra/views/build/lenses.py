@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,7 +19,7 @@ from aspectra.papers.library.derived import Overtaken, Producer, TakesValues, pa
 from aspectra.papers.library.rows import Parts
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.views.build.draft import Draft
+from aspectra.views.build.draft import Draft, by_all_cores
 from aspectra.views.dense.lens_vectors import build_lens_vectors
 from aspectra.views.lenses.protocol import LENSES, found_in_package
 from aspectra.views.protocol import ViewFacts
@@ -31,7 +30,6 @@ _AHEAD = 1000  # papers read at a time
 # Papers whose values are stored together. Keys lie all over the index of values, so that each transaction
 # writes most pages of it again.
 _STORED = 4000
-_MANY = 5000  # papers from which on starting processes is worth its second
 _Work = list[tuple[Paper, dict[str, str]]]  # paper, names of lenses -> key of the value
 _Made = dict[str, list[tuple[str, bytes]]]  # name of the lens -> rows to store
 
@@ -100,36 +98,30 @@ def _work(library: Store, missing: dict[int, dict[str, str]]) -> Iterator[_Work]
 
 def _applied(work: Iterator[_Work], count: int) -> Iterator[tuple[int, _Made]]:
     """Batches in order: (papers, values made); many papers by all cores."""
-    cores = joblib.cpu_count()
-    if cores < 2 or count < _MANY:
-        for batch in work:
-            yield len(batch), _apply(batch)
-        return
     # Other processes know the lenses that come with the package, not those registered by a caller's module.
-    split = joblib.Parallel(n_jobs=cores, return_as="generator", pre_dispatch=2 * cores)
     theirs = {name for name in LENSES.names() if found_in_package(name)}
     sizes: deque[int] = deque()
     own: deque[_Made] = deque()
 
-    def parts() -> Iterator[Any]:
+    def parts() -> Iterator[_Work]:
         for batch in work:
             sizes.append(len(batch))
             own.append(_apply([(p, {n: k for n, k in keys.items() if n not in theirs}) for p, keys in batch]))
-            yield joblib.delayed(_apply_apart)(
-                [(p, {n: k for n, k in keys.items() if n in theirs}) for p, keys in batch]
-            )
+            yield [(p, {n: k for n, k in keys.items() if n in theirs}) for p, keys in batch]
 
-    for values in split(parts()):
+    for values in by_all_cores(_apply_apart, parts(), count):
         yield sizes.popleft(), values | own.popleft()
 
 
 def _apply_apart(batch: _Work) -> _Made:
-    """The same in a process of its own. What lenses make has no cycles: collections would look in vain."""
+    """The same without collections of garbage, which would find none: what lenses make has no cycles."""
+    enabled = gc.isenabled()
     gc.disable()
     try:
         return _apply(batch)
     finally:
-        gc.enable()
+        if enabled:
+            gc.enable()
 
 
 def _apply(batch: _Work) -> _Made:

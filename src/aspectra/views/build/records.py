@@ -227,6 +227,12 @@ class RecordColumns:
             column.append(text)
         self._cited.append(-1 if facts.cited_by is None else facts.cited_by)
 
+    def extend(self, others: RecordColumns) -> None:
+        """The next papers."""
+        for name, texts in others._texts.items():
+            self._texts[name] += texts
+        self._cited += others._cited
+
     def write(self, folder: Path, full: list[bool]) -> None:
         """Write them into a generation.
 

@@ -19,8 +19,9 @@ import numpy as np
 from msgspec import Struct
 
 from aspectra.base.expressions import expression
+from aspectra.base.values import Remembered
 from aspectra.papers.paper import Paper
-from aspectra.views.lenses._features import Features, Remembered, load_data, logistic
+from aspectra.views.lenses._features import Features, load_data, logistic
 from aspectra.views.lenses._lead import STEM, LeadText, lead_text
 from aspectra.views.lenses.protocol import LensKind, TextSpan
 from aspectra.views.view import Floats

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any, TypeVar
-
-T = TypeVar("T")
+from typing import Any
 
 
 def load_data(name: str) -> dict[str, Any]:
@@ -41,21 +39,3 @@ class Features:
 def logistic(odds: float) -> float:
     """1 / (1 + exp(-odds)), without overflow."""
     return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, odds))))
-
-
-class Remembered(dict[str, T]):
-    """Key -> ``compute(key)``; the first ``limit`` keys are kept.
-
-    A key that is kept costs a dictionary's look-up, a third of what ``functools.lru_cache`` takes.
-    """
-
-    def __init__(self, compute: Callable[[str], T], limit: int = 100_000) -> None:
-        super().__init__()
-        self._compute = compute
-        self._limit = limit
-
-    def __missing__(self, key: str) -> T:
-        value = self._compute(key)
-        if len(self) < self._limit:
-            self[key] = value
-        return value

@@ -18,7 +18,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from aspectra.views.lenses._features import Remembered, load_data
+from aspectra.base.values import Remembered
+from aspectra.views.lenses._features import load_data
 
 # What the role model reads of sentences; the same code trains it and runs it.
 #

@@ -16,7 +16,7 @@ import numpy as np
 
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import lead_field, trimmed
-from aspectra.views.lenses._features import Remembered, load_data
+from aspectra.views.lenses._features import load_data
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
@@ -47,12 +47,6 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 def _small() -> re.Pattern[str]:
     """Words of availability in small letters."""
     return re.compile("|".join(_data()["trigger"]))
-
-
-# What white space separates -> whether it may be a part of what is needed.
-_MAY_TELL = Remembered(
-    lambda token: any(max(need.split(), key=len) in token.casefold() for need in _data()["needs"])
-)
 
 
 class ArtifactsLens:
@@ -108,8 +102,6 @@ def _texts(paper: Paper) -> Iterator[tuple[str, str]]:
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     """The sentences with a word of availability."""
-    if not any(map(_MAY_TELL.__getitem__, text.split())):
-        return
     folded = text.casefold()
     if not any(need in folded for need in _data()["needs"]):
         return

@@ -14,10 +14,11 @@ from functools import cached_property
 import numpy as np
 
 from aspectra.base.expressions import expression
+from aspectra.base.values import Remembered
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import split_sentences
 from aspectra.views.lenses._cues import CueLens
-from aspectra.views.lenses._features import Remembered, logistic
+from aspectra.views.lenses._features import logistic
 from aspectra.views.lenses._lead import Layout, LeadText, LineKind, asks, hardness
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,47 @@ from aspectra.views.lexical.reverse import WordPairs, build_pairs
 from aspectra.views.protocol import Asked, View, ViewFacts
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
-from aspectra.views.text.tokens import LexicalSettings, Tokeniser
+from aspectra.views.text.tokens import LexicalSettings, Tokeniser, TokenSettings
 from aspectra.views.text.weighing import Statistics, Weighing, least_rarity
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
 
 _ABSTRACTS = ViewFacts.words_of("abstract").name
 
 
+class Counted(Struct, frozen=True):
+    """The words of some texts, told by numbers that are theirs alone.
+
+    Attributes:
+        words: each once.
+        numbers: of the words of all texts in order, repeats kept.
+        lengths: of the texts, in words.
+    """
+
+    words: list[str]
+    numbers: NDArray[np.int32]
+    lengths: list[int]
+
+    @classmethod
+    def of(cls, texts: Iterable[str], settings: TokenSettings) -> Counted:
+        """Of texts."""
+        tokeniser = _tokeniser(settings)
+        vocabulary: defaultdict[str, int] = defaultdict()
+        vocabulary.default_factory = vocabulary.__len__  # a new word has the next number
+        numbers, lengths = array("i"), []
+        for text in texts:
+            words = tokeniser.words(text)
+            numbers.extend(map(vocabulary.__getitem__, words))
+            lengths.append(len(words))
+        return cls([*vocabulary], np.array(numbers, np.int32), lengths)
+
+
+@lru_cache(maxsize=4)
+def _tokeniser(settings: TokenSettings) -> Tokeniser:
+    return Tokeniser(settings)  # which keeps the stems that it has met
+
+
 def build_lexical(
-    texts: Iterable[str],
+    texts: Iterable[str | Counted],
     settings: LexicalSettings,
     folder: Path,
     *,
@@ -42,7 +75,7 @@ def build_lexical(
     """Index texts in order into ``folder``; returns the view's entry in the manifest.
 
     Args:
-        texts: one for each paper or unit.
+        texts: one for each paper or unit, or some of them counted.
         settings: see :class:`~aspectra.views.text.tokens.LexicalSettings`.
         folder: is made; has the view's name.
         pairs: store each paper's words and documents, for reverse probes.
@@ -51,24 +84,25 @@ def build_lexical(
         asking: the text whose words a paper uses in reverse probes; default: ``texts``, one for each paper.
         standard: statistics by which reverse probes weigh words; default: those of the texts.
     """
-    tokeniser = Tokeniser(settings.tokens)
     vocabulary: dict[str, int] = {}
-    documents: list[Sequence[int]] = []
-    for text in texts:
-        numbers = (vocabulary.setdefault(word, len(vocabulary)) for word in tokeniser.words(text))
-        documents.append(array("i", numbers))  # four bytes a word, of all words of the library
+    documents: list[NDArray[np.int32]] = []  # four bytes a word, of all words of the library
+    for one in texts:
+        counted = one if isinstance(one, Counted) else Counted.of([one], settings.tokens)
+        known = [vocabulary.setdefault(word, len(vocabulary)) for word in counted.words]
+        flat = np.array(known, np.int32)[counted.numbers]
+        documents += np.split(flat, np.cumsum(counted.lengths)[:-1])
     vocabulary, places = alphabetical(vocabulary)
-    for document in map(np.asarray, documents):  # a view of the same memory
+    for document in documents:
         document[:] = places[document]
     lengths = np.array([len(d) for d in documents], np.int32)
     postings = count_words(documents, len(vocabulary))
     save_postings(folder, postings, vocabulary, lengths)
     facts: dict[str, Any] = {"kind": "lexical", "folder": folder.name, "words": len(vocabulary)}
     if pairs:
-        used: Iterable[Sequence[int]] = documents
+        used: Iterable[Sequence[int] | NDArray[np.int32]] = documents
         if asking is not None:
-            known = vocabulary.get
-            used = ([w for w in map(known, tokeniser.words(t)) if w is not None] for t in asking)
+            words, number = _tokeniser(settings.tokens).words, vocabulary.get
+            used = ([w for w in map(number, words(t)) if w is not None] for t in asking)
         build_pairs(used, postings, lengths, [*vocabulary], settings, folder, damped, standard)
         facts["pairs"] = True
     return facts

@@ -64,7 +64,7 @@ def alphabetical(vocabulary: Mapping[str, int]) -> tuple[dict[str, int], NDArray
     return {word: new for new, word in enumerate(words)}, places
 
 
-def count_words(documents: Sequence[Sequence[int]], words: int) -> Postings:
+def count_words(documents: Sequence[Sequence[int] | NDArray[np.int32]], words: int) -> Postings:
     """The postings of documents.
 
     Args:

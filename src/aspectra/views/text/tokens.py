@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from aspectra.base.errors import UsageError, check_choice, unknown_name
 from aspectra.base.expressions import Expression, expression
+from aspectra.base.values import Remembered
 from aspectra.papers.text.cleaning import folded
 
 METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+", "okapi")
@@ -110,7 +111,7 @@ class Tokeniser:
 
     def __init__(self, settings: TokenSettings | None = None) -> None:
         self.settings = settings or TokenSettings()
-        self._stem: dict[str, str] = {}
+        self._stem = Remembered(self._reduce, 1_000_000)
         self._stop = _stop_words() if self.settings.stopwords else frozenset()
         self._spaces = self.settings.split == "spaces"
 
@@ -126,19 +127,17 @@ class Tokeniser:
         >>> Tokeniser(TokenSettings(stemmer="", stopwords=False, split="spaces")).words("ﬁbrin, x²")
         ['ﬁbrin,', 'x²']
         """
-        out = []
-        stems = self._stem
+        text = text.lower() if self._spaces else folded(text)
         # Few texts have these signs, and the longer pattern costs a quarter.
         pattern = _TOKEN if any(sign in text for sign in "+#&") else _WORD
-        for word in text.lower().split() if self._spaces else pattern.findall(folded(text)):
-            stem = stems.get(word)
-            if stem is None:
-                if not word.isascii() and not self._spaces and _IS_CJK.match(word):
-                    pairs = [word[i : i + 2] for i in range(len(word) - 1)] or [word]
-                    out.extend(pairs)
-                    continue
-                stem = self._reduce(word)
-            if stem:
+        found = text.split() if self._spaces else pattern.findall(text)
+        if self._spaces or text.isascii():
+            return [*filter(None, map(self._stem.__getitem__, found))]
+        out = []
+        for word in found:
+            if not word.isascii() and _IS_CJK.match(word):
+                out += [word[i : i + 2] for i in range(len(word) - 1)] or [word]
+            elif stem := self._stem[word]:
                 out.append(stem)
         return out
 
@@ -151,8 +150,6 @@ class Tokeniser:
             stem = str(_stemmer(self.settings.stemmer).stemWord(word))
         else:
             stem = word
-        if len(self._stem) < 1_000_000:
-            self._stem[given] = stem
         return stem
 
 
