@@ -210,6 +210,22 @@ def test_a_phrase_takes_the_place_of_its_part_unless_that_weighs_twice_as_much(t
     assert [phrase.text for phrase in found["method"].phrases] == phrases
 
 
+def test_what_is_weak_beside_the_strongest_is_not_shown():
+    text = "stroke, stroke, stroke, neck, chest pain, motor loss, motor loss, motor loss"
+    terms = made_up_terms(text, [0.9] * len(plain_words(text)))
+    rarity = {"chest": 0.8, "pain": 0.8, "neck": 1.4}  # a third, and half, of three times one
+    found = offers_of(terms, lambda word: (word,), lambda stems: rarity.get(stems[0], 1.0))
+    assert [phrase.text for phrase in found["method"].phrases] == ["stroke", "motor loss"]
+    rarity = {"chest": 1.0, "pain": 1.0, "neck": 1.6}
+    found = offers_of(terms, lambda word: (word,), lambda stems: rarity.get(stems[0], 1.0))
+    assert {phrase.text for phrase in found["method"].phrases} == {
+        "stroke",
+        "motor loss",
+        "neck",
+        "chest pain",
+    }
+
+
 def test_a_common_word_alone_and_a_doubtful_outcome_are_not_shown():
     terms = made_up_terms("learning, splatting", [0.9, 0.9])
     rarity = {"learning": 1.0, "splatting": 5.0}
