@@ -31,7 +31,7 @@ from aspectra.views.build.work import settings_of
 from aspectra.views.dense.late.view import narrow, token_values, word_units
 from aspectra.views.encoders.protocol import load_encoder
 from aspectra.views.encoders.transformer.network import available_cores
-from aspectra.views.storage.units import EncodedText
+from aspectra.views.storage.folder import EncodedText
 
 _BATCH = 2000
 

@@ -43,8 +43,7 @@ def main() -> None:
     import numpy as np
     import ot
 
-    from aspectra.views.dense.matching import max_sim, single_match
-    from aspectra.views.dense.transport import transport
+    from aspectra.views.dense.matching import max_sim, single_match, transport
 
     rng = np.random.default_rng(7)
     wide, papers = options.dimensions, options.papers

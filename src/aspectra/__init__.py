@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.app.library import create_library as create
     from aspectra.app.library import open_library as open  # noqa: A004
-    from aspectra.app.preferences import Aspect, Direction, Preferences, Relation
+    from aspectra.app.settings import Aspect, Direction, Preferences, Relation
     from aspectra.app.surfaces import notebook
     from aspectra.app.upkeep.checkup import restore_library as restore
     from aspectra.base.errors import AspectraError
@@ -51,7 +51,7 @@ __all__ = [
 
 _MODULES = {
     "aspectra.app.library": ("Library",),
-    "aspectra.app.preferences": ("Aspect", "Direction", "Preferences", "Relation"),
+    "aspectra.app.settings": ("Aspect", "Direction", "Preferences", "Relation"),
     "aspectra.base.errors": ("AspectraError",),
     "aspectra.papers.paper": ("Paper",),
     "aspectra.search.conditions.condition": ("Condition", "limits"),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aspectra.views.dense.transport import Sinkhorn, _masses, transport, transport_plans
+from aspectra.views.dense.matching import Sinkhorn, _masses, transport, transport_plans
 
 AXES = [[1.0, 0.0], [0.0, 1.0]]
 SKEW = [[0.6, 0.8], [0.96, 0.28]]  # squared distances to the axes: 0.8 and 0.4; 0.08 and 1.44

@@ -19,7 +19,7 @@ from aspectra.papers.text.structure import _END, split_sentences
 from aspectra.search.conditions.condition import limits
 from aspectra.search.plan import Fusion, Plan, Search
 from aspectra.search.scoring.chain import highest, reciprocal_ranks, scale
-from aspectra.views.storage.units import Units, paper_spans
+from aspectra.views.storage.folder import Units, paper_spans
 from aspectra.views.text.tokens import ChunkSize, Tokeniser, chunk_spans, windows
 from aspectra.views.view import Probe, top_positions
 

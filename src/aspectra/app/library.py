@@ -7,8 +7,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from aspectra.app.preferences import Preferences, make_query
-from aspectra.app.settings import DEFAULT_RECIPE, export_formats
+from aspectra.app.settings import DEFAULT_RECIPE, Preferences, export_formats, make_query
 from aspectra.base.display import Displayed, Progress, quiet
 from aspectra.base.errors import check_choice
 from aspectra.papers.library.store import Store
@@ -193,7 +192,7 @@ class Library(Displayed):
         Args:
             text: words, or "".
             seeds: ids, DOIs, arXiv ids or exact titles of papers.
-            given: see :class:`~aspectra.app.preferences.Preferences`.
+            given: see :class:`~aspectra.app.settings.Preferences`.
 
         Raises:
             UsageError: the question cannot mean anything.
@@ -271,7 +270,7 @@ class Library(Displayed):
             text: the question.
             recipe: as in :meth:`plan`.
             explain: as in :meth:`run`.
-            given: see :class:`~aspectra.app.preferences.Preferences`.
+            given: see :class:`~aspectra.app.settings.Preferences`.
 
         Raises:
             As :meth:`plan` and :meth:`run`.

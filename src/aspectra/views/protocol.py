@@ -15,7 +15,7 @@ from aspectra.views.encoders.protocol import ENCODERS, Prompts
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.readers.protocol import ASPECT_READERS, READERS
 from aspectra.views.storage.arrays import StoredArray
-from aspectra.views.storage.units import Units
+from aspectra.views.storage.folder import Units
 from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Floats, Metric, Positions, Probe, Scored
 

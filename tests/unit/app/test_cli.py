@@ -406,7 +406,7 @@ def test_questions_that_mean_nothing(run, library, flags):
 def test_years_ago():
     from datetime import UTC, datetime
 
-    from aspectra.app.preferences import parse_year
+    from aspectra.app.settings import parse_year
 
     assert parse_year("3y", "since") == datetime.now(UTC).year - 3
 

@@ -8,7 +8,7 @@ import pytest
 
 import aspectra
 from aspectra.app.output.papers import check_page
-from aspectra.app.preferences import parse_year
+from aspectra.app.settings import parse_year
 from aspectra.app.surfaces.service.question import Question, suggested_papers
 from aspectra.app.surfaces.web.viewing import Wanted, address, asked_tags, pieces_of, place_of, said_of
 from aspectra.base.errors import UsageError

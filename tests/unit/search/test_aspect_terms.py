@@ -16,8 +16,8 @@ from aspectra.search.planning.index_views import IndexSeeds, term_warnings
 from aspectra.search.planning.planners import guided
 from aspectra.search.query import NAMED, Query, Shares
 from aspectra.search.searcher import Searcher
+from aspectra.views.build.generation import FEW
 from aspectra.views.build.run import build_index
-from aspectra.views.build.terms import FEW
 from aspectra.views.terms import view as heads
 from aspectra.views.view import Probe
 from small_library import searcher_over

@@ -16,13 +16,13 @@ from aspectra.search.conditions.grading import field_mean, lead
 from aspectra.search.planning.planners.protocol import PLANNERS
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
+from aspectra.views.build.generation import _mean
 from aspectra.views.build.run import build_index
-from aspectra.views.build.terms import _mean
 from aspectra.views.dense.late.view import token_max_sim
 from aspectra.views.dense.matching import max_sim, products, similarities
 from aspectra.views.dense.reverse import score_means
 from aspectra.views.settings import IndexSettings
-from aspectra.views.storage.columns import sample_ids
+from aspectra.views.storage.folder import sample_ids
 from small_library import searcher_over
 from token_encoder import TokenEncoder
 

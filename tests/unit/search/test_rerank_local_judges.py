@@ -13,7 +13,7 @@ from aspectra.search.rerank.judges import cross_encoder as module
 from aspectra.search.rerank.rerank import Method, rerank
 from aspectra.search.rerank.shown_texts import Candidate, Question
 from aspectra.search.stages.protocol import permissions_of
-from aspectra.views.dense.transport import transport
+from aspectra.views.dense.matching import transport
 from fake_encoder import FakeEncoder
 
 TEXTS = {

@@ -21,7 +21,7 @@ from aspectra.views.lenses.protocol import (
     optional_lenses,
 )
 from aspectra.views.settings import IndexSettings
-from aspectra.views.storage.units import paper_spans
+from aspectra.views.storage.folder import paper_spans
 
 # Lenses of raw counts; all others grade from 0 to 1.
 COUNTS = {"length", "sample"}

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from aspectra.papers.paper import Paper, Section
 from aspectra.views.lenses import language
-from aspectra.views.lenses._features import load_data
 from aspectra.views.lenses.language import LANGUAGES, label_of
-from aspectra.views.lenses.protocol import LENSES, LensValues
+from aspectra.views.lenses.protocol import LENSES, LensValues, load_data
 
 LENS = LENSES.get("language")
 

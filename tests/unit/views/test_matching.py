@@ -14,12 +14,15 @@ from hypothesis import strategies as st
 from aspectra.base.errors import UsageError
 from aspectra.views.dense.matching import (
     Matches,
+    Sinkhorn,
+    _masses,
     _widen,
     max_sim,
     similarities,
     single_match,
+    transport,
+    transport_plans,
 )
-from aspectra.views.dense.transport import Sinkhorn, _masses, transport, transport_plans
 from long import LONG
 
 Array = np.ndarray[Any, Any]
@@ -113,7 +116,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aspectra.views.dense.matching._BLOCK", 5)
     monkeypatch.setattr("aspectra.views.dense.matching._CELLS", 1)
     monkeypatch.setattr("aspectra.views.dense.matching._PRODUCT", 400)
-    monkeypatch.setattr("aspectra.views.dense.transport._CELLS", 1)
+    monkeypatch.setattr("aspectra.views.dense.matching._CELLS", 1)
     for before, scorer in zip(whole, SCORERS.values(), strict=True):
         after = scorer(*case.weighted)
         np.testing.assert_allclose(after.scores, before.scores, atol=1e-5)

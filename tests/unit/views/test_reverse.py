@@ -8,8 +8,7 @@ import pytest
 from aspectra.views.dense.reverse import dense_moments, nearest_in_seed
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import ASKING_WORDS, Moments, WordPairs, build_moments, moments_of
-from aspectra.views.storage.folder import StoredFolder
-from aspectra.views.storage.units import Units
+from aspectra.views.storage.folder import StoredFolder, Units
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
 
 TEXTS = [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from aspectra.papers.paper import Paper, Sentence
 from aspectra.views.lenses._role_model import _WORD, PLACES, ROLES, _plain, pooled, sentence_keys, shipped
 from aspectra.views.lenses.protocol import LENSES
-from aspectra.views.storage.units import paper_spans
+from aspectra.views.storage.folder import paper_spans
 
 LENS = LENSES.get("roles")
 WORDS = shipped().words

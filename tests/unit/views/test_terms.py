@@ -9,12 +9,12 @@ from aspectra.base.errors import LibraryCorrupt, UsageError, ViewMismatch
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.testing.views import ViewConformance
+from aspectra.views.build.generation import FEW
 from aspectra.views.build.run import build_index
-from aspectra.views.build.terms import FEW
 from aspectra.views.dense.matching import narrowed, widen
 from aspectra.views.index.opened import Index
 from aspectra.views.settings import IndexSettings
-from aspectra.views.storage.units import paper_spans
+from aspectra.views.storage.folder import paper_spans
 from aspectra.views.terms import view as heads
 from aspectra.views.terms.view import (
     ASPECTS,

@@ -20,9 +20,7 @@ from aspectra.views.lexical.collection import WordIndex
 from aspectra.views.lexical.reverse import Moments, WordPairs, build_moments
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.settings import IndexSettings
-from aspectra.views.storage.columns import sample_ids, write_columns
-from aspectra.views.storage.folder import StoredFolder
-from aspectra.views.storage.units import Units
+from aspectra.views.storage.folder import StoredFolder, Units, sample_ids, write_columns
 from aspectra.views.text.tokens import METHODS, LexicalSettings, Tokeniser
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder

@@ -119,8 +119,7 @@ def _index(library: Store) -> dict[str, Any] | None:
 
 def _waiting(library: Store, folder: Path, manifest: dict[str, Any]) -> dict[str, int]:
     """Papers that a new index would treat otherwise than the one there is."""
-    from aspectra.views.storage.columns import stored_ids
-    from aspectra.views.storage.folder import open_folder
+    from aspectra.views.storage.folder import open_folder, stored_ids
 
     held = open_folder(library.generations, folder, manifest)
     hashes = held.whole("text_hashes")

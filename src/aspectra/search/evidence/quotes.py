@@ -24,7 +24,7 @@ from aspectra.search.ranking import Evidence
 from aspectra.views.dense.late.view import LateView
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import NOTES, Asked, ViewFacts
-from aspectra.views.storage.units import EncodedText, Units
+from aspectra.views.storage.folder import EncodedText, Units
 from aspectra.views.text.tokens import ChunkSize, chunk_spans
 from aspectra.views.text.weighing import Given
 from aspectra.views.view import Floats, Positions, Probe

@@ -21,9 +21,7 @@ from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.readers.protocol import READERS, reading_text
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import save_array
-from aspectra.views.storage.columns import save_coded
-from aspectra.views.storage.folder import StoredFolder
-from aspectra.views.storage.units import Units
+from aspectra.views.storage.folder import StoredFolder, Units, save_coded
 from aspectra.views.view import Floats, Positions
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from aspectra.base.values import replace
 from aspectra.papers.library.derived import Overtaken, Producer, Rows
 from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.store import Store
-from aspectra.views.build.draft import Draft, IndexReport
-from aspectra.views.build.generation import words_of
+from aspectra.views.build.draft import STANDARD, Draft, IndexReport, Standard
+from aspectra.views.build.generation import FEW, lacking_terms, words_of
 from aspectra.views.build.lenses import lens_values
 from aspectra.views.build.records import PartOfStore
 from aspectra.views.build.segments import (
@@ -31,8 +31,6 @@ from aspectra.views.build.segments import (
     publish,
     written,
 )
-from aspectra.views.build.standard import STANDARD, Standard
-from aspectra.views.build.terms import FEW, lacking_terms
 from aspectra.views.build.vectors import abstract_vectors
 from aspectra.views.build.work import (
     SETTINGS_KEY,

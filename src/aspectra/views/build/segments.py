@@ -36,9 +36,15 @@ from aspectra.views.index.opened import GRAPH_VIEW
 from aspectra.views.lexical.collection import Segment, WordIndex, merged_vocabulary
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.storage.arrays import save_array
-from aspectra.views.storage.columns import id_order, places_of, sample_ids, stored_ids
-from aspectra.views.storage.folder import WHOLE, StoredFolder
-from aspectra.views.storage.units import Units
+from aspectra.views.storage.folder import (
+    WHOLE,
+    StoredFolder,
+    Units,
+    id_order,
+    places_of,
+    sample_ids,
+    stored_ids,
+)
 from aspectra.views.text.tokens import LexicalSettings
 from aspectra.views.view import Positions
 

@@ -17,7 +17,7 @@ from aspectra.papers.text.references import STRIPPER_VERSION, strip_citations
 from aspectra.views.dense.late.view import TokenTaker, token_values
 from aspectra.views.encoders.protocol import Encoder, Vectors
 from aspectra.views.settings import IndexSettings
-from aspectra.views.storage.units import paper_spans
+from aspectra.views.storage.folder import paper_spans
 from aspectra.views.terms.view import encode_with_terms, term_values
 from aspectra.views.text.tokens import ChunkSize, chunk_spans, windows
 

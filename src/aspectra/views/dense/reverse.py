@@ -18,7 +18,7 @@ from aspectra.views.dense.matching import products, similarities, widen
 from aspectra.views.encoders.protocol import unit_rows
 from aspectra.views.lexical.reverse import Moments
 from aspectra.views.storage.arrays import StoredArray
-from aspectra.views.storage.units import Units
+from aspectra.views.storage.folder import Units
 from aspectra.views.view import Floats, Metric, Positions
 
 # Means of the units that take part, compared: one vector for each side.

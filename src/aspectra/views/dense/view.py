@@ -18,15 +18,14 @@ from aspectra.views.dense.matching import (
     products,
     similarities,
     single_match,
+    transport,
     widen,
 )
 from aspectra.views.dense.reverse import centroids, mean_query, nearest_in_seed, score_means
-from aspectra.views.dense.transport import transport
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.lexical.reverse import Moments
 from aspectra.views.protocol import Asked, VectorView, View, ViewFacts
-from aspectra.views.storage.folder import StoredFolder
-from aspectra.views.storage.units import Units
+from aspectra.views.storage.folder import StoredFolder, Units
 from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Floats, Matching, Metric, Positions, Probe, Scored
 

@@ -24,9 +24,7 @@ from aspectra.views.lenses.protocol import LensValues
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import StoredArray
-from aspectra.views.storage.columns import stored_codes, stored_ids
-from aspectra.views.storage.folder import open_folder
-from aspectra.views.storage.units import Units, paper_spans
+from aspectra.views.storage.folder import Units, open_folder, paper_spans, stored_codes, stored_ids
 from aspectra.views.text.tokens import LexicalSettings
 from aspectra.views.view import ROLE_GROUPS, Floats, Positions
 

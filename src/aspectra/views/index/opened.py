@@ -25,7 +25,7 @@ from aspectra.views.index.generation import Generation
 from aspectra.views.lexical.bm25 import LexicalView, NotesView
 from aspectra.views.lexical.collection import WordIndex
 from aspectra.views.protocol import NOTES, TERMS, Asked, VectorView, View, ViewFacts, WordView
-from aspectra.views.storage.units import EncodedText
+from aspectra.views.storage.folder import EncodedText
 from aspectra.views.terms.view import TermView, aspect_weights, terms_of_paper
 from aspectra.views.text.tokens import Tokeniser
 from aspectra.views.text.weighing import Given, Statistics

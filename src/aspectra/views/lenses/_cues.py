@@ -21,9 +21,8 @@ from msgspec import Struct
 from aspectra.base.expressions import expression
 from aspectra.base.values import Remembered
 from aspectra.papers.paper import Paper
-from aspectra.views.lenses._features import Features, load_data, logistic
 from aspectra.views.lenses._lead import STEM, LeadText, lead_text
-from aspectra.views.lenses.protocol import LensKind, TextSpan
+from aspectra.views.lenses.protocol import Features, LensKind, TextSpan, load_data, logistic
 from aspectra.views.view import Floats
 
 _NOT_BORDER = expression(r"[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\s]")

@@ -15,8 +15,7 @@ from msgspec import Struct
 from aspectra.base.expressions import expression
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import lead_field, split_sentences, trimmed
-from aspectra.views.lenses._features import load_data
-from aspectra.views.lenses.protocol import TextSpan
+from aspectra.views.lenses.protocol import TextSpan, load_data
 
 # What kind of lines a text is made of: code, comments, items, options, headings, prose.
 #

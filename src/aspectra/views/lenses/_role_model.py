@@ -19,7 +19,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.base.values import Remembered
-from aspectra.views.lenses._features import load_data
+from aspectra.views.lenses.protocol import load_data
 
 # What the role model reads of sentences; the same code trains it and runs it.
 #

@@ -16,8 +16,7 @@ import numpy as np
 
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import lead_field, trimmed
-from aspectra.views.lenses._features import load_data
-from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
+from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan, load_data
 from aspectra.views.view import Floats
 
 _OFFERED, _ANNOUNCED, _SILENT = 0.95, 0.8, 0.05

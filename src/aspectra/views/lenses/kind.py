@@ -15,9 +15,8 @@ import numpy as np
 
 from aspectra.papers.paper import Paper
 from aspectra.views.lenses._cues import Cue, CueLens, CueTable, cue, strongest
-from aspectra.views.lenses._features import load_data, logistic
 from aspectra.views.lenses._lead import LeadText
-from aspectra.views.lenses.protocol import LENSES
+from aspectra.views.lenses.protocol import LENSES, load_data, logistic
 from aspectra.views.view import Floats
 
 # Kinds that a paper's record states: a publication type, a track, the author's remark.

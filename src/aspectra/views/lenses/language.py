@@ -20,8 +20,7 @@ from aspectra.base.expressions import expression
 from aspectra.base.values import Remembered
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import lead_field, split_sentences
-from aspectra.views.lenses._features import load_data
-from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
+from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan, load_data
 from aspectra.views.view import Floats
 
 _CYRILLIC, _ARABIC = ("ru", "uk", "bg", "sr"), ("ar", "fa", "ur")

@@ -8,8 +8,12 @@ corpus is stored raw and normalised by the code that reads it from a generation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol
+import math
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -39,7 +43,7 @@ class Lens(Protocol):
         default: whether a new library applies it; others wait for ``aspectra lens add NAME``.
         version: another number means that cached values are computed anew.
         kind: ``paper``: one row of values per paper; ``sentence``: one row per unit of
-            :func:`~aspectra.views.storage.units.paper_spans` (the title, then each sentence); ``vector``:
+            :func:`~aspectra.views.storage.folder.paper_spans` (the title, then each sentence); ``vector``:
             one row per paper that becomes a view of its own, see :mod:`aspectra.views.dense.lens_vectors`.
         labels: names of the columns. A lens documents their scale; grades go from 0 to 1, and NaN says that
             nothing is known.
@@ -104,3 +108,37 @@ def optional_lenses() -> tuple[str, ...]:
 def found_in_package(name: str) -> bool:
     """Whether another process finds the lens too: it is defined in a module of the family's package."""
     return type(LENSES.get(name)).__module__.startswith(f"{LENSES.package}.")
+
+
+# What a lens reads beside its cues: words that it counts, and the weights of its features.
+
+
+def load_data(name: str) -> dict[str, Any]:
+    """What ``data/NAME.toml`` holds."""
+    return tomllib.loads((files(__package__) / "data" / f"{name}.toml").read_text("utf-8"))
+
+
+class Features:
+    """Words and weights from ``data/NAME_features.toml``.
+
+    Attributes:
+        words: name -> words whose share is a feature.
+        patterns: name -> what is searched for.
+        weights: label -> feature -> its weight, ``bias`` first.
+    """
+
+    def __init__(self, name: str) -> None:
+        data = load_data(f"{name}_features")
+        self.words = {key: frozenset(text.split()) for key, text in data["words"].items()}
+        self.patterns = {key: re.compile(pattern) for key, pattern in data["patterns"].items()}
+        self.weights: dict[str, dict[str, float]] = data["odds"]
+
+    def odds(self, label: str, features: Mapping[str, float]) -> float:
+        """The log-odds of a label: its bias plus the sum of weight times feature."""
+        bias, *rest = self.weights[label].items()
+        return sum((weight * features[name] for name, weight in rest), bias[1])
+
+
+def logistic(odds: float) -> float:
+    """1 / (1 + exp(-odds)), without overflow."""
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, odds))))

@@ -14,7 +14,7 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import abstract_sentences
 from aspectra.views.lenses._role_model import ROLES, shipped
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
-from aspectra.views.storage.units import paper_spans
+from aspectra.views.storage.folder import paper_spans
 from aspectra.views.view import Floats
 
 _TOGETHER = 512  # sentences predicted at once: what fits the cache

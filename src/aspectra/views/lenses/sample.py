@@ -18,9 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from aspectra.papers.paper import Paper
-from aspectra.views.lenses._features import load_data
 from aspectra.views.lenses._lead import LeadText, lead_text
-from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
+from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan, load_data
 from aspectra.views.view import Floats
 
 _TOKEN = re.compile(r"[0-9]{1,9}(?:[,\u2009\u202f][0-9]{3})*+(?:\.[0-9]+)?|[^\W\d_]+|[%=.;:()<>≥≤+±-]")

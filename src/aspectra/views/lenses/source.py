@@ -18,9 +18,8 @@ from aspectra.base.values import Remembered
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import split_sentences
 from aspectra.views.lenses._cues import CueLens
-from aspectra.views.lenses._features import logistic
 from aspectra.views.lenses._lead import Layout, LeadText, LineKind, asks, hardness
-from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
+from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan, logistic
 from aspectra.views.view import Floats
 
 _PAPERS_HAVE = frozenset({"doi", "arxiv", "acl", "s2", "openalex", "pmid", "pmcid"})

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.papers.paper import Paper
-from aspectra.views.lenses._features import load_data
-from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
+from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan, load_data
 from aspectra.views.view import Floats
 
 MOST = 40_000  # characters read of a paper: a style is settled long before

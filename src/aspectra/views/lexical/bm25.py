@@ -21,8 +21,7 @@ from aspectra.papers.text.cleaning import unspelt
 from aspectra.views.lexical.collection import Postings, WordIndex, alphabetical, count_words, save_postings
 from aspectra.views.lexical.reverse import WordPairs, build_pairs
 from aspectra.views.protocol import Asked, View, ViewFacts
-from aspectra.views.storage.folder import StoredFolder
-from aspectra.views.storage.units import Units
+from aspectra.views.storage.folder import StoredFolder, Units
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser, TokenSettings
 from aspectra.views.text.weighing import Statistics, Weighing, least_rarity
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions

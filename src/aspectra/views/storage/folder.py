@@ -7,9 +7,12 @@ was replaced or removed, in the order of the library's papers.
 
 from __future__ import annotations
 
+import hashlib
+import heapq
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from types import EllipsisType
 from typing import Any
@@ -19,7 +22,10 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.papers.library.generations.folders import Checksums, Generations, damaged
-from aspectra.views.storage.arrays import StoredArray, StoredFile, closed
+from aspectra.papers.paper import Paper, Unit
+from aspectra.papers.text.structure import abstract_sentences, lead_field
+from aspectra.views.storage.arrays import StoredArray, StoredFile, closed, save_array, save_json
+from aspectra.views.view import Floats, Pooling, Positions
 
 WHOLE = "whole/"  # what is written for all segments together
 
@@ -222,3 +228,254 @@ def open_folder(generations: Generations, path: Path, manifest: dict[str, Any]) 
     plain = StoredFolder(path, sums, WHOLE)
     order = plain.whole("order") if "order.npy" in plain else None
     return StoredFolder(path, sums, layout=Layout(segments, WHOLE, order))
+
+
+# The columns of a generation: what papers are ordered, sampled and filtered by.
+
+_SAMPLE = 1024
+
+
+def sample_ids(ids: Iterable[str]) -> list[str]:
+    """The papers with the smallest hashes of their ids: a random sample that new papers hardly change.
+
+    The sample of a collection in several parts is that of the samples of its parts together.
+    """
+
+    def key(paper_id: str) -> bytes:
+        return hashlib.blake2b(paper_id.encode("utf-8", "replace"), digest_size=8).digest()
+
+    return heapq.nsmallest(_SAMPLE, ids, key=key)
+
+
+def places_of(sample: Sequence[str], ids: Sequence[str]) -> NDArray[np.int64]:
+    """The positions of a sample's papers in its order, which is that of their hashes in every library."""
+    held = set(sample)
+    places = {paper_id: at for at, paper_id in enumerate(ids) if paper_id in held}
+    return np.array([places[one] for one in sample if one in places], dtype=np.int64)
+
+
+def save_coded(folder: Path, name: str, texts: Sequence[str]) -> None:
+    """Write a column of texts that repeat: the texts, and which one each paper has."""
+    names = sorted(set(texts))
+    code = {text: i for i, text in enumerate(names)}
+    save_array(folder / f"{name}.npy", np.array([code[text] for text in texts], dtype=np.int32))
+    save_json(folder / f"{name}.json", names)
+
+
+def stored_ids(folder: StoredFolder) -> list[str]:
+    """Ids of the papers of a generation, in order."""
+    parts = [part.json("ids.json") for part in folder.segments]
+    ids: list[str] = parts[0] if len(parts) == 1 else [*chain.from_iterable(parts)]
+    return ids if folder.order is None else [ids[row] for row in folder.order.tolist()]
+
+
+def stored_codes(folder: StoredFolder, name: str) -> tuple[NDArray[np.int32], list[str]]:
+    """Inverse of :func:`save_coded`: the code of each paper of a generation, and the texts in order."""
+    parts = [(part.whole(name), part.json(f"{name}.json")) for part in folder.segments]
+    codes, names = parts[0]
+    if len(parts) > 1:
+        names = sorted(set(chain.from_iterable(texts for _, texts in parts)))
+        numbers = {text: number for number, text in enumerate(names)}
+        renamed = [np.array([numbers[text] for text in texts], np.int32) for _, texts in parts]
+        codes = np.concatenate([new[old] for new, (old, _) in zip(renamed, parts, strict=True)])
+    return codes if folder.order is None else codes[folder.order], names
+
+
+def id_order(ids: Sequence[str]) -> NDArray[np.int32]:
+    """(papers,) rank of each id in ascending order."""
+    order = np.empty(len(ids), dtype=np.int32)
+    order[np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)] = np.arange(len(ids))
+    return order
+
+
+def write_columns(
+    folder: Path,
+    ids: Sequence[str],
+    columns: Mapping[str, Sequence[Any]],
+    sample: Sequence[str] | None = None,
+) -> NDArray[np.int64]:
+    """Write ids and columns of papers into a generation; returns positions of its sample.
+
+    Args:
+        folder: of the generation being built.
+        ids: of the papers, in order.
+        columns: ``year``, ``venue``, ``language`` and ``text_hash`` of each paper.
+        sample: ids of the sample of a collection that the papers are a part of, in its order; default: a
+            sample of them.
+    """
+    count = len(ids)
+    hashes = b"".join(bytes.fromhex(h) for h in columns["text_hash"])
+    chosen = places_of(sample_ids(ids) if sample is None else sample, ids)
+    arrays: dict[str, NDArray[Any]] = {
+        "id_order": id_order(ids),
+        "sample": chosen,
+        "years": np.array([y or 0 for y in columns["year"]], dtype=np.int32),
+        "text_hashes": np.frombuffer(hashes, dtype=np.uint8).reshape(count, 16),
+    }
+    for name, array in arrays.items():
+        save_array(folder / f"{name}.npy", array)
+    for column, plural in (("venue", "venues"), ("language", "languages")):
+        save_coded(folder, plural, columns[column])
+    save_json(folder / "ids.json", ids)
+    return chosen
+
+
+# Units of papers as arrays: which span of which field, grouped by paper.
+
+_TITLE = -2
+_ABSTRACT = -1  # sections count from 0
+
+
+class Units(Struct, frozen=True):
+    """Spans grouped by paper.
+
+    Attributes:
+        offsets: (papers + 1,) int64: the units of paper i are ``offsets[i]`` to ``offsets[i + 1]``.
+        spans: (units, 3) int32: field (-2 title, -1 abstract, N section), start, end in characters.
+        order: (units,) the stored row of each unit, counted through the segments; None: all, as they lie.
+        segments: ``offsets`` of each segment, with its own numbers of papers and units; () where there is
+            one.
+    """
+
+    offsets: NDArray[np.int64]
+    spans: NDArray[np.int32] | StoredArray
+    order: Positions | None = None
+    segments: tuple[NDArray[np.int64], ...] = ()
+
+    @staticmethod
+    def field_code(field: str) -> int:
+        """The number of a field name."""
+        return {"title": _TITLE, "abstract": _ABSTRACT}.get(field) or int(field.partition(":")[2])
+
+    @staticmethod
+    def field_name(code: int) -> str:
+        """The field name of a number."""
+        return {_TITLE: "title", _ABSTRACT: "abstract"}.get(code) or f"section:{code}"
+
+    @classmethod
+    def load(cls, folder: StoredFolder) -> Units:
+        """From a generation."""
+        segments = tuple(part.whole("offsets") for part in folder.segments)
+        ends = np.cumsum([one[-1] for one in segments])[:-1]
+        shifted = [one[1:] + end for one, end in zip(segments[1:], ends, strict=True)]
+        stored = np.concatenate([segments[0], *shifted]) if shifted else segments[0]
+        if folder.order is None:
+            return cls(stored, folder.array("spans", None), None, segments)
+        starts, counts = stored[:-1][folder.order], np.diff(stored)[folder.order]
+        offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        order = np.repeat(starts - offsets[:-1], counts) + np.arange(offsets[-1])
+        return cls(offsets, folder.array("spans", order), order, segments)
+
+    @property
+    def by_segment(self) -> tuple[NDArray[np.int64], ...]:
+        """``offsets`` of each segment, by itself."""
+        return self.segments or (self.offsets,)
+
+    def save(self, folder: Path) -> None:
+        """Into a generation being built."""
+        save_array(folder / "offsets.npy", self.offsets)
+        save_array(folder / "spans.npy", np.asarray(self.spans))
+
+    def unit(self, paper_id: str, index: int) -> Unit:
+        """The unit at ``index`` as a value."""
+        code, start, end = (int(v) for v in self.spans[index])
+        return Unit(paper_id, self.field_name(code), start, end)
+
+    def rows(self, papers: Positions) -> tuple[Positions, NDArray[np.int64]]:
+        """Unit indices of these papers, concatenated, and (papers + 1,) offsets into them."""
+        starts = self.offsets[papers]
+        counts = self.offsets[papers + 1] - starts
+        local = np.concatenate(([0], np.cumsum(counts)))
+        rows = np.repeat(starts - local[:-1], counts) + np.arange(local[-1])
+        return rows, local
+
+    def sentence_rows(self, paper: int) -> Positions:
+        """Units of a paper that are sentences, in order: all but its title."""
+        low, high = int(self.offsets[paper]), int(self.offsets[paper + 1])
+        rows: Positions = np.arange(low, high)[np.asarray(self.spans[low:high])[:, 0] != _TITLE]
+        return rows
+
+    @staticmethod
+    def pool(values: Floats, offsets: NDArray[np.int64], how: Pooling) -> tuple[Floats, Positions]:
+        """Unit scores to paper scores.
+
+        Args:
+            values: (units,) scores, grouped by paper.
+            offsets: (papers + 1,) where each paper's units begin.
+            how: see :class:`Probe`.
+
+        Returns:
+            (papers,) scores, -inf for a paper without units, and (papers,) index into ``values`` of the
+            unit that decided, -1 without units.
+        """
+        starts, ends = offsets[:-1], offsets[1:]
+        count = ends - starts
+        full = np.flatnonzero(count)
+        out = np.full(len(starts), -np.inf, dtype=np.float32)
+        best = np.full(len(starts), -1, dtype=np.int64)
+        if not len(full):
+            return out, best
+        begin = starts[full]
+        highest = np.maximum.reduceat(values, begin)
+        # The first unit that reaches its paper's maximum.
+        owner = np.repeat(np.arange(len(full)), count[full])
+        hits = np.flatnonzero(values[: len(owner)] == highest[owner])
+        first = hits[np.unique(owner[hits], return_index=True)[1]]
+        best[full] = first
+        if how == "max":
+            out[full] = highest
+        elif how == "first":
+            out[full] = values[begin]
+            best[full] = begin
+        elif how == "sum":
+            out[full] = np.add.reduceat(values, begin)
+        else:
+            order = np.lexsort((-values[: len(owner)], owner))
+            place = np.arange(len(owner)) - begin[owner] + begin[0]
+            kept = np.where(place < 3, values[order], 0.0)
+            out[full] = np.add.reduceat(kept, begin - begin[0]) / np.minimum(count[full], 3)
+        return out, best
+
+
+def paper_spans(paper: Paper) -> tuple[str, list[tuple[int, int]], list[tuple[str, int, int]]]:
+    """What the abstract views encode of a paper.
+
+    Returns:
+        The text (title, then the lead text); the character span in it of each unit; and each unit as
+        (field, start, end) in the stored text: the title first, then each sentence.
+    """
+    held = EncodedText.of(paper)
+    title = held.title
+    spans, units = [], []
+    if title:
+        at = paper.title.find(title)
+        spans.append((0, len(title)))
+        units.append(("title", at, at + len(title)))
+    for sentence in abstract_sentences(paper):
+        spans.append((sentence.start + held.shift, sentence.end + held.shift))
+        units.append((held.field, sentence.start, sentence.end))
+    return held.text, spans, units
+
+
+class EncodedText(Struct, frozen=True):
+    """What the abstract views encode of a paper: its title, then the lead text.
+
+    Attributes:
+        text: both.
+        title: without outer white space.
+        field: of the lead text in the paper.
+        shift: where it begins in the text.
+    """
+
+    text: str
+    title: str
+    field: str
+    shift: int
+
+    @classmethod
+    def of(cls, paper: Paper) -> EncodedText:
+        """Of a paper."""
+        field, lead = lead_field(paper)
+        title = paper.title.strip()
+        joint = "" if not title or not lead else " " if title[-1] in ".?!。！？" else ". "
+        return cls(title + joint + lead, title, field, len(title) + len(joint))

@@ -38,8 +38,7 @@ from aspectra.views.lexical.bm25 import LexicalView
 from aspectra.views.lexical.collection import Postings, alphabetical, postings_of, save_postings
 from aspectra.views.protocol import Asked, ViewFacts
 from aspectra.views.storage.arrays import save_array
-from aspectra.views.storage.folder import StoredFolder
-from aspectra.views.storage.units import EncodedText
+from aspectra.views.storage.folder import EncodedText, StoredFolder
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser, plain_words, word_spans
 from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Floats, Probe
@@ -49,7 +48,7 @@ from aspectra.views.view import Floats, Probe
 # Made in the forward pass that gives the abstract's vector, and stored in ``library.db`` under the hash of
 # the text, the encoder's fingerprint and the head's hash. Words are those of
 # :func:`~aspectra.views.text.tokens.word_spans` in the text of
-# :class:`~aspectra.views.storage.units.EncodedText`; their places are found in the text again, not stored.
+# :class:`~aspectra.views.storage.folder.EncodedText`; their places are found in the text again, not stored.
 
 # The token head: per token the chance that it names a problem, a method or an outcome.
 #

@@ -29,8 +29,7 @@ from aspectra.views.encoders.protocol import (
 )
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.protocol import Asked, View, ViewFacts
-from aspectra.views.storage.folder import StoredFolder
-from aspectra.views.storage.units import Units
+from aspectra.views.storage.folder import StoredFolder, Units
 from aspectra.views.text.tokens import Tokeniser, TokenSettings, word_spans
 from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Floats, Positions, Probe, Scored

@@ -38,7 +38,7 @@ from aspectra.search.conditions.attributes.record.facts import number_range
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.protocol import VectorView, ViewFacts
-from aspectra.views.storage.units import Units, paper_spans
+from aspectra.views.storage.folder import Units, paper_spans
 from aspectra.views.text.tokens import Tokeniser
 from aspectra.views.view import Floats, Positions, Probe
 
