@@ -71,7 +71,7 @@ def shares_table(title: str, columns: dict[str, dict[str, Ratio]]) -> Table:
 
 def main() -> None:
     """Score the files that the command line names."""
-    if len(sys.argv) < 2:
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit("which page? Next: python studies/readings.py readings.md dev=dev.jsonl")
     page = Path(sys.argv[1])
     year = datetime.datetime.now(datetime.UTC).year

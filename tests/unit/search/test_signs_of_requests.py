@@ -466,3 +466,26 @@ def test_what_stands_behind_a_number_or_what_it_counts_bounds_it(text, expected)
     read = read_instruction(text)
     assert read.spellings == (expected,)
     assert read.topic == "owls"
+
+
+@pytest.mark.parametrize("value", ["non-English papers", "non-randomised studies", "non-peer-reviewed work"])
+@pytest.mark.parametrize(
+    "text", ["{} welcome: salt taxes", "salt taxes, also {}", "salt taxes, including {}"]
+)
+def test_what_is_let_in_by_a_denied_word_limits_nothing(text, value):
+    found = read_instruction(text.format(value))
+    assert (found.topic, found.spellings) == ("salt taxes", ())
+
+
+def test_a_denied_word_alone_still_limits():
+    assert read_instruction("salt taxes, only non-English papers").spellings == ("exclude language=en",)
+
+
+@pytest.mark.parametrize("told", ["no", "anything except", "nothing but no"])
+@pytest.mark.parametrize("study", ["twin studies", "brain imaging papers"])
+def test_what_denied_studies_are_on_is_searched_for(told, study):
+    found = read_instruction(f"{told} {study} on heritability of attitudes")
+    assert found.topic == "heritability of attitudes"
+    assert found.spellings == (f"exclude topic={study.replace(' papers', '')}",) or study in str(
+        found.spellings
+    )

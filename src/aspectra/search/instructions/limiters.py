@@ -89,6 +89,8 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
             return Read(piece, "unread", sign, why=TASTE)
     if question and not others and (led := _led(piece, values, sign)):
         kept = [r for r in values if r.end <= led[0]]
+        if not kept:  # "no twin studies on heritability"
+            kept = free_requests(text, _until(piece, led[0]), kept, sign)
         if sign.place == "post" and (tail := [r for r in values if r.start >= _last_free(piece)]):
             kept += tail  # "papers on owls German only"
             led = led[0], max(m.end for m in piece.marks if m.end <= tail[0].start)
@@ -232,6 +234,11 @@ def _earned(text: str, piece: Piece, values: Sequence[Request]) -> bool:
     return True
 
 
+def _until(piece: Piece, end: int) -> Piece:
+    """What of a piece stands before a place."""
+    return replace(piece, marks=tuple(m for m in piece.marks if m.end <= end))
+
+
 def _last_free(piece: Piece) -> int:
     """Where the last word that no table has ends."""
     return max(m.end for m in piece.marks if m.free)
@@ -244,9 +251,9 @@ def _led(piece: Piece, values: Sequence[Request], sign: Sign) -> tuple[int, int]
             behind = piece.marks[at + 1 :]
             while behind and (is_rule(behind[-1]) or behind[-1].cat == "polite"):
                 behind = behind[:-1]
-            headed = any(r.end <= mark.start for r in values) or (
-                not sign.negative and any(m.cat == "doc" for m in piece.marks[:at])
-            )
+            documents = [n for n, m in enumerate(piece.marks[:at]) if m.cat == "doc"]
+            told = bool(documents) and (not sign.negative or piece.marks[documents[-1] - 1].free)
+            headed = told or any(r.end <= mark.start for r in values)
             plain = all(
                 m.cat in ("func", "polite", "bound", "name") or m.attribute == "language" for m in behind
             )
@@ -260,15 +267,22 @@ def _led(piece: Piece, values: Sequence[Request], sign: Sign) -> tuple[int, int]
     return None
 
 
-def allows(sign: Sign) -> bool:
-    """Whether a denial of a denial lets papers in: *do not leave out preprints*."""
+def allows(piece: Piece, sign: Sign) -> bool:
+    """Whether a denial lets papers in: *do not leave out preprints*, *non-English papers welcome*."""
+    denials = [mark for mark in sign.rules if mark.cat == "neg"]
+    told = [mark for mark in piece.marks if mark.values]
+    lacks = not denials and all(m.values[0].startswith("!") and m.attribute != "known" for m in told)
+    if sign.cats <= {"neg", "soft"} and (
+        (lacks and piece.carries) or (len(denials) == 1 and "prefix" in denials[0].flags)
+    ):
+        return any(mark.low in _WORDS["lets_in"] for mark in piece.marks)
     if (
         len(sign.rules) == _PAIR
         and sign.rules[0].low in _WORDS["no"]
         and sign.rules[1].low in _WORDS["needed"]
     ):
         return True  # "no code needed"
-    lows = [mark.low for mark in sign.rules if mark.cat == "neg"]
+    lows = [mark.low for mark in denials]
     return len(lows) == _PAIR and lows[0] in _WORDS["dont"] and lows[1] in _WORDS["omits"]
 
 

@@ -261,7 +261,7 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
         return Read(piece, "exception", sign)
     if number and rejected(piece, sign, before[-1]):
         return Read(piece, "unread", sign, why=MEANT)
-    if allows(sign):
+    if allows(piece, sign):
         return Read(piece, "chatter")
     if number and is_fix(piece):
         return Read(piece, "fix")
