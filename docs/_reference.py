@@ -103,7 +103,7 @@ def _walk(command: click.Command, words: tuple[str, ...]) -> Iterator[tuple[tupl
 
 
 def _row(parameter: click.Parameter) -> str:
-    from aspectra.app.terminal.screen import with_members
+    from aspectra.app.terminal.panels import with_members
 
     names = " ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
     text = _cell(with_members(getattr(parameter, "help", "") or ""))
@@ -113,7 +113,7 @@ def _row(parameter: click.Parameter) -> str:
 
 def members() -> Iterator[str]:
     """One table a family: name and first line of the documentation."""
-    from aspectra.app.terminal.screen import FAMILIES
+    from aspectra.app.terminal.panels import FAMILIES
 
     yield "# Members of every family\n"
     yield "Each is one file; [how to add one](../contributing.md). Generated from the registries.\n"

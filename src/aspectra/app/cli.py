@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.screen import CommandGroup, convert_plainly
+from aspectra.app.terminal.panels import CommandGroup, convert_plainly
 
 # Command, in the order of the help -> module in commands that has it, as a function of the same name (or the
 # one after the colon) or, for a group of commands, as ``app``; and its line in the help, which its docstring

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from aspectra.app.settings import Settings, default_library, load_config
-from aspectra.app.terminal.screen import COMMON, option, show_all_help
+from aspectra.app.terminal.panels import COMMON, option, show_all_help
 from aspectra.base.config import Config
 from aspectra.base.errors import AspectraError, LibraryNotFound, UsageError
 from aspectra.base.values import replace

@@ -14,7 +14,7 @@ import typer
 from typer.main import get_command
 
 from aspectra.app.cli import COMMANDS, root
-from aspectra.app.terminal.screen import CommandGroup, convert_plainly
+from aspectra.app.terminal.panels import CommandGroup, convert_plainly
 
 
 def test_a_command_is_built_when_it_is_named():

@@ -10,7 +10,8 @@ import typer
 from msgspec.structs import asdict
 
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.screen import AsJson, count, option, safe
+from aspectra.app.terminal.panels import AsJson, option
+from aspectra.app.terminal.screen import count, safe
 
 if TYPE_CHECKING:
     from aspectra.app.ingest.files import FileReport

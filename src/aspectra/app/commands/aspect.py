@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.screen import AsJson, CommandGroup, columns, option
+from aspectra.app.terminal.panels import AsJson, CommandGroup, option
+from aspectra.app.terminal.screen import columns
 
 app = CommandGroup("Define an aspect of your own, and compare papers in it.")
 Name = Annotated[str, typer.Argument(metavar="NAME", help="One to four words.", show_default=False)]

@@ -28,7 +28,8 @@ from aspectra.app.options.question import (
 from aspectra.app.output.experiments import write_tables
 from aspectra.app.session import Session, common
 from aspectra.app.settings import RUN_FORMATS, TABLE_FORMATS
-from aspectra.app.terminal.screen import AsJson, CommandGroup, OutputFile, count, option
+from aspectra.app.terminal.panels import AsJson, CommandGroup, OutputFile, option
+from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError, check_choice
 
 app = CommandGroup("Run experiments on benchmarks, score and compare them.")

@@ -11,7 +11,8 @@ import typer
 
 from aspectra.app.session import Session, common
 from aspectra.app.settings import SPENDING, Settings, user_file
-from aspectra.app.terminal.screen import AsJson, CommandGroup, OutputFile, columns, option, safe
+from aspectra.app.terminal.panels import AsJson, CommandGroup, OutputFile, option
+from aspectra.app.terminal.screen import columns, safe
 from aspectra.base.config import PROJECT_FILE, find_key, keys_of, parse_value, read_file
 from aspectra.base.errors import UsageError, needs_extra
 from aspectra.base.trust import Permission, allow, allowed, from_environment, refused, withdraw

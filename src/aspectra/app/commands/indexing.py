@@ -6,7 +6,8 @@ from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Annotated
 
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.screen import count, option
+from aspectra.app.terminal.panels import option
+from aspectra.app.terminal.screen import count
 from aspectra.base.errors import AspectraError, UsageError
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from aspectra.app.output.lenses import (
     status_in_words,
 )
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.screen import OUTPUT, AsJson, CommandGroup, columns, count, option
+from aspectra.app.terminal.panels import OUTPUT, AsJson, CommandGroup, option
+from aspectra.app.terminal.screen import columns, count
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 

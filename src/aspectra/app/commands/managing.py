@@ -10,7 +10,8 @@ import typer
 
 from aspectra.app.ingest.flow import write_flow
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.screen import AsJson, columns, count, option, safe
+from aspectra.app.terminal.panels import AsJson, option
+from aspectra.app.terminal.screen import columns, count, safe
 from aspectra.base.errors import UsageError
 
 

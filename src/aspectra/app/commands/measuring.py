@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from aspectra.app.options.question import By, Format, Measures, Preset, argument, choice
 from aspectra.app.output.experiments import write_tables
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.screen import AsJson, OutputFile, option
+from aspectra.app.terminal.panels import AsJson, OutputFile, option
 from aspectra.base.errors import BadInput, UsageError
 
 if TYPE_CHECKING:

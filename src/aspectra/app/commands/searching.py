@@ -12,7 +12,8 @@ import typer
 from aspectra.app.options.question import QuestionOptions, ResultOptions, cost_in_words, language_model
 from aspectra.app.recent import Recent, papers_of_last, recall, remember, spelled
 from aspectra.app.session import Session, common, read_stdin
-from aspectra.app.terminal.screen import OUTPUT, PREFERENCES, AsJson, OutputFile, count, option, safe
+from aspectra.app.terminal.panels import OUTPUT, PREFERENCES, AsJson, OutputFile, option
+from aspectra.app.terminal.screen import count, safe
 from aspectra.base.errors import LibraryNotFound, UsageError
 from aspectra.base.values import replace
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from aspectra.app.session import Session, common
 from aspectra.app.settings import data_folder
-from aspectra.app.terminal.screen import option
+from aspectra.app.terminal.panels import option
 from aspectra.base.errors import AspectraError, MissingExtra, UsageError, needs_extra
 from aspectra.base.version import OURSELVES
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aspectra.app.settings import SPENDING, TABLE_FORMATS, export_formats
-from aspectra.app.terminal.screen import FILTERS, OUTPUT, PREFERENCES, SEARCH, OutputFile, option
+from aspectra.app.terminal.panels import FILTERS, OUTPUT, PREFERENCES, SEARCH, OutputFile, option
 from aspectra.base.errors import BadInput, NotTrusted, UsageError, check_choice
 from aspectra.base.trust import Permission, require
 from aspectra.lab.runs.files import DOCUMENT_KEYS, TOPIC_KEYS

@@ -13,7 +13,8 @@ from aspectra.app.output.rankings import ids_kept
 from aspectra.app.recent import LAST, papers_of_last, recall
 from aspectra.app.session import Session, common
 from aspectra.app.settings import export_formats
-from aspectra.app.terminal.screen import OUTPUT, AsJson, OutputFile, Screen, count, option, safe
+from aspectra.app.terminal.panels import OUTPUT, AsJson, OutputFile, option
+from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.base.errors import UsageError, check_choice
 from aspectra.papers.library.marks.values import DECISIONS
 

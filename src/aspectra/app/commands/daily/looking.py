@@ -19,7 +19,8 @@ from aspectra.app.options.question import language_model, read_beside_rules
 from aspectra.app.output.papers import RESOLVERS, listed_rows
 from aspectra.app.recent import Recent, recall, remember
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.screen import FILTERS, OUTPUT, AsJson, columns, count, option, safe
+from aspectra.app.terminal.panels import FILTERS, OUTPUT, AsJson, option
+from aspectra.app.terminal.screen import columns, count, safe
 from aspectra.base.errors import AspectraError, UsageError
 
 if TYPE_CHECKING:

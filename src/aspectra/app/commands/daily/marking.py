@@ -11,7 +11,8 @@ import typer
 
 from aspectra.app import recent
 from aspectra.app.session import Session, common, read_stdin
-from aspectra.app.terminal.screen import PanelCommand, count, option, safe
+from aspectra.app.terminal.panels import PanelCommand, option
+from aspectra.app.terminal.screen import count, safe
 from aspectra.base.errors import NoSuchPaper, UsageError
 
 if TYPE_CHECKING:

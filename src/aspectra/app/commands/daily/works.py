@@ -9,7 +9,8 @@ import typer
 
 from aspectra.app.recent import papers_of_last
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.screen import AsJson, Screen, count, option, safe
+from aspectra.app.terminal.panels import AsJson, option
+from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.papers.bibliography import is_retracted
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from aspectra.app.ingest.zotero.pushing import Outgoing, Pushed, Pushing, Quote,
 from aspectra.app.library import Library, open_library
 from aspectra.app.recent import LAST, papers_of_last, recall
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.screen import CommandGroup, OutputFile, count, option, safe
+from aspectra.app.terminal.panels import CommandGroup, OutputFile, option
+from aspectra.app.terminal.screen import count, safe
 from aspectra.base.errors import AspectraError, UsageError
 from aspectra.papers.library.marks.values import Item
 

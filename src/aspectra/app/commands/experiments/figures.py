@@ -19,7 +19,8 @@ from aspectra.app.options.question import (
 )
 from aspectra.app.output.experiments import write_tables
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.screen import count, option, write_file
+from aspectra.app.terminal.panels import option
+from aspectra.app.terminal.screen import count, write_file
 
 if TYPE_CHECKING:
     from aspectra.lab.construction.build import Built

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from aspectra.app.options.question import Format, LoaderOption, OracleRates, argument, choice, language_models
 from aspectra.app.output.experiments import library_home, sources_of, write_tables
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.screen import count, option
+from aspectra.app.terminal.panels import option
+from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 
