@@ -25,7 +25,7 @@ from pathlib import Path
 
 from aspectra.lab.benchmarks._audit import paper_of
 from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.studies.page import half_of
+from aspectra.lab.reports.scores import half_of
 from aspectra.papers.paper import Paper
 from aspectra.views.text.tokens import Tokeniser
 

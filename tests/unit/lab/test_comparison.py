@@ -11,7 +11,7 @@ from aspectra.lab.experiments.experiment import Cell
 from aspectra.lab.experiments.recipe_tables import breakdown_table, main_table
 from aspectra.lab.experiments.scoring import Outcome
 from aspectra.lab.measures.protocol import parse
-from aspectra.lab.reports.comparison import System, comparison_tables
+from aspectra.lab.reports.scores import System, comparison_tables
 from aspectra.lab.reports.tables import render
 from aspectra.search.recipe import Recipe
 
@@ -48,12 +48,11 @@ def system(name, values, measure="nDCG@10", mean=None, judgements="gold"):
         name=name,
         benchmark="owls",
         protocol="collection",
-        revision="1",
         preset="paper",
         values={column: values},
         means={column: sum(values.values()) / len(values) if mean is None else mean},
-        ranked=len(values),
-        topics=len(values),
+        cell={"ranked": len(values), "topics": len(values)},
+        about={"revision": "1"},
     )
 
 
@@ -216,7 +215,8 @@ def test_breakdowns_leave_nothing_out_silently():
 
 
 def test_what_a_model_did_not_answer_is_said():
-    silent = replace(system("silent", BASE), unanswered=(479, 480))
+    silent = system("silent", BASE)
+    silent = replace(silent, cell={**silent.cell, "unanswered": (479, 480)})
     (table,) = comparison_tables([system("base", BASE), silent, system("better", BETTER)], "base")
     told = [note for note in table.notes if "readable answer" in note]
     assert told == ["silent: of 480 questions to the model 479 got no readable answer"]

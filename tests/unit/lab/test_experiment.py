@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-from types import SimpleNamespace
 
 import pytest
 
@@ -32,7 +31,7 @@ from aspectra.lab.experiments.experiment import (
 )
 from aspectra.lab.experiments.recipe_tables import breakdown_tables, main_table, plain_interval
 from aspectra.lab.experiments.scoring import score_cell
-from aspectra.lab.figures.recorded import mean_of
+from aspectra.lab.reports.scores import System
 from aspectra.lab.reports.tables import render
 from aspectra.llm.budget import Cost
 from aspectra.llm.scripted import Scripted
@@ -411,9 +410,9 @@ def test_intervals_stay_on_the_measures_scale():
     )
     assert plain_interval({"a": 1.0, "b": 0.0}, 0.4, (0.0, 1.0)) is None
     column = ("gold", "nDCG@10", "")
-    system = SimpleNamespace(values={column: {"a": 1.0, "b": 0.0}}, means={column: 0.5})
+    system = System("x", "owls", "pool", "paper", {column: {"a": 1.0, "b": 0.0}}, {column: 0.5}, {})
     for units in (None, ["a", "b"]):  # of a figure: all of them, and those of a dimension
-        found = mean_of(system, column, units)
+        found = system.mean(column, units)
         assert (found.low / found.value, found.high / found.value) == (0.0, 2.0)
 
 

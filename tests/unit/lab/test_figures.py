@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, MissingExtra, UsageError
+from aspectra.base.values import replace
 from aspectra.lab.experiments.directory import Source, Study
 from aspectra.lab.experiments.execute import run_study
 from aspectra.lab.figures.dots import Dots, delta_figure, dot_figure, radar_figure
@@ -33,7 +34,7 @@ from aspectra.lab.figures.lines import (
     pool_scaling,
     scatter_figure,
 )
-from aspectra.lab.figures.recorded import Choice, open_all, study_table
+from aspectra.lab.figures.recorded import Choice, open_all, places_of, study_table
 from aspectra.lab.reports.tables import Number, render
 from aspectra.search.recipe import Recipe
 from fake_encoder import FakeEncoder
@@ -356,20 +357,20 @@ def test_a_map_of_what_an_experiment_found(tmp_path):
     study = Study((source,), tuple(map(Recipe.parse, ("bm25", "dense"))), encoders=("fake",))
     run_study(study, tmp_path / "exp", tmp_path / "libraries", load=lambda _: FakeEncoder())
     ((_, opened),) = open_all([tmp_path / "exp"]).items()
-    systems = {cell["recipe"]: (opened, cell["cell"]) for cell in opened.about.cells}
-    name = opened.about.cells[0]["benchmark"]
-    found, encoder = retrieved(name, systems, tmp_path / "libraries", queries=["q0"], depth=3)
+    (place,) = places_of({"exp": opened}, Choice())
+    one = Choice(queries=("q0",), depth=3, libraries=tmp_path / "libraries")
+    found, encoder = retrieved(place, one)
     assert encoder == "fake"
     assert [one.query for one in found] == ["q0"]
     assert found[0].systems["dense"] == ["b1", "b0"]
-    (first,), _ = retrieved(name, systems, tmp_path / "libraries", queries=["q0"], depth=1)
+    (first,), _ = retrieved(place, replace(one, depth=1))
     assert first.systems == {"bm25": ["b1"], "dense": ["b1"]}
     every = {paper for papers in found[0].systems.values() for paper in papers}
     assert set(found[0].vectors) == every
     assert all(vector.shape == (32,) for vector in found[0].vectors.values())
     with pytest.raises(UsageError, match="nothing is recorded of the query 'q9'"):
-        retrieved(name, systems, tmp_path / "libraries", queries=["q9"])
+        retrieved(place, replace(one, queries=("q9",)))
     with pytest.raises(BadInput, match="is not in"):
-        retrieved(name, systems, tmp_path / "elsewhere")
+        retrieved(place, replace(one, libraries=tmp_path / "elsewhere"))
     (drawing,) = draw("means", {"exp": opened}, Choice(systems=("dense",)))
     assert [row[0] for row in drawing.table.rows] == ["dense"]

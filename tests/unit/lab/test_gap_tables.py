@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from aspectra.lab.measures.rankings import gap
-from aspectra.lab.reports.comparison import tables as published
 from aspectra.lab.reports.gap import (
     GapTask,
     Limit,
@@ -18,6 +17,7 @@ from aspectra.lab.reports.gap import (
     obliqueness_table,
     verdict,
 )
+from aspectra.lab.reports.published import tables as published
 from aspectra.lab.statistics.significance import Interval, bootstrap_interval, mean_interval
 
 TASKS = {"twitter": True, "wildchat": True, "math": True, "writing": False, "congress": False}

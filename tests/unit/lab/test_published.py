@@ -9,7 +9,7 @@ import pytest
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Audit, Topic
 from aspectra.lab.measures.protocol import parse
-from aspectra.lab.reports.comparison import Published, tables
+from aspectra.lab.reports.published import Published, tables
 from benchmark_fixtures import csfcube, infosearch, litsearch
 
 BENCHES = ("csfcube", "infosearch", "litsearch", "scifullbench", "obliq")

@@ -20,7 +20,8 @@ from aspectra.lab.figures.drawing import svg_text
 from aspectra.lab.figures.kinds import draw
 from aspectra.lab.figures.recorded import Choice, places_of
 from aspectra.lab.pages.report import verdict_on
-from aspectra.lab.reports.comparison import comparison_tables, published_table, systems_of
+from aspectra.lab.reports.published import published_table
+from aspectra.lab.reports.scores import comparison_tables, systems_of
 from aspectra.llm.chat import Transient
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.folder.lock import WriterLock

@@ -13,7 +13,7 @@ from aspectra.lab.experiments.directory import Description, Opened, Source, Stud
 from aspectra.lab.figures.dots import Dots, dot_figure
 from aspectra.lab.figures.recorded import Choice, Place
 from aspectra.lab.pages.report import Section, figure_html, page_html, table_html, verdict_on
-from aspectra.lab.reports.comparison import System
+from aspectra.lab.reports.scores import System, mean_of
 from aspectra.lab.reports.tables import Number, Table
 from aspectra.search.recipe import Recipe
 
@@ -29,11 +29,11 @@ def place(values, column=COLUMN, ceilings=()):
     opened = Opened(Path("nowhere"), Description(1, study, {}, {}, cells))
     systems = {
         name: System(
-            name, "owls", "pool", "r", "paper", {column: own}, {column: sum(own.values()) / len(own)}, 1, 1
+            name, "owls", "pool", "paper", {column: own}, {column: mean_of(own)}, {"cell": f"key {name}"}
         )
         for name, own in values.items()
     }
-    return Place("owls", "pool", systems, {}, {name: (opened, f"key {name}") for name in values})
+    return Place(systems, {"": opened})
 
 
 def noisy(shift, seed=0, count=40, noise=0.05):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aspectra.lab.reports.comparison import tables
+from aspectra.lab.reports.published import tables
 from aspectra.views.encoders.protocol import ENCODERS, TEMPLATES, EncoderFactory, needs_of
 
 ROOT = Path(__file__).parents[3]

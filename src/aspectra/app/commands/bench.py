@@ -313,7 +313,8 @@ def compare(
     """
     from aspectra.app.output.experiments import benchmarks_of
     from aspectra.lab.experiments.directory import open_study
-    from aspectra.lab.reports.comparison import comparison_tables, published_table, systems_of
+    from aspectra.lab.reports.published import published_table
+    from aspectra.lab.reports.scores import comparison_tables, systems_of
 
     if baseline is None and not published:
         raise UsageError(

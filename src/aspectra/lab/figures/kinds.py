@@ -40,13 +40,12 @@ from aspectra.lab.figures.recorded import (
     COSTS,
     Choice,
     Place,
+    axis_name,
     choose_column,
-    family_of,
-    mean_of,
     places_of,
-    spelled,
 )
 from aspectra.lab.measures.protocol import Arity, parse
+from aspectra.lab.reports.scores import comparable, family_of
 from aspectra.lab.reports.tables import Table
 from aspectra.papers.library.store import Store
 from aspectra.search.searcher import Searcher
@@ -187,53 +186,49 @@ def _found(axes: Any, query: Retrieved, places: Mapping[str, Any], systems: Sequ
 _QUERIES = 4  # as in PRISM, figure 4
 
 
-def retrieved(
-    benchmark: str,
-    systems: Mapping[str, tuple[Opened, str]],
-    libraries: Path,
-    *,
-    queries: Sequence[str] = (),
-    depth: int = 100,
-) -> tuple[list[Retrieved], str]:
-    """The first papers of each system for some queries, with their vectors, and the encoder's name.
+def retrieved(place: Place, choice: Choice) -> tuple[list[Retrieved], str]:
+    """Of the first systems their first papers for the chosen queries, with vectors; and the encoder.
 
-    Args:
-        benchmark: its name.
-        systems: system -> its experiment and the key of its cell, of one library.
-        libraries: where the benchmarks' libraries are kept.
-        queries: ids; empty takes four, evenly spread over all in order of their ids.
-        depth: papers of each ranking.
+    Without a choice four queries are taken, evenly spread over all in order of their ids.
 
     Raises:
-        UsageError: no such query. BadInput: the library is gone, or has changed since.
+        UsageError: no such query, or no folder of libraries. BadInput: the library is gone, or has changed
+            since.
     """
-    opened = next(iter(systems.values()))[0]
-    loaded = opened.study.benchmarks()[benchmark]
-    settings = opened.study.settings()
-    folder = library_folder(libraries, loaded, settings, corpus_hash(loaded), opened.study.among)
+    if choice.libraries is None:
+        raise UsageError("a map needs the vectors of the libraries", hint="--libraries DIR")
+    benchmark = place.first.benchmark
+    systems = list(place.systems)[:MOST_MAPPED]
+    opened = [place.opened[place.systems[name].where] for name in systems]
+    study = opened[0].study
+    loaded = study.benchmarks()[benchmark]
+    folder = library_folder(choice.libraries, loaded, study.settings(), corpus_hash(loaded), study.among)
     if not folder.exists():
         raise BadInput(
-            f"the library of {benchmark} is not in {libraries}",
+            f"the library of {benchmark} is not in {choice.libraries}",
             hint="name its folder with --libraries, or run the experiment again",
         )
-    rankings = {name: _rankings(one, key) for name, (one, key) in systems.items()}
+    rankings = {
+        name: _rankings(one, place.systems[name].cell["cell"])
+        for name, one in zip(systems, opened, strict=True)
+    }
     every = sorted(set.intersection(*(set(found) for found in rankings.values())))
-    if unknown := [query for query in queries if query not in every]:
+    if unknown := [query for query in choice.queries if query not in every]:
         raise UsageError(f"nothing is recorded of the query {unknown[0]!r}", why=f"first ids: {every[:3]}")
     if not every:
         raise UsageError("no query was ranked by all systems")
     step = len(every) / min(_QUERIES, len(every))
-    chosen = list(queries) or [every[int(n * step)] for n in range(min(_QUERIES, len(every)))]
+    chosen = list(choice.queries) or [every[int(n * step)] for n in range(min(_QUERIES, len(every)))]
     out = []
     with Store(folder) as store, Searcher(store) as searcher:
-        if any(library_state(searcher) != one.about.states[benchmark] for one, _ in systems.values()):
+        if any(library_state(searcher) != one.about.states[benchmark] for one in opened):
             raise BadInput(
                 f"the library of {benchmark} is not the one that was searched",
                 why="its texts or encoders have changed",
                 hint="run the experiment again",
             )
         for query in chosen:
-            found = {name: list(held[query])[:depth] for name, held in rankings.items()}
+            found = {name: list(held[query])[: choice.depth] for name, held in rankings.items()}
             ids = list(dict.fromkeys(paper for papers in found.values() for paper in papers))
             vectors = vectors_by_id(searcher, ids)
             kept = {name: [paper for paper in papers if paper in vectors] for name, papers in found.items()}
@@ -251,21 +246,11 @@ CUTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 DIVERSITY = ("CosineDistance", "CentroidDistance", "HullVolume")
 _BREAKDOWNS = ("dimension", "facet", "aspect")
 _MODES = ("original", "instructed", "reversed")
-
-
-@dataclass(frozen=True)
-class _Source:
-    """What a kind is drawn from.
-
-    Attributes:
-        opened: name -> experiment.
-        choice: what is wanted.
-        libraries: folder of the benchmarks' libraries, for maps.
-    """
-
-    opened: Mapping[str, Opened]
-    choice: Choice
-    libraries: Path | None
+# Kind -> measures by which the recorded rankings are scored for it, whatever they were scored by before.
+_RESCORED = {
+    "recall": [f"R@{k}" for k in CUTS],
+    "movement": [f"GoldRank(mode={mode})" for mode in _MODES],
+}
 
 
 def draw(
@@ -283,16 +268,16 @@ def draw(
         UsageError: no such kind, or what it needs was not measured. MissingExtra: matplotlib, or for maps
             scikit-learn, is not installed. BadInput: what was recorded is damaged.
     """
-    chosen = choice or Choice()
+    chosen = replace(choice or Choice(), libraries=libraries)
     check_choice(chosen.cost, COSTS, "cost")
     make = KINDS[check_choice(kind, KINDS, "figure")]
-    return make(_Source(opened, chosen, libraries))
+    return [make(place, chosen) for place in places_of(opened, chosen, rescored=_RESCORED.get(kind, ()))]
 
 
 def _notes(place: Place, units: int | None = None) -> list[str]:
     simulated = any("[simulated]" in name for name in place.systems)
     return [
-        f"{place.title}, {place.documents:,} documents"
+        f"{place.title}, {int(place.first.about.get('documents') or 0):,} documents"
         + (f", {units:,} queries" if units is not None else "")
         + "."
         + (
@@ -305,250 +290,199 @@ def _notes(place: Place, units: int | None = None) -> list[str]:
 
 
 def _name(kind: str, place: Place) -> str:
-    return f"{kind}-{place.benchmark}-{place.protocol}"
+    return f"{kind}-{place.first.benchmark}-{place.first.protocol}"
 
 
 def _units(place: Place, column: tuple[str, str, str]) -> int:
     return max((len(s.values.get(column, {})) for s in place.systems.values()), default=0)
 
 
-def _means(source: _Source) -> list[Drawing]:
+def _means(place: Place, choice: Choice) -> Drawing:
     """Every measure of every system, with intervals."""
-    out = []
-    for place in places_of(source.opened, source.choice):
-        columns = [c for c in place.columns if c[1] in DIVERSITY or family_of(c).better]
-        if source.choice.measures:
-            columns = [choose_column(place, source.choice, wanted=m) for m in source.choice.measures]
-        panels = {f"{c[1]} {c[2]}".strip(): [mean_of(s, c) for s in place.systems.values()] for c in columns}
-        dots = Dots(tuple(place.systems), panels, shared=False)
-        notes = [*_notes(place), "Measures x100 except ranks, distances and percents."]
-        out.append(dot_figure(_name("means", place), f"Means by measure on {place.title}", dots, notes=notes))
-    return out
+    columns = [c for c in place.columns if c[1] in DIVERSITY or family_of(c).better]
+    if choice.measures:
+        columns = [choose_column(place, choice, wanted=m) for m in choice.measures]
+    panels = {f"{c[1]} {c[2]}".strip(): [s.mean(c) for s in place.systems.values()] for c in columns}
+    dots = Dots(tuple(place.systems), panels, shared=False)
+    notes = [*_notes(place), "Measures x100 except ranks, distances and percents."]
+    return dot_figure(_name("means", place), f"Means by measure on {place.title}", dots, notes=notes)
 
 
-def _radar(source: _Source) -> list[Drawing]:
+def _radar(place: Place, choice: Choice) -> Drawing:
     """One measure by the values of a label: dimensions of instructions, facets."""
-    out = []
-    for place in places_of(source.opened, source.choice):
-        column = choose_column(place, source.choice)
-        names = {name for own in place.labels.values() for name in own}
-        wanted = (source.choice.by,) if source.choice.by else _BREAKDOWNS
-        label = next((name for name in wanted if name in names), "")
-        if not label:
-            raise UsageError(
-                f"the queries of {place.benchmark} have no label {' or '.join(wanted)}",
-                why="labels: " + (", ".join(sorted(names)) or "none"),
-                hint="choose one with --by",
-            )
-        parts: dict[str, list[str]] = {}
-        for unit, own in place.labels.items():
-            if label in own:
-                parts.setdefault(own[label], []).append(unit)
-        scored = place.with_column(column)
-        known = {unit for s in scored.values() for unit in s.values.get(column, {})}
-        values = sorted(value for value, units in parts.items() if known & set(units))
-        lines = {name: [mean_of(s, column, parts[v]) for v in values] for name, s in scored.items()}
-        counts = ", ".join(f"{v} {len(known & set(parts[v])):,}" for v in values)
-        title = f"{column[1]} by {label} on {place.title}"
-        notes = [*_notes(place), f"Queries: {counts}."]
-        out.append(
-            radar_figure(_name("radar", place), title, values, lines, measure=spelled(column), notes=notes)
+    column = choose_column(place, choice)
+    names = {name for own in place.first.labels.values() for name in own}
+    wanted = (choice.by,) if choice.by else _BREAKDOWNS
+    label = next((name for name in wanted if name in names), "")
+    if not label:
+        raise UsageError(
+            f"the queries of {place.first.benchmark} have no label {' or '.join(wanted)}",
+            why="labels: " + (", ".join(sorted(names)) or "none"),
+            hint="choose one with --by",
         )
-    return out
+    parts: dict[str, list[str]] = {}
+    for unit, own in place.first.labels.items():
+        if label in own:
+            parts.setdefault(own[label], []).append(unit)
+    scored = place.with_column(column)
+    known = {unit for s in scored.values() for unit in s.values.get(column, {})}
+    values = sorted(value for value, units in parts.items() if known & set(units))
+    lines = {name: [s.mean(column, parts[v]) for v in values] for name, s in scored.items()}
+    counts = ", ".join(f"{v} {len(known & set(parts[v])):,}" for v in values)
+    title = f"{column[1]} by {label} on {place.title}"
+    notes = [*_notes(place), f"Queries: {counts}."]
+    return radar_figure(_name("radar", place), title, values, lines, measure=axis_name(column), notes=notes)
 
 
-def _recall(source: _Source) -> list[Drawing]:
+def _recall(place: Place, choice: Choice) -> Drawing:
     """Recall at growing cuts, scored now from the recorded rankings."""
-    out = []
-    for place in places_of(source.opened, source.choice, rescored=[f"R@{k}" for k in CUTS]):
-        first = choose_column(place, source.choice, wanted="R@1")
-        columns = [(first[0], f"R@{k}", first[2]) for k in CUTS]
-        lines = {name: [mean_of(s, c) for c in columns] for name, s in place.systems.items()}
-        axis = Axis("k", tuple(map(float, CUTS)), tuple(f"{k:,}" for k in CUTS), True)
-        title = f"Recall at k on {place.title}"
-        mode = f" [{first[2]}]" if first[2] else ""
-        notes = _notes(place, _units(place, first))
-        out.append(
-            line_figure(
-                _name("recall", place), title, panels_of(lines), axis, f"R@k{mode}, x100", notes=notes
-            )
-        )
-    return out
+    first = choose_column(place, choice, wanted="R@1")
+    columns = [(first[0], f"R@{k}", first[2]) for k in CUTS]
+    lines = {name: [s.mean(c) for c in columns] for name, s in place.systems.items()}
+    axis = Axis("k", tuple(map(float, CUTS)), tuple(f"{k:,}" for k in CUTS), True)
+    title = f"Recall at k on {place.title}"
+    mode = f" [{first[2]}]" if first[2] else ""
+    notes = _notes(place, _units(place, first))
+    return line_figure(_name("recall", place), title, panels_of(lines), axis, f"R@k{mode}, x100", notes=notes)
 
 
-def _movement(source: _Source) -> list[Drawing]:
+def _movement(place: Place, choice: Choice) -> Drawing:
     """Mean ranks of what the instruction wants, by mode; scored now from the recorded rankings."""
-    wanted = [f"GoldRank(mode={mode})" for mode in _MODES]
-    out = []
-    for place in places_of(source.opened, source.choice, rescored=wanted):
-        columns = [c for c in place.columns if family_of(c).name == "GoldRank"]
-        by_mode = {parse(c[1])["mode"]: c for c in columns}
-        lines = {
-            name: [mean_of(s, by_mode[mode]) if mode in by_mode else None for mode in _MODES]
-            for name, s in place.systems.items()
-        }
-        axis = Axis("query", (0.0, 1.0, 2.0), _MODES)
-        notes = [
-            *_notes(place, _units(place, columns[0])),
-            "Mean rank of the papers that are relevant under the instruction. Instructed above original, and "
-            "reversed below it, is what the instruction asked for.",
-        ]
-        out.append(
-            line_figure(
-                _name("movement", place),
-                f"Ranks of the wanted papers on {place.title}",
-                panels_of(lines),
-                axis,
-                "mean rank",
-                notes=notes,
-                downwards=True,
-                logarithmic=True,
-                height=2.4,
-            )
-        )
-    return out
+    columns = [c for c in place.columns if family_of(c).name == "GoldRank"]
+    by_mode = {parse(c[1])["mode"]: c for c in columns}
+    lines = {
+        name: [s.mean(by_mode[mode]) if mode in by_mode else None for mode in _MODES]
+        for name, s in place.systems.items()
+    }
+    axis = Axis("query", (0.0, 1.0, 2.0), _MODES)
+    notes = [
+        *_notes(place, _units(place, columns[0])),
+        "Mean rank of the papers that are relevant under the instruction. Instructed above original, and "
+        "reversed below it, is what the instruction asked for.",
+    ]
+    return line_figure(
+        _name("movement", place),
+        f"Ranks of the wanted papers on {place.title}",
+        panels_of(lines),
+        axis,
+        "mean rank",
+        notes=notes,
+        downwards=True,
+        logarithmic=True,
+        height=2.4,
+    )
 
 
-def _tradeoff(source: _Source) -> list[Drawing]:
+def _tradeoff(place: Place, choice: Choice) -> Drawing:
     """Relevance against instruction following."""
-    out = []
-    for place in places_of(source.opened, source.choice):
-        follows = next((c for c in place.columns if family_of(c).name == "p-MRR"), None)
-        if follows is None:
-            raise UsageError(
-                f"{place.title} was not scored by p-MRR",
-                hint="aspectra bench run --output DIR --measure p-MRR --measure nDCG@20",
-            )
-        modes = {column[2] for column in place.columns}
-        mode = source.choice.mode or ("instructed" if "instructed" in modes else "")
-        column = choose_column(place, replace(source.choice, mode=mode), arity=Arity.RANKING)
-        points = {
-            name: [Point(x, y)]
-            for name, s in place.systems.items()
-            if (x := mean_of(s, follows)) is not None and (y := mean_of(s, column)) is not None
-        }
-        panel = Scatter("", points, spelled(follows), spelled(column))
-        title = f"Relevance against instruction following on {place.title}"
-        notes = [*_notes(place, _units(place, column)), "Vertical lines: 95 % intervals of relevance."]
-        out.append(scatter_figure(_name("tradeoff", place), title, [panel], notes=notes))
-    return out
+    follows = next((c for c in place.columns if family_of(c).name == "p-MRR"), None)
+    if follows is None:
+        raise UsageError(
+            f"{place.title} was not scored by p-MRR",
+            hint="aspectra bench run --output DIR --measure p-MRR --measure nDCG@20",
+        )
+    modes = {column[2] for column in place.columns}
+    mode = choice.mode or ("instructed" if "instructed" in modes else "")
+    column = choose_column(place, replace(choice, mode=mode), arity=Arity.RANKING)
+    points = {
+        name: [Point(x, y)]
+        for name, s in place.systems.items()
+        if (x := s.mean(follows)) is not None and (y := s.mean(column)) is not None
+    }
+    panel = Scatter("", points, axis_name(follows), axis_name(column))
+    title = f"Relevance against instruction following on {place.title}"
+    notes = [*_notes(place, _units(place, column)), "Vertical lines: 95 % intervals of relevance."]
+    return scatter_figure(_name("tradeoff", place), title, [panel], notes=notes)
 
 
-def _cost(source: _Source) -> list[Drawing]:
+def _cost(place: Place, choice: Choice) -> Drawing:
     """Quality against what a ranking costs."""
-    out = []
-    cost = source.choice.cost
-    for place in places_of(source.opened, source.choice):
-        column = choose_column(place, source.choice)
-        costs = place.costs(cost)
-        if not costs:
-            raise UsageError(
-                f"no {cost} is recorded on {place.title}", hint="aspectra bench run --output DIR"
-            )
-        held = {
-            name: (costs[name], mean)
-            for name, s in place.systems.items()
-            if name in costs and (mean := mean_of(s, column)) is not None
-        }
-        shown = "ms/query (median)" if cost == "ms/query" else cost
-        title = f"{column[1]} against {shown} on {place.title}"
-        notes = _notes(place, _units(place, column))
-        if cost == "ms/query":
-            notes.append("Time: a query is encoded once, for the first system that needs its vector.")
-        out.append(
-            pareto_figure(_name("cost", place), title, held, cost=shown, measure=spelled(column), notes=notes)
-        )
-    return out
+    cost = choice.cost
+    column = choose_column(place, choice)
+    costs = place.costs(cost)
+    if not costs:
+        raise UsageError(f"no {cost} is recorded on {place.title}", hint="aspectra bench run --output DIR")
+    held = {
+        name: (costs[name], mean)
+        for name, s in place.systems.items()
+        if name in costs and (mean := s.mean(column)) is not None
+    }
+    shown = "ms/query (median)" if cost == "ms/query" else cost
+    title = f"{column[1]} against {shown} on {place.title}"
+    notes = _notes(place, _units(place, column))
+    if cost == "ms/query":
+        notes.append("Time: a query is encoded once, for the first system that needs its vector.")
+    return pareto_figure(
+        _name("cost", place), title, held, cost=shown, measure=axis_name(column), notes=notes
+    )
 
 
-def _deltas(source: _Source) -> list[Drawing]:
+def _deltas(place: Place, choice: Choice) -> Drawing:
     """Differences from a baseline, query by query."""
-    out = []
-    choice = source.choice
-    for place in places_of(source.opened, choice):
-        column = choose_column(place, choice)
-        scored = place.with_column(column)
-        baseline = choice.baseline or next(iter(scored), "")
-        own = scored[baseline].values[column] if baseline in scored else {}
-        rest = {name: s.values[column] for name, s in scored.items() if name != baseline}
-        others = {name: values for name, values in rest.items() if set(values) == set(own)}
-        left = [name for name in rest if name not in others]
-        skipped = [f"Scored on other queries and not compared: {', '.join(left)}."] if left else []
-        if baseline not in scored or not others:
-            raise UsageError(
-                f"there is nothing to compare on {place.title}",
-                why=" ".join([f"scored by {column[1]}: {', '.join(scored) or 'no system'}.", *skipped]),
-                hint="run both recipes into one directory (bench run -r A -r B), or name both: DIR DIR",
-            )
-        family = family_of(column)
-        out.append(
-            delta_figure(
-                _name("deltas", place),
-                f"{column[1]} by query, against {baseline}, on {place.title}",
-                baseline,
-                own,
-                others,
-                measure=spelled(column),
-                scale=family.scale,
-                test=choice.test,
-                correction=choice.correction,
-                lower_is_better=family.better == "lower",
-                notes=_notes(place) + skipped,
-            )
+    column = choose_column(place, choice)
+    scored = place.with_column(column)
+    baseline = choice.baseline or next(iter(scored), "")
+    own, others = comparable(baseline, {name: s.values[column] for name, s in scored.items()})
+    left = [name for name in scored if name not in (baseline, *others)]
+    skipped = [f"Scored on other queries and not compared: {', '.join(left)}."] if left else []
+    if baseline not in scored or not others:
+        raise UsageError(
+            f"there is nothing to compare on {place.title}",
+            why=" ".join([f"scored by {column[1]}: {', '.join(scored) or 'no system'}.", *skipped]),
+            hint="run both recipes into one directory (bench run -r A -r B), or name both: DIR DIR",
         )
-    return out
+    family = family_of(column)
+    return delta_figure(
+        _name("deltas", place),
+        f"{column[1]} by query, against {baseline}, on {place.title}",
+        baseline,
+        own,
+        others,
+        measure=axis_name(column),
+        scale=family.scale,
+        test=choice.test,
+        correction=choice.correction,
+        lower_is_better=family.better == "lower",
+        notes=_notes(place) + skipped,
+    )
 
 
-def _diversity(source: _Source) -> list[Drawing]:
+def _diversity(place: Place, choice: Choice) -> Drawing:
     """How far apart the first papers of each ranking lie."""
-    out = []
-    for place in places_of(source.opened, source.choice):
-        columns = [c for c in place.columns if family_of(c).name in DIVERSITY]
-        if not columns:
-            raise UsageError(
-                f"{place.title} was not scored by measures of diversity",
-                hint="aspectra bench run --output DIR " + " ".join(f"--measure {m}" for m in DIVERSITY),
-            )
-        panels = {c[1]: [mean_of(s, c) for s in place.systems.values()] for c in columns}
-        dots = Dots(tuple(place.systems), panels, shared=False)
-        notes = [
-            *_notes(place, _units(place, columns[0])),
-            "Vectors of the first 200 papers of each ranking; comparable within one encoder only.",
-        ]
-        title = f"Diversity of what is found on {place.title}"
-        out.append(dot_figure(_name("diversity", place), title, dots, notes=notes, digits=4))
-    return out
+    columns = [c for c in place.columns if family_of(c).name in DIVERSITY]
+    if not columns:
+        raise UsageError(
+            f"{place.title} was not scored by measures of diversity",
+            hint="aspectra bench run --output DIR " + " ".join(f"--measure {m}" for m in DIVERSITY),
+        )
+    panels = {c[1]: [s.mean(c) for s in place.systems.values()] for c in columns}
+    dots = Dots(tuple(place.systems), panels, shared=False)
+    notes = [
+        *_notes(place, _units(place, columns[0])),
+        "Vectors of the first 200 papers of each ranking; comparable within one encoder only.",
+    ]
+    title = f"Diversity of what is found on {place.title}"
+    return dot_figure(_name("diversity", place), title, dots, notes=notes, digits=4)
 
 
-def _map(source: _Source) -> list[Drawing]:
+def _map(place: Place, choice: Choice) -> Drawing:
     """t-SNE of what systems found for some queries."""
-    choice = source.choice
-    if source.libraries is None:
-        raise UsageError("a map needs the vectors of the libraries", hint="--libraries DIR")
-    out = []
-    for place in places_of(source.opened, choice):
-        systems = {name: place.cells[name] for name in list(place.systems)[:MOST_MAPPED]}
-        found, encoder = retrieved(
-            place.benchmark, systems, source.libraries, queries=choice.queries, depth=choice.depth
-        )
-        notes = _notes(place)
-        if len(systems) < len(place.systems):
-            notes.append(f"The first {len(systems)} of {len(place.systems)} systems; others with --system.")
-        out.append(
-            map_figure(
-                _name("map", place),
-                f"First {choice.depth} papers by t-SNE on {place.title}",
-                found,
-                encoder=encoder,
-                seed=choice.seed,
-                perplexity=choice.perplexity,
-                notes=notes,
-            )
-        )
-    return out
+    found, encoder = retrieved(place, choice)
+    notes = _notes(place)
+    if len(place.systems) > MOST_MAPPED:
+        notes.append(f"The first {MOST_MAPPED} of {len(place.systems)} systems; others with --system.")
+    return map_figure(
+        _name("map", place),
+        f"First {choice.depth} papers by t-SNE on {place.title}",
+        found,
+        encoder=encoder,
+        seed=choice.seed,
+        perplexity=choice.perplexity,
+        notes=notes,
+    )
 
 
-KINDS: Mapping[str, Callable[[_Source], list[Drawing]]] = {
+KINDS: Mapping[str, Callable[[Place, Choice], Drawing]] = {
     "means": _means,
     "radar": _radar,
     "recall": _recall,

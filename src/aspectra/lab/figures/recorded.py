@@ -11,14 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError, unknown_name
-from aspectra.base.values import replace
 from aspectra.lab.evaluation.means import get_preset
 from aspectra.lab.experiments.directory import FILES, Opened, open_study
 from aspectra.lab.experiments.execute import results, score_study
 from aspectra.lab.experiments.experiment import Records
-from aspectra.lab.experiments.recipe_tables import plain_interval
-from aspectra.lab.measures.protocol import Arity, Family, parse
-from aspectra.lab.reports.comparison import System, systems_of
+from aspectra.lab.measures.protocol import Arity, parse
+from aspectra.lab.reports.scores import (
+    System,
+    by_place,
+    columns_of,
+    family_of,
+    read_systems,
+    spelled,
+    together,
+)
 from aspectra.lab.reports.tables import Column, Number, failed_note
 
 COSTS = ("ms/query", "calls/query", "tokens/query", "money")
@@ -40,6 +46,7 @@ class Choice:
         depth: documents of a map.
         seed, perplexity: of t-SNE.
         test, correction: of comparisons.
+        libraries: folder of the benchmarks' libraries, for maps.
     """
 
     measures: tuple[str, ...] = ()
@@ -56,56 +63,54 @@ class Choice:
     perplexity: float = 30.0
     test: str = "t"
     correction: str = "bonferroni"
+    libraries: Path | None = None
 
 
 @dataclass(frozen=True)
 class Place:
-    """All systems of one benchmark under one protocol.
+    """All systems of one benchmark under one protocol: at least one.
 
     Attributes:
-        benchmark, protocol: which.
         systems: by name, in order.
-        labels: unit -> label -> value.
-        cells: system -> its experiment and the key of its cell.
-        documents: of the benchmark.
+        opened: name -> experiment, of those that the systems are from.
         failed: a sentence on each system that was left out because calls to a model failed.
     """
 
-    benchmark: str
-    protocol: str
     systems: Mapping[str, System]
-    labels: Mapping[str, Mapping[str, str]]
-    cells: Mapping[str, tuple[Opened, str]]
-    documents: int = 0
+    opened: Mapping[str, Opened]
     failed: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> System:
+        """The first system, which says benchmark, protocol and labels of all."""
+        return next(iter(self.systems.values()))
 
     @property
     def title(self) -> str:
         """As printed: ``csfcube (pools)``."""
-        return f"{self.benchmark} ({'pools' if self.protocol == 'pool' else 'collection'})"
+        return self.first.title
 
     @property
     def columns(self) -> list[Column]:
         """All that some system was scored by, in order."""
-        return list(dict.fromkeys(column for s in self.systems.values() for column in s.means))
+        return columns_of(self.systems.values())
 
     def with_column(self, column: Column) -> dict[str, System]:
         """The systems that were scored by a column."""
         return {name: s for name, s in self.systems.items() if s.means.get(column) is not None}
 
-    def is_ceiling(self, system: str) -> bool:
+    def is_ceiling(self, system: System) -> bool:
         """Whether a row was made from the judgements, see :mod:`aspectra.lab.experiments.execute`."""
-        opened, key = self.cells[system]
-        names = {cell["recipe"] for cell in opened.about.cells if cell["cell"] == key}
+        opened = self.opened[system.where]
+        names = {cell["recipe"] for cell in opened.about.cells if cell["cell"] == system.cell["cell"]}
         return bool(names & {*opened.study.ceilings, *opened.study.people})
 
     def costs(self, cost: str) -> dict[str, float]:
         """System -> median milliseconds, or mean calls, tokens or money, of a ranking, where recorded."""
-        held: dict[Path, Records] = {}
+        held = {w: Records(one.file("records"), write=False) for w, one in self.opened.items()}
         out: dict[str, float] = {}
-        for name, (opened, key) in self.cells.items():
-            path = opened.file("records")
-            records = held.setdefault(path, Records(path, write=False)).of(key)
+        for name, system in self.systems.items():
+            records = held[system.where].of(system.cell["cell"])
             if not records:
                 continue
             if cost == "ms/query":
@@ -157,78 +162,38 @@ def places_of(opened: Mapping[str, Opened], choice: Choice, *, rescored: Sequenc
         UsageError: nothing fits, or a system is unknown.
         BadInput: files were changed or are damaged, or several experiments cannot be compared.
     """
-    found = {
-        name: results(score_study(one, measures=rescored)) if rescored else one.results()
-        for name, one in opened.items()
-    }
-    keys = [(one, cell["cell"]) for name, one in opened.items() for cell in found[name].get("cells") or ()]
-    every = list(zip(_by_part(found), keys, strict=True))
-    groups: dict[tuple[str, str], list[tuple[System, tuple[Opened, str]]]] = {}
-    for system, key in every:
-        if choice.benchmark in ("", system.benchmark) and choice.protocol in ("", system.protocol):
-            groups.setdefault((system.benchmark, system.protocol), []).append((system, key))
-    names = list(dict.fromkeys(system.name for system, _ in every))
+    every: list[System] = []
+    for name, one in opened.items():
+        held = results(score_study(one, measures=rescored)) if rescored else one.results()
+        every += read_systems(name, held)
+    # Behind a name that comes twice, the last part of its folder's name is enough where no other has it.
+    lasts = Counter(Path(name).name for name in opened)
+    every = together(every, {n: Path(n).name for n in opened if lasts[Path(n).name] == 1})
+    names = list(dict.fromkeys(system.name for system in every))
     for name in filter(None, (*choice.systems, choice.baseline)):
         if name not in names:
             raise unknown_name(f"no system is called {name!r}", name, names)
-    out = []
+    out: list[Place] = []
     lost: list[str] = []
-    for (benchmark, protocol), held in groups.items():
-        chosen = [
-            (system, key)
-            for system, key in held
-            if not choice.systems or system.name in (*choice.systems, choice.baseline)
-        ]
-        failed = tuple(f"F{failed_note(s.name, s.failed)[1:]}." for s, _ in chosen if s.failed)
+    for (benchmark, protocol), here in by_place(every).items():
+        if choice.benchmark not in ("", benchmark) or choice.protocol not in ("", protocol):
+            continue
+        chosen = [s for s in here if not choice.systems or s.name in (*choice.systems, choice.baseline)]
+        failed = tuple(f"F{failed_note(s.name, s.failed)[1:]}." for s in chosen if s.failed)
         lost += failed
-        chosen = [(system, key) for system, key in chosen if not system.failed]
-        facts = next(f["benchmarks"][benchmark] for f in found.values() if benchmark in f["benchmarks"])
-        if chosen:
-            out.append(
-                Place(
-                    benchmark,
-                    protocol,
-                    {system.name: system for system, _ in chosen},
-                    facts.get("labels") or {},
-                    {system.name: key for system, key in chosen},
-                    int(facts.get("documents") or 0),
-                    failed,
-                )
-            )
+        if scored := {s.name: s for s in chosen if not s.failed}:
+            out.append(Place(scored, {s.where: opened[s.where] for s in scored.values()}, failed))
     if not out:
         raise UsageError(
             "nothing that was run fits",
-            why="; ".join(lost or dict.fromkeys(f"{s.benchmark}, {s.protocol}" for s, _ in every))
-            or "no cells",
+            why="; ".join(lost or dict.fromkeys(f"{s.benchmark}, {s.protocol}" for s in every)) or "no cells",
         )
     return out
 
 
-def _by_part(found: Mapping[str, Mapping[str, Any]]) -> list[System]:
-    """Systems of all experiments; a name that comes twice gets the last part of its folder's name.
-
-    It keeps the whole name of its folder where the last part belongs to several of them.
-    """
-    lasts = Counter(Path(where).name for where in found)
-    out = []
-    for system in systems_of(found):
-        name = system.name
-        for where in found:
-            if name.endswith(f" ({where})") and lasts[Path(where).name] == 1:
-                name = f"{name.removesuffix(f' ({where})')} ({Path(where).name})"
-        out.append(replace(system, name=name))
-    return out
-
-
-def family_of(column: Column) -> Family:
-    """The family of a column's measure."""
-    return parse(column[1]).family
-
-
-def spelled(column: Column) -> str:
-    """A column's measure as printed, with its mode: ``nDCG@10 [instructed]``, and x100 where it is scaled."""
-    scaled = ", x100" if family_of(column).scale == 100 else ""
-    return column[1] + (f" [{column[2]}]" if column[2] else "") + scaled
+def axis_name(column: Column) -> str:
+    """A column's measure as an axis prints it: with its mode, and x100 where it is scaled."""
+    return spelled(column) + (", x100" if family_of(column).scale == 100 else "")
 
 
 def choose_column(
@@ -247,8 +212,7 @@ def choose_column(
         UsageError: there is none.
     """
     named = wanted or next(iter(choice.measures), "")
-    preset = next(iter(place.systems.values())).preset
-    spelling = str(get_preset(preset).parse(named)) if named else ""
+    spelling = str(get_preset(place.first.preset).parse(named)) if named else ""
     fits = [
         column
         for column in place.columns
@@ -257,31 +221,13 @@ def choose_column(
         and choice.mode in ("", column[2])
     ]
     if not fits:
-        scored = ", ".join(dict.fromkeys(c[1] + (f" [{c[2]}]" if c[2] else "") for c in place.columns))
+        scored = ", ".join(dict.fromkeys(map(spelled, place.columns)))
         raise UsageError(
             f"{place.title} was not scored by {named or 'a measure that fits'}",
             why=f"scored by {scored or 'nothing'}",
             hint="--measure with one of these, or: aspectra bench run --output DIR --measure M",
         )
     return fits[0]
-
-
-def mean_of(system: System, column: Column, units: Iterable[str] | None = None) -> Number | None:
-    """A system's mean with its interval, times the measure's scale; over some units alone where named."""
-    scale = family_of(column).scale
-    values = system.values.get(column, {})
-    if units is None:
-        mean = system.means.get(column)
-        return (
-            None
-            if mean is None
-            else Number.of(mean, scale, plain_interval(values, mean, family_of(column).bounds))
-        )
-    own = {unit: values[unit] for unit in units if unit in values}
-    if not own:
-        return None
-    mean = statistics.fmean(own.values())
-    return Number.of(mean, scale, plain_interval(own, mean, family_of(column).bounds))
 
 
 def study_table(path: Path, title: str) -> list[dict[str, Any]]:

@@ -14,8 +14,8 @@ from aspectra.base.values import replace
 from aspectra.lab.experiments.directory import Opened
 from aspectra.lab.figures.drawing import Drawing, needs_plot, printable, svg_text
 from aspectra.lab.figures.kinds import draw
-from aspectra.lab.figures.recorded import Choice, Place, choose_column, family_of, mean_of, places_of
-from aspectra.lab.reports.comparison import comparison_tables
+from aspectra.lab.figures.recorded import Choice, Place, choose_column, places_of
+from aspectra.lab.reports.scores import comparable, comparison_tables, family_of, spelled
 from aspectra.lab.reports.tables import Cell, Column, Number, Table
 from aspectra.lab.statistics.significance import SMALL, Comparison, compare
 
@@ -59,17 +59,17 @@ def verdict_on(place: Place, choice: Choice) -> Verdict:
     column = choose_column(place, choice)
     scored = place.with_column(column)
     # A ceiling is made from the judgements: no system that could be chosen.
-    ceilings = [name for name in scored if place.is_ceiling(name)]
+    ceilings = [name for name in scored if place.is_ceiling(scored[name])]
     systems = {name: system for name, system in scored.items() if name not in ceilings} or scored
-    place = replace(place, systems=systems)
     if not systems:
-        raise _nothing(place)
+        raise UsageError(f"no system on {place.title} has a mean", hint="aspectra bench show DIR")
+    place = replace(place, systems=systems)
     lower = family_of(column).better == "lower"
     means = {name: system.means[column] or 0.0 for name, system in systems.items()}
     best = (min if lower else max)(means, key=lambda name: means[name])
     usual = _PLAIN if _PLAIN in systems else next(iter(systems))
     baseline = choice.baseline if choice.baseline in systems else usual
-    measure = column[1] + (f" [{column[2]}]" if column[2] else "")
+    measure = spelled(column)
     units = len(systems[best].values[column])
     few = (
         (f"{units} queries are few: the t-test then leans on differences that are about normal.",)
@@ -80,7 +80,7 @@ def verdict_on(place: Place, choice: Choice) -> Verdict:
     if ceilings and ceilings != list(scored):
         told = (*told, f"Made from the judgements, and no system to choose: {_list(ceilings)}.")
     if len(systems) == 1:
-        mean = mean_of(systems[best], column)
+        mean = systems[best].mean(column)
         said = (
             f"Only {_named(best)} was run on {place.title}: {measure} {_text(mean)} over {units:,} queries."
         )
@@ -91,7 +91,7 @@ def verdict_on(place: Place, choice: Choice) -> Verdict:
     if best == baseline:
         equal = [name for name, one in against_best.items() if not one.significant()]
         worse = [name for name in against_best if name not in equal]
-        shown = _text(mean_of(systems[best], column))
+        shown = _text(systems[best].mean(column))
         said = f"{base} has the best mean {where}, {measure} {shown} over {units:,} queries"
         said += f"; better than {_list(worse)}" if worse else ""
         said += f"; {_list(equal)} cannot be told from it." if equal else "."
@@ -122,18 +122,9 @@ def verdict_on(place: Place, choice: Choice) -> Verdict:
     return Verdict(said, (*details, *told), column, baseline, best)
 
 
-def _nothing(place: Place) -> UsageError:
-    return UsageError(f"no system on {place.title} has a mean", hint="aspectra bench show DIR")
-
-
 def _compared(place: Place, column: Column, base: str, choice: Choice) -> Mapping[str, Comparison]:
     systems = place.with_column(column)
-    own = systems[base].values[column]
-    others = {
-        name: s.values[column]
-        for name, s in systems.items()
-        if name != base and set(s.values[column]) == set(own)
-    }
+    own, others = comparable(base, {name: s.values[column] for name, s in systems.items()})
     return compare(own, others, test=choice.test, correction=choice.correction)
 
 
@@ -365,7 +356,7 @@ def report_page(opened: Mapping[str, Opened], choice: Choice) -> Page:
         f"intervals. Paired tests by query ({escaped(choice.test)}), corrected for the number of comparisons "
         f"({escaped(choice.correction)}).</p>"
     )
-    names = ", ".join(dict.fromkeys(place.benchmark for place in places))
+    names = ", ".join(dict.fromkeys(place.first.benchmark for place in places))
     facts = {name: one.facts() for name, one in opened.items()}
     drawn = [figure_html(drawing, n) for n, drawing in enumerate(figures, 1)]
     drawn += ["<p>Not shown:</p>" + notes_html(left_out)] if left_out else []
@@ -408,7 +399,7 @@ def _means(place: Place) -> Table:
     )
     times = place.costs("ms/query")
     rows: list[tuple[Cell, ...]] = [
-        (name, *(mean_of(system, c) for c in columns), round(times[name], 1) if name in times else None)
+        (name, *(system.mean(c) for c in columns), round(times[name], 1) if name in times else None)
         for name, system in place.systems.items()
     ]
     best = set()
@@ -438,8 +429,8 @@ def _figures(
     for place, verdict in zip(places, verdicts, strict=True):
         own = replace(
             choice,
-            benchmark=place.benchmark,
-            protocol=place.protocol,
+            benchmark=place.first.benchmark,
+            protocol=place.first.protocol,
             baseline=verdict.baseline or choice.baseline,
         )
         for kind in FIGURES:
@@ -459,7 +450,7 @@ def _possible(kind: str, place: Place, verdict: Verdict) -> bool:
     """Whether a figure of a kind has a meaning here; what has none is no loss."""
     names = {family_of(c).name for c in place.columns}
     modes = {c[2] for c in place.columns}
-    labels = {name for own in place.labels.values() for name in own}
+    labels = {name for own in place.first.labels.values() for name in own}
     several = len(place.systems) > 1
     tests: dict[str, Callable[[], bool]] = {
         "deltas": lambda: several and bool(verdict.baseline),
@@ -468,7 +459,7 @@ def _possible(kind: str, place: Place, verdict: Verdict) -> bool:
         "cost": lambda: several,
         "diversity": lambda: "HullVolume" in names or "CosineDistance" in names,
         "movement": lambda: {"original", "instructed", "reversed"} <= modes,
-        "recall": lambda: "NDCG" not in names or place.protocol == "collection",
+        "recall": lambda: "NDCG" not in names or place.first.protocol == "collection",
     }
     return tests.get(kind, lambda: True)()
 

@@ -239,7 +239,7 @@ class Column(Value, frozen=True):
         name: heading; "" takes the measure.
         part, benchmark, protocol: which scores; "" where only one is possible.
         where: label -> value: only the units that have it. Every unit has the label ``half``, ``dev`` or
-            ``test``, see :func:`~aspectra.lab.studies.page.half_of`.
+            ``test``, see :func:`~aspectra.lab.reports.scores.half_of`.
     """
 
     measure: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +20,8 @@ from aspectra.lab.experiments.directory import write_json
 from aspectra.lab.experiments.execute import results, run_study
 from aspectra.lab.experiments.gap.verification import gap_tables
 from aspectra.lab.experiments.recipe_tables import INTERVALS_NOTE, breakdown_table, main_table, plain_interval
-from aspectra.lab.experiments.scoring import Outcome, labels_of
-from aspectra.lab.reports.comparison import System, comparison_tables, systems_of
+from aspectra.lab.experiments.scoring import Outcome
+from aspectra.lab.reports.scores import comparison_tables, half_of, systems_of
 from aspectra.lab.reports.tables import SMALL_NOTE, Cell, Number, Table, render, to_dict
 from aspectra.lab.statistics.significance import BOOTSTRAP_NOTE, SMALL, bootstrap_interval
 from aspectra.lab.studies.file import Column, Need, StudyFile, TableSpec, absent_data, lacking
@@ -200,10 +199,9 @@ def _study_tables(spec: TableSpec, outcomes: Outcomes) -> list[Table]:
         raise UsageError(f"the table {spec.title!r} has no recipe for its row {missing[0]!r}")
     here.sort(key=lambda o: spec.rows.index(o.cell.recipe.name) if spec.rows else 0)
     if spec.against:
-        labels = {o.cell.benchmark.name: labels_of(o.cell.benchmark) for o in here}
         systems = systems_of({part: results(of) for part, of in held.items()})
         kept = [
-            _only(s, spec.where, labels[s.benchmark]) if spec.where else s
+            s.on(spec.where) if spec.where else s
             for s in systems
             if (s.name == spec.against or not spec.rows or s.name in spec.rows)
             and spec.benchmark in ("", s.benchmark)
@@ -298,25 +296,6 @@ def _number(
 def _holds(unit: str, labels: Labels, where: Mapping[str, str]) -> bool:
     own = {"half": half_of(unit), **labels.get(unit, {})}
     return all(own.get(name) == wanted for name, wanted in where.items())
-
-
-def half_of(unit: str) -> str:
-    """``dev`` or ``test``, by a hash: settings are chosen on one half of the units, claims made on the other.
-
-    >>> [half_of(unit) for unit in ("owl", "mouse", "nest")]
-    ['dev', 'dev', 'test']
-    """
-    return "test" if hashlib.md5(unit.encode(), usedforsecurity=False).digest()[0] % 2 else "dev"
-
-
-def _only(system: System, where: Mapping[str, str], labels: Labels) -> System:
-    """The system on the units that have the labels."""
-    values = {
-        column: {unit: value for unit, value in own.items() if _holds(unit, labels, where)}
-        for column, own in system.values.items()
-    }
-    means = {column: math.fsum(own.values()) / len(own) if own else None for column, own in values.items()}
-    return replace(system, values=values, means=means)
 
 
 def _notes(spec: TableSpec, here: Sequence[Outcome], units: Mapping[str, int]) -> list[str]:

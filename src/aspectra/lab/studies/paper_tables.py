@@ -12,7 +12,7 @@ from aspectra.lab.experiments.directory import Study
 from aspectra.lab.experiments.recipe_tables import marks_against, marks_note, plain_interval
 from aspectra.lab.experiments.scoring import Outcome
 from aspectra.lab.measures.protocol import parse
-from aspectra.lab.reports.comparison import Published, paper_rows, part_of
+from aspectra.lab.reports.published import Published, paper_rows, part_of
 from aspectra.lab.reports.tables import Cell, Number, Table, failed_note
 from aspectra.lab.studies.file import Need, Paper, TableSpec
 

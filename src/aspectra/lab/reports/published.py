@@ -1,26 +1,23 @@
-"""Comparisons of results with each other and with published ones: differences, intervals, tests."""
+"""The result tables of the papers, and their numbers beside those of a run."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
-from aspectra.base.errors import BadInput, UsageError
-from aspectra.base.values import replace
+from aspectra.base.errors import UsageError
 from aspectra.lab.benchmarks.protocol import Benchmark
-from aspectra.lab.evaluation.means import get_preset
 from aspectra.lab.measures.protocol import parse
-from aspectra.lab.reports.tables import SMALL_NOTE, Column, Number, Table, failed_note, set_shown
-from aspectra.lab.statistics.significance import SMALL, compare, win_tie_loss
+from aspectra.lab.reports.scores import System, wanted_measures
+from aspectra.lab.reports.tables import Number, Table
 
-# The result tables of the papers, as data: what others measured, and whether a run is comparable with it.
+# The tables are data: what others measured, and whether a run is comparable with it.
 #
 # A published number is comparable with a run only where collection, judgements and protocol are the same.
 # Where they are not, the row gives the reason, to be printed beside it. Nothing here is a target for a
@@ -225,258 +222,6 @@ def _counts(given: int | Mapping[str, int], part: str) -> dict[str, int]:
     return {key: number for key, number in known.items() if not part or key == part}
 
 
-# How the intervals relate to the p beside them, by correction.
-_INTERVALS = {
-    "none": "95 % intervals by the same test: one excludes 0 exactly if p < 0.05",
-    "bonferroni": "95 % intervals by the same test, simultaneous over the systems of a measure: one excludes "
-    "0 exactly if p < 0.05",
-    "holm": "95 % intervals by the same test, simultaneous over the systems of a measure: where one excludes "
-    "0, p < 0.05; holm also finds differences that no simple interval shows",
-}
-
-
-@dataclass(frozen=True)
-class System:
-    """One recipe's scores on one benchmark under one protocol.
-
-    Attributes:
-        name: as tables call it.
-        benchmark, protocol, revision, preset: what it was scored on, and how.
-        judgements: hash of the judgements, or "" where the file does not name it.
-        failed: rankings in which calls to a model failed; then there are no values.
-        unanswered: questions to a model without an answer that could be read, and all questions.
-        values: (judgement set, measure, mode) -> unit -> value.
-        means: (judgement set, measure, mode) -> mean.
-        ranked, topics: how many of the judged topics have a ranking.
-    """
-
-    name: str
-    benchmark: str
-    protocol: str
-    revision: str
-    preset: str
-    values: Mapping[Column, Mapping[str, float]]
-    means: Mapping[Column, float | None]
-    ranked: int
-    topics: int
-    judgements: str = ""
-    failed: int = 0
-    unanswered: tuple[int, int] = (0, 0)
-
-
-def systems_of(results: Mapping[str, Mapping[str, Any]]) -> list[System]:
-    """All systems of one or several ``results.json``; a name that comes twice gets its directory behind it.
-
-    Args:
-        results: name of a directory -> what its file holds.
-
-    Raises:
-        BadInput: a file lacks something, or two of them scored other files of a benchmark, under other
-            presets or by other judgements.
-    """
-    read = [
-        (where, _system(where, held, cell))
-        for where, held in results.items()
-        for cell in held.get("cells") or ()
-    ]
-    firsts: dict[tuple[str, str], tuple[str, System]] = {}
-    names: dict[tuple[str, str, str], int] = {}
-    for where, system in read:
-        place = (system.benchmark, system.protocol)
-        first_where, first = firsts.setdefault(place, (where, system))
-        for what in ("revision", "preset", "judgements"):
-            one, other = getattr(first, what), getattr(system, what)
-            if one != other and (what != "judgements" or (one and other)):
-                raise BadInput(
-                    f"{first_where} and {where} differ in {what} of {system.benchmark}",
-                    why=f"{one} and {other}: their numbers cannot be compared",
-                    hint="run or score both on the same files under the same preset",
-                )
-        names[(*place, system.name)] = names.get((*place, system.name), 0) + 1
-    out = []
-    for where, system in read:
-        twice = names[system.benchmark, system.protocol, system.name] > 1
-        name = f"{system.name} ({where})" if twice else system.name
-        out.append(replace(system, name=name))
-    return out
-
-
-def _system(where: str, held: Mapping[str, Any], cell: Mapping[str, Any]) -> System:
-    try:
-        rows = {
-            (name, row["measure"], row["mode"]): row
-            for name, evaluation in cell["sets"].items()
-            for row in evaluation["scores"]
-        }
-        return System(
-            name=cell["recipe"],
-            benchmark=cell["benchmark"],
-            protocol=cell["protocol"],
-            revision=held["benchmarks"][cell["benchmark"]]["revision"],
-            preset=cell["preset"],
-            values={key: row["values"] for key, row in rows.items()},
-            means={key: row["mean"] for key, row in rows.items()},
-            ranked=cell["ranked"],
-            topics=cell["topics"],
-            judgements=held["benchmarks"][cell["benchmark"]].get("judgement_hash", ""),
-            failed=cell.get("failed", 0),
-            unanswered=tuple(cell.get("unanswered", (0, 0))),
-        )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise BadInput(
-            f"the results of {where} are damaged", why=f"{type(error).__name__}: {error}"
-        ) from error
-
-
-def _spelled(column: Column, columns: Collection[Column]) -> str:
-    _, measure, mode = column
-    behind = ", ".join(filter(None, (mode, set_shown(column, columns))))
-    return measure + (f" [{behind}]" if behind else "")
-
-
-def _wanted(measures: Sequence[str], preset: str) -> set[str]:
-    """Complete spellings of measures as they were scored."""
-    return {str(get_preset(preset).parse(text)) for text in measures}
-
-
-def comparison_tables(
-    systems: Sequence[System],
-    baseline: str,
-    *,
-    test: str = "t",
-    correction: str = "none",
-    measures: Sequence[str] = (),
-) -> list[Table]:
-    """One table a benchmark and protocol: each system against the baseline, by measure.
-
-    Args:
-        systems: what to compare.
-        baseline: its name.
-        test: ``t``, ``wilcoxon`` or ``randomisation``.
-        correction: ``none``, ``holm`` or ``bonferroni``, over the systems of one measure.
-        measures: only these; default: all there are.
-
-    Raises:
-        UsageError: there is no such baseline anywhere, or no such measure, test or correction.
-    """
-    compare({}, {}, test=test, correction=correction)  # complains about unknown names
-    out = []
-    places = dict.fromkeys((s.benchmark, s.protocol) for s in systems)
-    for benchmark, protocol in places:
-        here = [s for s in systems if (s.benchmark, s.protocol) == (benchmark, protocol)]
-        base = next((s for s in here if s.name == baseline), None)
-        if base is None or len(here) < 2:
-            continue
-        wanted = _wanted(measures, base.preset)
-        rows: list[tuple[Any, ...]] = []
-        notes = [failed_note(s.name, s.failed) for s in here if s.failed]
-        notes += [
-            "{}: of {:,} questions to the model {:,} got no readable answer".format(
-                s.name, *s.unanswered[::-1]
-            )
-            for s in here
-            if s.unanswered[0]
-        ]
-        columns = dict.fromkeys(c for s in here for c in s.values if not base.failed)
-        for column in columns:
-            if not wanted or column[1] in wanted:
-                name = _spelled(column, columns)
-                others, skipped = _comparable(column, name, base, here)
-                rows += _compared(column, name, base, others, test=test, correction=correction)
-                notes += skipped
-        if not rows and not notes:
-            continue
-        small = {(i, _UNITS): " small" for i, row in enumerate(rows) if row[_UNITS] < SMALL}
-        corrected = "" if correction == "none" else f", {correction}-corrected over the systems of a measure"
-        notes = [
-            f"mean differences from {baseline} over units; paired test: {test}{corrected}; * p < 0.05; "
-            f"preset {base.preset}; measures x100 except ranks, distances and percents",
-            _INTERVALS[correction] if test != "wilcoxon" else "no intervals: wilcoxon tests ranks, not means",
-            *([SMALL_NOTE] if small else []),
-            *(
-                f"incomplete: {s.name} ranked {s.ranked:,} of {s.topics:,} topics"
-                for s in here
-                if s.ranked < s.topics
-            ),
-            *notes,
-        ]
-        header = ("measure", "system", "mean", "difference", "wins/ties/losses", "units", "p", "")
-        title = f"{benchmark} ({'pools' if protocol == 'pool' else 'collection'}), against {baseline}"
-        out.append(Table(title, header, tuple(rows), tuple(notes), marks=small))
-    if not out:
-        names = ", ".join(dict.fromkeys(s.name for s in systems))
-        if baseline not in {s.name for s in systems}:
-            raise UsageError(f"no system is called {baseline!r}", why=f"there are {names}")
-        raise UsageError(
-            f"there is nothing to compare with {baseline}",
-            why=f"systems: {names}" + (f"; measures wanted: {', '.join(measures)}" if measures else ""),
-        )
-    return out
-
-
-_UNITS = 5  # the column that counts them
-
-
-def _comparable(
-    column: Column, spelled: str, base: System, here: Sequence[System]
-) -> tuple[list[System], list[str]]:
-    """The other systems scored by a measure on the baseline's units, and notes on the measure."""
-    own = base.values.get(column, {})
-    others: list[System] = []
-    notes: list[str] = []
-    for system in here:
-        values = system.values.get(column)
-        if system is base or values is None:
-            continue
-        if set(values) == set(own):
-            others.append(system)
-        else:
-            notes.append(
-                f"{spelled}: {system.name} was scored on other units "
-                f"({len(values):,}, the baseline on {len(own):,}): not compared"
-            )
-    if column[0] == "pairs" and others:
-        notes.append(f"{spelled}: pairs of one paper are tested as if independent: p and intervals flatter")
-    mean = base.means.get(column)
-    plain = math.fsum(own.values()) / len(own) if own else None
-    if plain is not None and mean is not None and not math.isclose(mean, plain, abs_tol=1e-9):
-        notes.append(
-            f"{spelled}: its mean is of other means (folds, pairs) or of a ratio; differences are plain means"
-            " over units"
-        )
-    return others, notes
-
-
-def _compared(
-    column: Column, spelled: str, base: System, others: Sequence[System], *, test: str, correction: str
-) -> list[tuple[Any, ...]]:
-    """Rows of one measure: the baseline's first."""
-    own = base.values.get(column, {})
-    family = parse(column[1]).family
-    mean = Number.of(base.means.get(column), family.scale)
-    rows: list[tuple[Any, ...]] = [(spelled, base.name, mean, None, None, len(own), None, "")]
-    values = {system.name: system.values[column] for system in others}
-    outcomes = compare(own, values, test=test, correction=correction)
-    for system in others:
-        found, ours = outcomes[system.name], values[system.name]
-        better, worse = (own, ours) if family.better == "lower" else (ours, own)
-        wins, ties, losses = win_tie_loss(better, worse)
-        p = found.p if found.adjusted is None else found.adjusted
-        rows.append(
-            (
-                spelled,
-                system.name,
-                Number.of(system.means.get(column), family.scale),
-                Number.of(found.difference, family.scale, found.interval),
-                f"{wins}/{ties}/{losses}",
-                found.units,
-                None if p is None else f"{p:.4f}" if p >= 0.0001 else f"{p:.1e}",
-                "*" if found.significant() else "",
-            )
-        )
-    return rows
-
-
 def published_table(
     benchmark: str | Benchmark, systems: Sequence[System], measures: Sequence[str] = ()
 ) -> Table | None:
@@ -494,7 +239,7 @@ def published_table(
     here = [s for s in systems if s.benchmark == name]
     shown = {column[1] for s in here for column in s.values}
     if measures:
-        shown &= {name for s in here for name in _wanted(measures, s.preset)}
+        shown &= {name for s in here for name in wanted_measures(measures, s.preset)}
     chosen = [row for row in held if row.measure in shown and row.value is not None]
     told = {row.judgements for row in chosen}  # the judgement sets that the papers tell apart
     rows: list[tuple[Any, ...]] = []
