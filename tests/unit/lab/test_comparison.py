@@ -7,11 +7,11 @@ import pytest
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Audit, Benchmark
 from aspectra.lab.evaluation.means import Evaluation, Score
+from aspectra.lab.experiments.execute import scores_of
 from aspectra.lab.experiments.experiment import Cell
-from aspectra.lab.experiments.recipe_tables import breakdown_table, main_table
 from aspectra.lab.experiments.scoring import Outcome
 from aspectra.lab.measures.protocol import parse
-from aspectra.lab.reports.scores import System, comparison_tables
+from aspectra.lab.reports.scores import System, breakdown_table, comparison_tables, main_table
 from aspectra.lab.reports.tables import render
 from aspectra.search.recipe import Recipe
 
@@ -169,7 +169,7 @@ NAMED = {"base": BASE, "better": BETTER, "worse": WORSE, "same": dict(BASE)}
 
 
 def test_marks_and_bold_say_which_way():
-    table = main_table("x", [outcome(n, v) for n, v in NAMED.items()], baseline="base")
+    table = main_table("x", scores_of([outcome(n, v) for n, v in NAMED.items()]), baseline="base")
     assert table.columns == ("recipe", "nDCG@10", "ms/query")
     assert table.marks == {(1, 1): "+", (2, 1): "-"}
     assert table.best == {(1, 1)}
@@ -182,22 +182,22 @@ def test_marks_and_bold_say_which_way():
 
 
 def test_nothing_is_marked_where_lower_is_better():
-    table = main_table("x", [outcome(n, v, "GoldRank") for n, v in NAMED.items()], baseline="base")
+    table = main_table("x", scores_of([outcome(n, v, "GoldRank") for n, v in NAMED.items()]), baseline="base")
     assert (table.marks, table.best) == ({}, frozenset())
 
 
 def test_an_interval_stands_only_beside_the_mean_that_it_is_of():
-    table = main_table("x", [outcome("base", BASE, mean=0.7)])
+    table = main_table("x", scores_of([outcome("base", BASE, mean=0.7)]))
     assert (table.rows[0][1].value, table.rows[0][1].low) == (70.0, None)
 
 
 def test_two_judgement_sets_of_one_measure_are_told_apart():
-    table = main_table("x", [outcome("base", BASE, sets=("gold", "pooled"))])
+    table = main_table("x", scores_of([outcome("base", BASE, sets=("gold", "pooled"))]))
     assert table.columns[1:3] == ("nDCG@10 gold", "nDCG@10 pooled")
 
 
 def test_remarks_that_are_not_printed_are_counted():
-    table = main_table("x", [outcome("base", BASE, remarks=[f"remark {n}" for n in range(9)])])
+    table = main_table("x", scores_of([outcome("base", BASE, remarks=[f"remark {n}" for n in range(9)])]))
     assert "remark 5" in table.notes
     assert "remark 6" not in table.notes
     assert "and 3 more: see results.json" in table.notes
@@ -207,7 +207,7 @@ def test_breakdowns_leave_nothing_out_silently():
     labels = {unit: {"kind": "ab"[n % 2]} for n, unit in enumerate(UNITS[:6])}
     only_a = {unit: BASE[unit] for unit in UNITS[::2]}
     found = [outcome("all", BASE, labels=labels), outcome("some", only_a, labels=labels)]
-    table = breakdown_table("x", found, "nDCG@10", "kind")
+    table = breakdown_table("x", scores_of(found), "nDCG@10", "kind")
     # a: q0, q2, q4 = 0.1, 0.3, 0.5; b: q1, q3, q5 = 0.2, 0.4, 0.6; q6 and q7 have no kind.
     assert table.rows[0] == ("all", pytest.approx(30.0), pytest.approx(40.0), pytest.approx(35.0))
     assert table.rows[1] == ("some", pytest.approx(30.0), None, None), "no mean over some of the kinds"

@@ -18,6 +18,7 @@ from aspectra.lab.benchmarks.protocol import BENCHMARKS, Topic
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.means import PRESETS
 from aspectra.lab.experiments.directory import Source, Study, manifest
+from aspectra.lab.experiments.execute import scores_of
 from aspectra.lab.experiments.experiment import (
     Cell,
     Record,
@@ -29,9 +30,8 @@ from aspectra.lab.experiments.experiment import (
     run_cells,
     topic_query,
 )
-from aspectra.lab.experiments.recipe_tables import breakdown_tables, main_table, plain_interval
 from aspectra.lab.experiments.scoring import score_cell
-from aspectra.lab.reports.scores import System
+from aspectra.lab.reports.scores import System, breakdown_tables, interval_of, main_table, number_of
 from aspectra.lab.reports.tables import render
 from aspectra.llm.budget import Cost
 from aspectra.llm.scripted import Scripted
@@ -185,7 +185,7 @@ def test_a_recipe_that_finds_nothing_is_a_row_of_zeros(beir):
         run_cells([cell], beir.searchers, records)
         outcome = score_cell(cell, records, measures=["nDCG@10", "R@5"])
     assert [score.mean for _, score in outcome.scores()] == [0.0, 0.0]
-    assert "bm25 found nothing for any topic" in render(main_table("x", [outcome]), "markdown")
+    assert "bm25 found nothing for any topic" in render(main_table("x", scores_of([outcome])), "markdown")
 
 
 def test_a_pool_is_ranked_whole_and_nothing_else(csfcube):
@@ -200,7 +200,7 @@ def test_a_pool_is_ranked_whole_and_nothing_else(csfcube):
             assert list(record.scores) == sorted(record.scores, reverse=True)
         outcome = score_cell(cell, records)
     assert "did not rank, placed last: bm25 | top(1) | dense" in render(
-        main_table("x", [outcome]), "markdown"
+        main_table("x", scores_of([outcome])), "markdown"
     )
 
 
@@ -250,7 +250,7 @@ def test_percent_cuts_are_of_pools_only(csfcube):
     assert any(str(s.measure) == "NDCG%20" for _, s in pool.scores())
     assert not any(str(s.measure) == "NDCG%20" for _, s in collection.scores())
     assert any("NDCG%20 is of a whole pool" in note for note in collection.notes)
-    assert "NDCG%20 is of a whole pool" in render(main_table("x", [collection]), "markdown")
+    assert "NDCG%20 is of a whole pool" in render(main_table("x", scores_of([collection])), "markdown")
 
 
 def test_only_what_is_asked_for_is_scored(csfcube, tmp_path):
@@ -353,7 +353,7 @@ def test_repeats_of_a_deterministic_recipe_cost_one_run(beir):
         assert run_cells([cell], beir.searchers, records) == len(beir.benchmark.topics)
         outcome = score_cell(cell, records)
     assert set(outcome.deviations.values()) == {0.0}
-    text = render(main_table("x", [outcome]), "markdown")
+    text = render(main_table("x", scores_of([outcome])), "markdown")
     assert "± 0.00" in text
     assert "a deterministic recipe is run once" in text
 
@@ -372,7 +372,7 @@ def test_repeats_of_what_varies_are_averaged(beir):
     assert score.mean == pytest.approx((1.0 + (1 / 3 + 1) / 2) / 2)
     spread = (1.0 - (1 / 3 + 1) / 2) / 2**0.5
     assert outcome.deviations["gold", "MRR(rel=0.5)@10", ""] == pytest.approx(spread)
-    assert "(2 runs)" in render(main_table("x", [outcome]), "markdown")
+    assert "(2 runs)" in render(main_table("x", scores_of([outcome])), "markdown")
 
 
 def test_one_run_of_what_varies_has_no_deviation(beir):
@@ -397,18 +397,18 @@ def test_equal_means_are_not_printed_bold(beir):
     first, second = beir.cell("bm25"), replace(beir.cell("bm25"), recipe=Recipe("twin", ("bm25",)))
     with beir.records() as records:
         run_cells([first, second], beir.searchers, records)
-        table = main_table("x", [score_cell(c, records) for c in (first, second)], baseline="bm25")
+        table = main_table("x", scores_of([score_cell(c, records) for c in (first, second)]), baseline="bm25")
     assert table.best == frozenset()
     with pytest.raises(UsageError, match="no recipe is called 'z'"):
-        main_table("x", [score_cell(first, records)], baseline="z")
+        main_table("x", scores_of([score_cell(first, records)]), baseline="z")
 
 
 def test_intervals_stay_on_the_measures_scale():
-    assert plain_interval({"a": 1.0, "b": 0.0}, 0.5, (0.0, 1.0))[:2] == (0.0, 1.0)
-    assert plain_interval({"a": 1.0, "b": 0.0}, 0.5, (-9.0, 9.0))[:2] == pytest.approx(
-        (-5.85, 6.85), abs=0.01
-    )
-    assert plain_interval({"a": 1.0, "b": 0.0}, 0.4, (0.0, 1.0)) is None
+    values = {"a": 1.0, "b": 0.0}
+    assert interval_of(values, "nDCG@10")[:2] == (0.0, 1.0)
+    near = {"a": 0.51, "b": 0.49}
+    assert interval_of(near, "nDCG@10")[:2] == pytest.approx((0.373, 0.627), abs=0.001)
+    assert number_of(values, "nDCG@10", 0.4).low is None, "it is not the plain mean"
     column = ("gold", "nDCG@10", "")
     system = System("x", "owls", "pool", "paper", {column: {"a": 1.0, "b": 0.0}}, {column: 0.5}, {})
     for units in (None, ["a", "b"]):  # of a figure: all of them, and those of a dimension
@@ -423,10 +423,10 @@ def test_breakdowns_and_manifest(csfcube):
         outcome = score_cell(cell, records)
         study = Study((Source("csfcube", str(csfcube.folder / "csfcube")),), (cell.recipe,))
         facts = manifest(study, [outcome], records, csfcube.searchers, results={"cells": []})
-    tables = breakdown_tables([outcome], "facet")
+    tables = breakdown_tables(scores_of([outcome]), "facet")
     assert tables[0].columns == ("recipe", "background", "method", "result", "mean of facets")
     with pytest.raises(UsageError, match="no topic has the label 'colour'"):
-        breakdown_tables([outcome], "colour")
+        breakdown_tables(scores_of([outcome]), "colour")
     assert facts["cells"][0]["cell"] == cell.key
     assert facts["cells"][0]["made_by"] == [__version__]
     assert facts["results_hash"] == digest({"cells": []})

@@ -13,15 +13,14 @@ from aspectra.base.files import digest
 from aspectra.base.version import __version__
 from aspectra.lab.experiments import experiment
 from aspectra.lab.experiments.directory import Source, Study, open_study, protocols_of
-from aspectra.lab.experiments.execute import recorded_run, run_study, score_study
+from aspectra.lab.experiments.execute import recorded_run, run_study, score_study, scores_of
 from aspectra.lab.experiments.experiment import Records
-from aspectra.lab.experiments.recipe_tables import main_tables
 from aspectra.lab.figures.drawing import svg_text
 from aspectra.lab.figures.kinds import draw
 from aspectra.lab.figures.recorded import Choice, places_of
 from aspectra.lab.pages.report import verdict_on
 from aspectra.lab.reports.published import published_table
-from aspectra.lab.reports.scores import comparison_tables, systems_of
+from aspectra.lab.reports.scores import comparison_tables, main_tables, systems_of
 from aspectra.llm.chat import Transient
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.folder.lock import WriterLock
@@ -142,7 +141,7 @@ def test_a_directory_holds_everything_and_is_run_once(folder, tmp_path):
     rescored = score_study(opened, measures=["P@1"], preset="trec")
     assert {str(s.measure) for o in rescored for _, s in o.scores()} == {"P@1"}
     assert {o.preset for o in rescored} == {"trec"}
-    assert main_tables(score_study(opened)).keys() == {"beir-owls-pools", "beir-owls-collection"}
+    assert main_tables(scores_of(score_study(opened))).keys() == {"beir-owls-pools", "beir-owls-collection"}
     made = recorded_run(opened, opened.about.cells[0])
     assert made.name == "bm25"
     assert set(made) == {"q0", "q1"}
@@ -236,7 +235,7 @@ def test_nothing_is_computed_from_a_cell_in_which_calls_failed(tmp_path):
     model = Scripted(lambda _: said[0])
     done = run(study, out, model=model)
     note = f"failed: {bad.name}: calls to the model failed in 9 rankings; nothing is computed from it"
-    (table,) = main_tables(done.outcomes).values()
+    (table,) = main_tables(done.scores).values()
     assert [row[0] for row in table.rows] == ["bm25", f"{bad.name} [failed]", "best [failed]"]
     assert {cell for row in table.rows[1:] for cell in row[1:-2]} == {None}, "but for calls and tokens"
     assert f"{note}; last: down: no answer within 9 s; the same command asks again" in table.notes
@@ -361,7 +360,7 @@ def test_what_a_model_was_shown_only_in_part_is_in_records_tables_and_manifest(f
     held = Records(tmp_path / "exp" / "records.jsonl", write=False)
     cut = [r.tally.cut for o in done.outcomes for r in held.of(o.cell.key)]
     assert cut == [0, 0, 2, 0]
-    (table,) = main_tables(done.outcomes).values()
+    (table,) = main_tables(done.scores).values()
     assert [note for note in table.notes if "in part" in note] == [
         f"{recipes[1].name}: the model was shown 2 texts only in part"
     ]

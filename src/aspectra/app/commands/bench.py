@@ -174,7 +174,7 @@ def run(
     """
     from aspectra.app.output.experiments import library_home, sources_of, study_of
     from aspectra.lab.experiments.execute import run_study
-    from aspectra.lab.experiments.recipe_tables import main_tables
+    from aspectra.lab.reports.scores import main_tables
     from aspectra.views.encoders.protocol import permit_encoder
 
     check_choice(format, TABLE_FORMATS, "table format")  # before hours of ranking
@@ -215,7 +215,7 @@ def run(
     with language_model(session) if calls else nullcontext() as answering, session.progress() as shown:
         place = libraries or library_home()
         done = run_study(study, folder, place, incomplete=incomplete, progress=shown, model=answering)
-    write_tables(session, list(main_tables(done.outcomes, baseline=baseline).values()), format)
+    write_tables(session, list(main_tables(done.scores, baseline=baseline).values()), format)
     for failure in done.failures[:5]:
         session.screen.warn(failure)
     if len(done.failures) > 5:
@@ -281,15 +281,16 @@ def evaluate(
     Example:  aspectra bench eval exp/1 --measure R@50 --by facet
     """
     from aspectra.lab.experiments.directory import open_study
-    from aspectra.lab.experiments.execute import score_study
-    from aspectra.lab.experiments.recipe_tables import breakdown_tables, main_tables
+    from aspectra.lab.experiments.execute import score_study, scores_of
+    from aspectra.lab.reports.scores import breakdown_tables, main_tables
 
     opened = open_study(directory)
     outcomes = score_study(opened, preset=preset or "", measures=measure or (), incomplete=incomplete)
+    systems = scores_of(outcomes)
     if by is None:
-        write_tables(session, list(main_tables(outcomes, baseline=baseline).values()), format, output)
+        write_tables(session, list(main_tables(systems, baseline=baseline).values()), format, output)
         return
-    write_tables(session, breakdown_tables(outcomes, by), format, output)
+    write_tables(session, breakdown_tables(systems, by), format, output)
 
 
 @app.command()

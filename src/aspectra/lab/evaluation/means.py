@@ -135,10 +135,15 @@ class Score:
 
     def by(self, labels: Labels, name: str) -> dict[str, tuple[float, int]]:
         """Label -> (mean, units), sorted; units without the label are under ""."""
-        groups: dict[str, list[float]] = {}
-        for unit, value in self.values.items():
-            groups.setdefault(labels.get(unit, {}).get(name, ""), []).append(value)
-        return {label: (_mean(values), len(values)) for label, values in sorted(groups.items())}
+        return by_label(self.values, labels, name)
+
+
+def by_label(values: Mapping[str, float], labels: Labels, name: str) -> dict[str, tuple[float, int]]:
+    """Label -> (mean, units), sorted; units without the label are under ""."""
+    groups: dict[str, list[float]] = {}
+    for unit, value in values.items():
+        groups.setdefault(labels.get(unit, {}).get(name, ""), []).append(value)
+    return {label: (_mean(own), len(own)) for label, own in sorted(groups.items())}
 
 
 def _mean(values: Sequence[float]) -> float:

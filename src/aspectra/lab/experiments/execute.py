@@ -37,8 +37,8 @@ from aspectra.lab.experiments.experiment import (
     paper_vectors,
     run_cells,
 )
-from aspectra.lab.experiments.recipe_tables import main_tables
 from aspectra.lab.experiments.scoring import Outcome, labels_of, score_cell
+from aspectra.lab.reports.scores import System, main_tables, read_systems
 from aspectra.lab.reports.tables import render
 from aspectra.lab.runs.run import Run
 from aspectra.llm.chat import ChatModel
@@ -127,6 +127,11 @@ class Finished:
     kept: int
     failures: tuple[str, ...]
 
+    @property
+    def scores(self) -> list[System]:
+        """The outcomes as tables take them, see :func:`scores_of`."""
+        return scores_of(self.outcomes)
+
 
 def run_study(
     study: Study,
@@ -209,7 +214,7 @@ def run_study(
             write_json(folder / FILES["results"], found)
             facts = manifest(study, outcomes, records, searchers, results=found)
             write_json(folder / FILES["manifest"], {**facts, "failures": failures})
-        for name, table in main_tables(outcomes).items():
+        for name, table in main_tables(scores_of(outcomes)).items():
             make_folder(folder / FILES["tables"])
             write_durably(folder / FILES["tables"] / f"{name}.md", render(table, "markdown"))
     return Finished(tuple(outcomes), made, kept, tuple(failures))
@@ -317,6 +322,20 @@ def _cell(outcome: Outcome) -> dict[str, Any]:
         ),
         "sets": sets,
     }
+
+
+def scores_of(outcomes: Sequence[Outcome], where: str = "") -> list[System]:
+    """Outcomes as tables take them: with what making the rankings took, which ``results.json`` leaves out.
+
+    Args:
+        outcomes: of any cells.
+        where: name of the experiment that they are from.
+    """
+    held = results(outcomes)
+    for cell, outcome in zip(held["cells"], outcomes, strict=True):
+        labels = {unit: own for e in outcome.evaluations.values() for unit, own in e.labels.items()}
+        cell |= {"seconds": outcome.seconds, "cost": outcome.cost, "labels": labels}
+    return read_systems(where, held)
 
 
 def recorded_run(

@@ -15,7 +15,7 @@ from aspectra.lab.experiments.directory import Opened
 from aspectra.lab.figures.drawing import Drawing, needs_plot, printable, svg_text
 from aspectra.lab.figures.kinds import draw
 from aspectra.lab.figures.recorded import Choice, Place, choose_column, places_of
-from aspectra.lab.reports.scores import comparable, comparison_tables, family_of, spelled
+from aspectra.lab.reports.scores import best_cells, comparable, comparison_tables, family_of, spelled
 from aspectra.lab.reports.tables import Cell, Column, Number, Table
 from aspectra.lab.statistics.significance import SMALL, Comparison, compare
 
@@ -402,18 +402,13 @@ def _means(place: Place) -> Table:
         (name, *(system.mean(c) for c in columns), round(times[name], 1) if name in times else None)
         for name, system in place.systems.items()
     ]
-    best = set()
-    for j, column in enumerate(columns, 1):
-        means = [system.means.get(column) for system in place.systems.values()]
-        known = [m for m in means if m is not None]
-        if family_of(column).better == "higher" and len(set(known)) > 1:
-            best |= {(i, j) for i, m in enumerate(means) if m == max(known)}
+    best = best_cells(list(place.systems.values()), columns)
     notes = (
         "in brackets: 95 % intervals of means over queries, not of differences between systems",
         "bold: best mean",
         *place.failed,
     )
-    return Table(place.title, ("system", *header, "ms/query"), tuple(rows), notes, best=frozenset(best))
+    return Table(place.title, ("system", *header, "ms/query"), tuple(rows), notes, best=best)
 
 
 def _figures(

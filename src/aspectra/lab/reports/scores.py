@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,15 +10,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.spelling import file_name
 from aspectra.base.values import replace
-from aspectra.lab.evaluation.means import Labels, get_preset
+from aspectra.lab.evaluation.means import Labels, by_label, get_preset
 from aspectra.lab.measures.protocol import Family, parse
 from aspectra.lab.reports.tables import (
     SMALL_NOTE,
+    Cell,
     Column,
     Number,
     Table,
     failed_note,
+    first_of,
     set_shown,
 )
 from aspectra.lab.statistics.significance import (
@@ -28,6 +32,12 @@ from aspectra.lab.statistics.significance import (
     compare,
     mean_interval,
     win_tie_loss,
+)
+
+INTERVALS_NOTE = (
+    "in brackets: 95 % t-intervals of means over units, bootstrap intervals where those would leave the "
+    "scale, not of differences between recipes; none where a mean is of other means (folds, pairs) or of a "
+    "ratio"
 )
 
 
@@ -180,7 +190,7 @@ def read_systems(where: str, held: Mapping[str, Any]) -> list[System]:
                 means={column: row["mean"] for column, row in rows.items()},
                 cell={"ranked": cell["ranked"], "topics": cell["topics"], **cell},
                 about={"revision": about["revision"], **about},
-                labels=cell.get("labels") or about.get("labels") or {},
+                labels=cell.get("labels", about.get("labels")) or {},
                 deviations={c: row["deviation"] for c, row in rows.items() if "deviation" in row},
                 where=where,
             )
@@ -248,6 +258,187 @@ def comparable(baseline: str, scores: Mapping[str, Values]) -> tuple[Values, dic
     """The baseline's values, and those of the others that were scored on the same units."""
     base = scores.get(baseline, {})
     return base, {n: own for n, own in scores.items() if n != baseline and own.keys() == base.keys()}
+
+
+def marks_against(baseline: str, scores: Mapping[str, Values]) -> dict[str, str]:
+    """Row -> ``+`` (better than the baseline) or ``-``, where the difference is significant.
+
+    Args:
+        baseline: one of the rows; where it is not, there are no marks.
+        scores: row -> unit -> value; rows with other units than the baseline's are not compared.
+    """
+    base, others = comparable(baseline, scores)
+    compared = compare(base, others).items() if len(base) > 1 else ()
+    return {name: "+" if c.difference > 0 else "-" for name, c in compared if c.significant()}
+
+
+def marks_note(baseline: str) -> str:
+    """The note that explains :func:`marks_against`."""
+    return f"+ / - : better / worse than {baseline}, paired test (t), p < 0.05"
+
+
+def best_cells(systems: Sequence[System], columns: Sequence[Column]) -> frozenset[tuple[int, int]]:
+    """(row, column) of the best means, where more is better; nothing is best where all are equal.
+
+    Columns are counted from the one behind the systems' names.
+    """
+    best: set[tuple[int, int]] = set()
+    for j, column in enumerate(columns, start=1):
+        means = [system.means.get(column) for system in systems]
+        known = {m for m in means if m is not None}
+        if len(known) > 1 and family_of(column).better == "higher":
+            best.update((i, j) for i, m in enumerate(means) if m == max(known))
+    return frozenset(best)
+
+
+def counted(units: Iterable[tuple[str, int]]) -> list[str]:
+    """The measures of each number of units; small numbers are called small."""
+    by_count: dict[int, dict[str, None]] = {}
+    for name, count in units:
+        by_count.setdefault(count, {})[name] = None
+    return [f"{n} units{', small' if n < SMALL else ''}: {', '.join(of)}" for n, of in by_count.items()]
+
+
+def main_tables(systems: Sequence[System], *, baseline: str = "") -> dict[str, Table]:
+    """:func:`main_table` of each benchmark and protocol, by a name fit for a file."""
+    out: dict[str, Table] = {}
+    for (name, protocol), here in by_place(systems).items():
+        file = file_name(f"{name}-{'pools' if protocol == 'pool' else 'collection'}")
+        out[file] = main_table(here[0].title, here, baseline=baseline)
+    return out
+
+
+def main_table(
+    title: str,
+    systems: Sequence[System],
+    *,
+    baseline: str = "",
+    intervals: bool = True,
+    times: bool = True,
+) -> Table:
+    """One row a recipe, one column a measure, with notes on what the means are taken over.
+
+    Args:
+        title: of the table.
+        systems: made in memory, of one benchmark under one protocol.
+        baseline: name of the recipe that others are compared with by paired t-tests; "" for no test.
+        intervals: also print 95 % t-intervals over units, of means that are plain means over units.
+        times: also print the median time of a query.
+
+    Raises:
+        UsageError: there is no such baseline.
+    """
+    if not systems:
+        raise UsageError("there is nothing to print")
+    columns = columns_of(systems)
+    names = [system.recipe for system in systems]
+    if baseline and baseline not in names:
+        raise UsageError(f"no recipe is called {baseline!r}", why="there are " + ", ".join(names))
+    paid = sorted({name for system in systems for name in system.cell["cost"]})
+    rows: list[tuple[Cell, ...]] = []
+    for system in systems:
+        cells: list[Cell] = [system.name + " [failed]" * bool(system.failed)]
+        for c in columns:
+            values, spread = system.values.get(c, {}), system.deviations.get(c)
+            cells.append(number_of(values, c[1], system.means.get(c), intervals=intervals, deviation=spread))
+        cells += [None if system.failed else round(1000 * system.cell["seconds"], 1)] if times else []
+        # Money with its parts, counts without.
+        cost = {name: system.cell["cost"].get(name, 0.0) for name in paid}
+        cells += [round(n, 4) if name == "money" else f"{n:,.0f}" for name, n in cost.items()]
+        rows.append(tuple(cells))
+    marks: dict[tuple[int, int], str] = {}
+    for j, column in enumerate(columns, start=1):
+        if baseline and family_of(column).better == "higher":
+            own = {s.recipe: s.values[column] for s in systems if column in s.values}
+            marks |= {(names.index(name), j): mark for name, mark in marks_against(baseline, own).items()}
+    notes = _notes(systems, times)
+    notes += [marks_note(baseline)] if baseline else []
+    notes += [INTERVALS_NOTE] if intervals else []
+    shown = (" ".join(filter(None, (c[1], c[2][:3], set_shown(c, columns)))) for c in columns)
+    header = ("recipe", *shown, *(["ms/query"] if times else []), *paid)
+    return Table(title, header, tuple(rows), tuple(notes), marks=marks, best=best_cells(systems, columns))
+
+
+def _notes(systems: Sequence[System], times: bool) -> list[str]:
+    """What the numbers depend on."""
+    first, about = systems[0], systems[0].about
+    scored: Mapping[Column, Values] = next((s.values for s in systems if s.values), {})
+    units = counted((column[1], len(values)) for column, values in scored.items())
+    what = "each topic's pool is ranked" if first.protocol == "pool" else "the whole collection is ranked"
+    notes = [
+        f"{first.benchmark}, revision {about['revision'][:12]}, {about['documents']:,} documents; {what}",
+        f"preset {first.preset}; {'; '.join(units)}; measures x100 except ranks, distances and percents",
+    ]
+    notes += [SMALL_NOTE] if any(len(values) < SMALL for values in scored.values()) else []
+    if times:
+        notes.append("ms/query: median; a query is encoded once, for the first recipe that needs its vector")
+    if late := [f"{s.recipe} {n}" for s in systems if (n := s.cell["appended_to_pools"])]:
+        notes.append(f"pool documents that the recipe did not rank, placed last: {', '.join(late)}")
+    if several := [s for s in systems if s.deviations]:
+        runs = ("" if s.cell["deterministic"] else f" ({s.cell['runs']} runs)" for s in several)
+        told = ", ".join(s.recipe + of for s, of in zip(several, runs, strict=True))
+        notes.append(
+            f"mean ± standard deviation over runs: {told}; a deterministic recipe is run once, its "
+            "deviation is 0"
+        )
+    notes += list(dict.fromkeys(n for s in systems for n in s.cell["notes"]))
+    remarks = dict.fromkeys(r for s in systems for e in s.cell["sets"].values() for r in e["remarks"])
+    notes += first_of(list(remarks), 6, "results.json")
+    return notes + [f"on load: {problem}" for problem in first_of(about["problems"], 6, "bench audit")]
+
+
+def breakdown_table(title: str, systems: Sequence[System], measure: str, label: str) -> Table:
+    """One row a recipe, one column a value of a label: facets, dimensions, kinds of question.
+
+    Args:
+        title: of the table.
+        systems: of one benchmark under one protocol.
+        measure: canonical spelling, with the mode in brackets where there are several.
+        label: name of the label.
+    """
+    found: list[tuple[str, dict[str, tuple[float, int]]]] = []
+    unlabelled = 0
+    for system in systems:
+        column = next((c for c, own in system.values.items() if own and spelled(c) == measure), None)
+        if column is not None:
+            parts = by_label(system.values[column], system.labels, label)
+            unlabelled = max(unlabelled, parts.pop("", (0.0, 0))[1])
+            scale = family_of(column).scale
+            found.append((system.recipe, {k: (scale * v, n) for k, (v, n) in parts.items()}))
+    values = list(dict.fromkeys(v for _, parts in found for v in parts))
+    failed = [failed_note(system.recipe, system.failed) for system in systems if system.failed]
+    if not values:
+        raise UsageError(f"no topic has the label {label!r} under {measure}", why="; ".join(failed))
+    rows: list[tuple[Cell, ...]] = []
+    for recipe, parts in found:
+        known = {v: mean for v, (mean, _) in parts.items()}
+        # Over some of the values it would not be comparable with the other rows.
+        rows.append((recipe, *map(known.get, values), mean_of(known) if len(known) == len(values) else None))
+    sizes = {v: sorted({parts[v][1] for _, parts in found if v in parts}) for v in values}
+    counts = ", ".join(f"{v} {' or '.join(map(str, n))}" for v, n in sizes.items())
+    notes = [f"{measure}; units: {counts}", *failed]
+    notes += [f"{unlabelled:,} units have no {label} and are in no column"] if unlabelled else []
+    return Table(title, ("recipe", *values, f"mean of {label}s"), tuple(rows), tuple(notes))
+
+
+def breakdown_tables(systems: Sequence[System], label: str) -> list[Table]:
+    """:func:`breakdown_table` for every benchmark, protocol and measure whose units have the label.
+
+    Raises:
+        UsageError: none of them has it.
+    """
+    out = []
+    for (name, protocol), here in by_place(systems).items():
+        for measure in dict.fromkeys(map(spelled, columns_of(here))):
+            with contextlib.suppress(UsageError):
+                title = f"{name} ({protocol}): {measure} by {label}"
+                out.append(breakdown_table(title, here, measure, label))
+    if not out:
+        known = {name for s in systems for own in s.labels.values() for name in own}
+        raise UsageError(
+            f"no topic has the label {label!r}", why="labels: " + (", ".join(sorted(known)) or "none")
+        )
+    return out
 
 
 # How the intervals relate to the p beside them, by correction.

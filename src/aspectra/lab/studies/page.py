@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,13 +14,24 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.files import make_folder
 from aspectra.base.spelling import file_name
 from aspectra.base.values import replace
-from aspectra.lab.evaluation.means import Labels, Score
 from aspectra.lab.experiments.directory import write_json
-from aspectra.lab.experiments.execute import results, run_study
+from aspectra.lab.experiments.execute import run_study, scores_of
 from aspectra.lab.experiments.gap.verification import gap_tables
-from aspectra.lab.experiments.recipe_tables import INTERVALS_NOTE, breakdown_table, main_table, plain_interval
 from aspectra.lab.experiments.scoring import Outcome
-from aspectra.lab.reports.scores import comparison_tables, half_of, systems_of
+from aspectra.lab.reports.scores import (
+    INTERVALS_NOTE,
+    System,
+    breakdown_table,
+    by_place,
+    columns_of,
+    comparison_tables,
+    counted,
+    family_of,
+    main_table,
+    number_of,
+    spelled,
+    together,
+)
 from aspectra.lab.reports.tables import SMALL_NOTE, Cell, Number, Table, render, to_dict
 from aspectra.lab.statistics.significance import BOOTSTRAP_NOTE, SMALL, bootstrap_interval
 from aspectra.lab.studies.file import Column, Need, StudyFile, TableSpec, absent_data, lacking
@@ -29,8 +39,6 @@ from aspectra.lab.studies.paper_tables import Ran, check_paper_table, paper_tabl
 from aspectra.llm.chat import ChatModel
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.settings import IndexSettings
-
-Outcomes = Mapping[str, Sequence[Outcome]]
 
 
 @dataclass(frozen=True)
@@ -173,7 +181,7 @@ def _manifest(parts: Mapping[str, Mapping[str, Any]], needs: Mapping[str, Need])
     return {"created": first.get("created"), "versions": first.get("versions"), "parts": shown}
 
 
-def _study_tables(spec: TableSpec, outcomes: Outcomes) -> list[Table]:
+def _study_tables(spec: TableSpec, outcomes: Mapping[str, Sequence[Outcome]]) -> list[Table]:
     """The tables of one description: several where recipes are compared under several protocols.
 
     Args:
@@ -186,73 +194,53 @@ def _study_tables(spec: TableSpec, outcomes: Outcomes) -> list[Table]:
     held = {part: found for part, found in outcomes.items() if not spec.parts or part in spec.parts}
     if spec.gap:
         return gap_tables([one for found in held.values() for one in found], spec.gap)
-    here = [
-        outcome
-        for found in held.values()
-        for outcome in found
-        if spec.benchmark in ("", outcome.cell.benchmark.name)
-        and spec.protocol in ("", outcome.cell.protocol)
-        and (not spec.rows or outcome.cell.recipe.name in spec.rows)
-    ]
-    names = {outcome.cell.recipe.name for outcome in here}
-    if missing := [row for row in spec.rows if row not in names]:
+    every = [system for part, found in held.items() for system in scores_of(found, part)]
+    here = [s for s in every if _fits(s, spec) and (not spec.rows or s.recipe in spec.rows)]
+    if missing := [row for row in spec.rows if row not in {s.recipe for s in here}]:
         raise UsageError(f"the table {spec.title!r} has no recipe for its row {missing[0]!r}")
-    here.sort(key=lambda o: spec.rows.index(o.cell.recipe.name) if spec.rows else 0)
+    here.sort(key=lambda s: spec.rows.index(s.recipe) if spec.rows else 0)
     if spec.against:
-        systems = systems_of({part: results(of) for part, of in held.items()})
         kept = [
             s.on(spec.where) if spec.where else s
-            for s in systems
-            if (s.name == spec.against or not spec.rows or s.name in spec.rows)
-            and spec.benchmark in ("", s.benchmark)
-            and spec.protocol in ("", s.protocol)
+            for s in together(every)
+            if _fits(s, spec) and (s.name == spec.against or not spec.rows or s.name in spec.rows)
         ]
         return comparison_tables(kept, spec.against, measures=spec.measures)
     if spec.columns:
-        return [_column_table(spec, held, list(dict.fromkeys(o.cell.recipe.name for o in here)), here)]
-    if len({(o.cell.benchmark.name, o.cell.protocol) for o in here}) != 1:
+        return [_column_table(spec, every, here)]
+    if len(by_place(here)) != 1:
         raise UsageError(f"the table {spec.title!r} shows several benchmarks or protocols, and no columns")
     if spec.by:
         return [breakdown_table(spec.title, here, spec.measure, spec.by)]
     return [main_table(spec.title, here, baseline=spec.baseline, intervals=spec.intervals, times=False)]
 
 
-def _column_table(spec: TableSpec, held: Outcomes, rows: Sequence[str], here: Sequence[Outcome]) -> Table:
-    cells: list[tuple[Cell, ...]] = []
+def _fits(system: System, spec: TableSpec, column: Column | None = None) -> bool:
+    """Whether a system is of the benchmark and protocol of a table, or of its column and part."""
+    benchmark = (column and column.benchmark) or spec.benchmark
+    protocol = (column and column.protocol) or spec.protocol
+    part = column.part if column else ""
+    wanted = ((benchmark, system.benchmark), (protocol, system.protocol), (part, system.where))
+    return all(one in ("", own) for one, own in wanted)
+
+
+def _column_table(spec: TableSpec, every: Sequence[System], here: Sequence[System]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
     units: dict[str, int] = {}
-    empty = set(range(len(spec.columns)))
-    for row in rows:
-        values: list[Cell] = [row]
-        for number, column in enumerate(spec.columns):
-            found = _fitting(column, row, held, spec)
-            value = _cell(column, found, spec, units)
-            if value is not None:
-                empty.discard(number)
-            values.append(value)
-        cells.append(tuple(values))
-    if empty and not any(outcome.failed for outcome in here):
-        missing = spec.columns[min(empty)]
+    for recipe in dict.fromkeys(system.recipe for system in here):
+        own = [system for system in every if system.recipe == recipe]
+        rows.append((recipe, *(_cell(column, own, spec, units) for column in spec.columns)))
+    empty = [column for j, column in enumerate(spec.columns, 1) if all(row[j] is None for row in rows)]
+    if empty and not any(system.failed for system in here):
         raise UsageError(
-            f"the table {spec.title!r} has nothing in its column {missing.name or missing.measure!r}",
-            why="measured: " + ", ".join(sorted({s.spelling for o in here for _, s in o.scores()})),
+            f"the table {spec.title!r} has nothing in its column {empty[0].name or empty[0].measure!r}",
+            why="measured: " + ", ".join(sorted(set(map(spelled, columns_of(here))))),
         )
     header = ("recipe", *(column.name or column.measure for column in spec.columns))
-    return Table(spec.title, header, tuple(cells), (*spec.notes, *_notes(spec, here, units)))
+    return Table(spec.title, header, tuple(rows), (*spec.notes, *_notes(spec, here, units)))
 
 
-def _fitting(column: Column, row: str, held: Outcomes, spec: TableSpec) -> list[Outcome]:
-    return [
-        outcome
-        for part, found in held.items()
-        for outcome in found
-        if column.part in ("", part)
-        and (column.benchmark or spec.benchmark) in ("", outcome.cell.benchmark.name)
-        and (column.protocol or spec.protocol) in ("", outcome.cell.protocol)
-        and outcome.cell.recipe.name == row
-    ]
-
-
-def _cell(column: Column, outcomes: Sequence[Outcome], spec: TableSpec, units: dict[str, int]) -> Cell:
+def _cell(column: Column, systems: Sequence[System], spec: TableSpec, units: dict[str, int]) -> Cell:
     """The one value of a column in a row, or None.
 
     Raises:
@@ -260,62 +248,43 @@ def _cell(column: Column, outcomes: Sequence[Outcome], spec: TableSpec, units: d
     """
     found: list[Cell] = []
     where = {**spec.where, **column.where}
-    for outcome in outcomes:
+    fitting = [system for system in systems if _fits(system, spec, column)]
+    for system in fitting:
+        cell = system.cell
         if column.measure == "ms/query":
-            found.append(round(1000 * outcome.seconds, 1))
+            found.append(round(1000 * cell["seconds"], 1))
         elif column.measure == "calls/query":
-            found.append(round(outcome.cost.get("calls", 0.0) / max(outcome.ranked, 1)))
-        for name, score in outcome.scores():
-            if score.spelling == column.measure and score.mean is not None:
-                value, count = _number(score, outcome.evaluations[name].labels, where, spec)
-                units[column.measure + "".join(f", {k} {v}" for k, v in where.items())] = count
-                found.append(value)
-                break
+            found.append(round(cell["cost"].get("calls", 0.0) / max(cell["ranked"], 1)))
+        scored = (c for c, mean in system.means.items() if mean is not None and spelled(c) == column.measure)
+        if (key := next(scored, None)) is not None:
+            own = system.on(where) if where else system
+            values, mean = own.values[key], own.means[key]
+            span = bootstrap_interval(values) if spec.resampled and spec.intervals else None
+            number = number_of(values, key[1], mean, intervals=spec.intervals and not spec.resampled)
+            found.append(Number.of(mean, family_of(key).scale, span) if span else number)
+            units[column.measure + "".join(f", {k} {v}" for k, v in where.items())] = len(values)
     if len(found) > 1:
+        labels = (f"{s.recipe} on {s.benchmark}{' (pools)' * (s.protocol == 'pool')}" for s in fitting)
         raise UsageError(
             f"the column {column.name or column.measure!r} fits several scores",
-            why="; ".join(o.cell.label for o in outcomes),
+            why="; ".join(labels),
             hint="name its part, benchmark or protocol",
         )
     return found[0] if found else None
 
 
-def _number(
-    score: Score, labels: Labels, where: Mapping[str, str], spec: TableSpec
-) -> tuple[Number | None, int]:
-    values = {unit: value for unit, value in score.values.items() if _holds(unit, labels, where)}
-    if not values:
-        return None, 0
-    mean = math.fsum(values.values()) / len(values) if where else score.mean
-    bounds = score.measure.family.bounds
-    made = bootstrap_interval(values) if spec.resampled else plain_interval(values, mean or 0.0, bounds)
-    span = made if spec.intervals and mean is not None else None
-    return Number.of(mean, score.measure.family.scale, span), len(values)
-
-
-def _holds(unit: str, labels: Labels, where: Mapping[str, str]) -> bool:
-    own = {"half": half_of(unit), **labels.get(unit, {})}
-    return all(own.get(name) == wanted for name, wanted in where.items())
-
-
-def _notes(spec: TableSpec, here: Sequence[Outcome], units: Mapping[str, int]) -> list[str]:
-    benchmarks = {o.cell.benchmark.name: o.cell.benchmark for o in here}
+def _notes(spec: TableSpec, here: Sequence[System], units: Mapping[str, int]) -> list[str]:
+    benchmarks = {s.benchmark: s.about for s in here}
     notes = [
-        f"{name}, revision {b.revision[:12]}, {b.audit.documents:,} documents, {len(b.topics):,} topics"
+        f"{name}, revision {b['revision'][:12]}, {b['documents']:,} documents, {b['topics']:,} topics"
         for name, b in benchmarks.items()
     ]
-    by_count: dict[int, list[str]] = {}
-    for name, count in units.items():
-        by_count.setdefault(count, []).append(name)
-    notes += [
-        f"{count:,} units{', small' if count < SMALL else ''}: {', '.join(names)}"
-        for count, names in by_count.items()
-    ]
-    notes += [SMALL_NOTE] if any(count < SMALL for count in by_count) else []
-    if any(o.tally.simulated for o in here):
+    notes += counted(units.items())
+    notes += [SMALL_NOTE] if any(count < SMALL for count in units.values()) else []
+    if any(s.name != s.recipe for s in here):
         notes.append("*simulated*: an oracle that knows the judgements answers, and no language model")
     if spec.intervals:
         notes.append(BOOTSTRAP_NOTE if spec.resampled else INTERVALS_NOTE)
     shown = {column.measure for column in spec.columns}
-    notes += [n for n in dict.fromkeys(n for o in here for n in o.notes) if n.partition(" ")[0] not in shown]
-    return notes
+    told = dict.fromkeys(note for s in here for note in s.cell["notes"])
+    return notes + [note for note in told if note.partition(" ")[0] not in shown]

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from aspectra.base.errors import UsageError
 from aspectra.lab.evaluation.means import Labels, nested_mean
 from aspectra.lab.experiments.directory import Study
-from aspectra.lab.experiments.recipe_tables import marks_against, marks_note, plain_interval
 from aspectra.lab.experiments.scoring import Outcome
 from aspectra.lab.measures.protocol import parse
 from aspectra.lab.reports.published import Published, paper_rows, part_of
+from aspectra.lab.reports.scores import marks_against, marks_note, number_of
 from aspectra.lab.reports.tables import Cell, Number, Table, failed_note
 from aspectra.lab.studies.file import Need, Paper, TableSpec
 
@@ -252,9 +252,7 @@ def _measured(
             labels = outcome.evaluations[name].labels
             mean, values = _mean(score.values, labels, dict(wanted), part, row.mean_of if row else "")
             if mean is not None:
-                family = score.measure.family
-                span = plain_interval(values, mean, family.bounds) if spec.intervals else None
-                return Number.of(mean, family.scale, span), values
+                return number_of(values, measure, mean, intervals=spec.intervals), values
     return None, {}
 
 
