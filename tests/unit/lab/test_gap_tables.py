@@ -12,12 +12,12 @@ from aspectra.lab.reports.gap import (
     gap_of,
     gap_table,
     growth_table,
-    interval_of,
     limits,
     obliqueness_table,
     verdict,
 )
 from aspectra.lab.reports.published import tables as published
+from aspectra.lab.reports.scores import interval_of
 from aspectra.lab.statistics.significance import Interval, bootstrap_interval, mean_interval
 
 TASKS = {"twitter": True, "wildchat": True, "math": True, "writing": False, "congress": False}

@@ -141,11 +141,10 @@ class _Task:
 
     def over(self, recipes: Sequence[Recipe], measure: str, oracle: str | None, **pools: Any) -> Study:
         """The study in which recipes rank pools."""
-        from aspectra.base.values import replace as changed
         from aspectra.lab.experiments.directory import Study
         from aspectra.lab.experiments.gap.verification import Pooling
 
-        source = changed(self.source, pooling=Pooling(self.runs, **pools))
+        source = replace(self.source, pooling=Pooling(self.runs, **pools))
         scored = tuple(dict.fromkeys((measure, "R@10")))
         return Study((source,), tuple(recipes), measures=scored, oracle=oracle, **self.index)
 
@@ -193,7 +192,6 @@ def _tasks(
 
 def _recorded(folders: Sequence[Path], files: tuple[str, ...]) -> list[_Task]:
     """The tasks of experiments; directories of the same benchmark belong to one task."""
-    from aspectra.base.values import replace as changed
     from aspectra.lab.experiments.directory import open_study
     from aspectra.search.stages.protocol import needs_model
 
@@ -203,7 +201,7 @@ def _recorded(folders: Sequence[Path], files: tuple[str, ...]) -> list[_Task]:
         free = tuple(recipe for recipe in study.recipes if not needs_model(recipe.stages))
         index = {"encoders": study.encoders, "index": study.index, "among": study.among}
         for source in study.sources:
-            key = changed(source, pooling=None).to_json()
+            key = replace(source, pooling=None).to_json()
             known = made.get(key) or _Task(
                 f"{source.benchmark} {len(made) + 1}", source, (), (), False, index
             )
@@ -234,7 +232,6 @@ def _verifiers(given: Sequence[str] | None) -> list[Recipe]:
 
 def _estimate(verified: Mapping[str, Study], libraries: Path, progress: Progress) -> Table:
     """What the verifiers would ask: every question is put to a simulated model, and nothing is kept."""
-    from aspectra.base.values import replace as changed
     from aspectra.lab.experiments.execute import run_study
     from aspectra.lab.reports.tables import Table
 
@@ -243,7 +240,7 @@ def _estimate(verified: Mapping[str, Study], libraries: Path, progress: Progress
         for name, study in verified.items():
             if not study.needs_model:
                 continue
-            asked = changed(study, oracle="error=0")
+            asked = replace(study, oracle="error=0")
             done = run_study(asked, Path(folder) / str(len(rows)), libraries, progress=progress)
             for outcome in done.outcomes:
                 cost = outcome.cost
