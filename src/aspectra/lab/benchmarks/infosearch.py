@@ -22,7 +22,7 @@ from aspectra.lab.benchmarks._audit import Corpus, Problems, audit, keep_judged,
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._places import Collection, collection
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
-from aspectra.lab.runs.files import Grades
+from aspectra.lab.runs.files import Grades, only_in
 from aspectra.lab.runs.rows import Row, text_of
 
 # Benchmarks with one query under several instructions: the layout of InfoSearch and FollowIR.
@@ -246,11 +246,7 @@ def _count_instructions(topics: tuple[Topic, ...], qrels: Mapping[str, Grades], 
     for mode in MODES[1:]:
         without = sum(mode not in topic.instructions for topic in topics)
         problems.add(without, "topic has", "topics have", f"no {mode} instruction")
-    outside = sum(
-        grade > 0 and qrels["original"].get(query, {}).get(document, 0) <= 0
-        for query, of_query in qrels["instructed"].items()
-        for document, grade in of_query.items()
-    )
+    outside = only_in(qrels["instructed"], qrels["original"])
     problems.add(outside, "judgement", "judgements", "relevant under the instruction only")
     negatives = instruction_negatives(qrels["original"], qrels["instructed"])
     none = sum(not documents for documents in negatives.values())

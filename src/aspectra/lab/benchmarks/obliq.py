@@ -22,7 +22,7 @@ from aspectra.lab.benchmarks._audit import Corpus, Problems, audit, keep_judged,
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._places import Collection, collection
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
-from aspectra.lab.runs.files import TOPIC_KEYS
+from aspectra.lab.runs.files import TOPIC_KEYS, only_in
 from aspectra.lab.runs.rows import Row, first_of, text_of
 from aspectra.papers.paper import Paper
 
@@ -68,11 +68,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     given = {of: folder.qrels(*parts) for of, parts in files.judgements.items()}
     main = next(iter(given))
     if len(given) > 1:
-        lost = sum(
-            grade > 0 and given["pooled"].get(query, {}).get(document, 0) <= 0
-            for query, grades in given["gold"].items()
-            for document, grade in grades.items()
-        )
+        lost = only_in(given["gold"], given["pooled"])
         problems.add(lost, "gold judgement is", "gold judgements are", "not in the pooled set")
     masked = options["names"] == "masked"
     topics = []

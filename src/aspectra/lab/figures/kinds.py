@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from aspectra.base.errors import BadInput, UsageError, check_choice
 from aspectra.base.values import replace
 from aspectra.lab.experiments.directory import Opened, corpus_hash, library_folder
-from aspectra.lab.experiments.experiment import BASE_MODE, Records, library_state, vectors_by_id
+from aspectra.lab.experiments.experiment import BASE_MODE, library_state, vectors_by_id
 from aspectra.lab.figures.dots import Dots, delta_figure, dot_figure, radar_figure
 from aspectra.lab.figures.drawing import (
     Drawing,
@@ -46,7 +46,7 @@ from aspectra.lab.figures.recorded import (
 )
 from aspectra.lab.measures.protocol import Arity, parse
 from aspectra.lab.reports.scores import comparable, family_of
-from aspectra.lab.reports.tables import Table
+from aspectra.lab.reports.tables import Column, Table
 from aspectra.papers.library.store import Store
 from aspectra.search.searcher import Searcher
 
@@ -209,8 +209,10 @@ def retrieved(place: Place, choice: Choice) -> tuple[list[Retrieved], str]:
             hint="name its folder with --libraries, or run the experiment again",
         )
     rankings = {
-        name: _rankings(one, place.systems[name].cell["cell"])
-        for name, one in zip(systems, opened, strict=True)
+        name: {
+            r.topic: r.ids for r in place.records(place.systems[name]) if r.mode == BASE_MODE and not r.repeat
+        }
+        for name in systems
     }
     every = sorted(set.intersection(*(set(found) for found in rankings.values())))
     if unknown := [query for query in choice.queries if query not in every]:
@@ -235,11 +237,6 @@ def retrieved(place: Place, choice: Choice) -> tuple[list[Retrieved], str]:
             out.append(Retrieved(query, vectors, kept))
         encoder = searcher.index.default_encoder()
     return out, encoder
-
-
-def _rankings(opened: Opened, key: str) -> dict[str, tuple[str, ...]]:
-    records = Records(opened.file("records"), write=False).of(key)
-    return {r.topic: r.ids for r in records if r.mode == BASE_MODE and not r.repeat}
 
 
 CUTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -274,27 +271,15 @@ def draw(
     return [make(place, chosen) for place in places_of(opened, chosen, rescored=_RESCORED.get(kind, ()))]
 
 
-def _notes(place: Place, units: int | None = None) -> list[str]:
-    simulated = any("[simulated]" in name for name in place.systems)
-    return [
-        f"{place.title}, {int(place.first.about.get('documents') or 0):,} documents"
-        + (f", {units:,} queries" if units is not None else "")
-        + "."
-        + (
-            " Simulated: an oracle that knows the judgements answers, and no language model."
-            if simulated
-            else ""
-        ),
-        *place.failed,
-    ]
+def _notes(place: Place, column: Column | None = None) -> list[str]:
+    units = max(len(s.values.get(column, ())) for s in place.systems.values()) if column else 0
+    facts = f"{place.title}, {int(place.first.about.get('documents') or 0):,} documents"
+    counted = f", {units:,} queries" if column else ""
+    return [f"{facts}{counted}. {place.simulated}".rstrip(), *place.failed]
 
 
 def _name(kind: str, place: Place) -> str:
     return f"{kind}-{place.first.benchmark}-{place.first.protocol}"
-
-
-def _units(place: Place, column: tuple[str, str, str]) -> int:
-    return max((len(s.values.get(column, {})) for s in place.systems.values()), default=0)
 
 
 def _means(place: Place, choice: Choice) -> Drawing:
@@ -342,7 +327,7 @@ def _recall(place: Place, choice: Choice) -> Drawing:
     axis = Axis("k", tuple(map(float, CUTS)), tuple(f"{k:,}" for k in CUTS), True)
     title = f"Recall at k on {place.title}"
     mode = f" [{first[2]}]" if first[2] else ""
-    notes = _notes(place, _units(place, first))
+    notes = _notes(place, first)
     return line_figure(_name("recall", place), title, panels_of(lines), axis, f"R@k{mode}, x100", notes=notes)
 
 
@@ -356,7 +341,7 @@ def _movement(place: Place, choice: Choice) -> Drawing:
     }
     axis = Axis("query", (0.0, 1.0, 2.0), _MODES)
     notes = [
-        *_notes(place, _units(place, columns[0])),
+        *_notes(place, columns[0]),
         "Mean rank of the papers that are relevant under the instruction. Instructed above original, and "
         "reversed below it, is what the instruction asked for.",
     ]
@@ -391,7 +376,7 @@ def _tradeoff(place: Place, choice: Choice) -> Drawing:
     }
     panel = Scatter("", points, axis_name(follows), axis_name(column))
     title = f"Relevance against instruction following on {place.title}"
-    notes = [*_notes(place, _units(place, column)), "Vertical lines: 95 % intervals of relevance."]
+    notes = [*_notes(place, column), "Vertical lines: 95 % intervals of relevance."]
     return scatter_figure(_name("tradeoff", place), title, [panel], notes=notes)
 
 
@@ -409,7 +394,7 @@ def _cost(place: Place, choice: Choice) -> Drawing:
     }
     shown = "ms/query (median)" if cost == "ms/query" else cost
     title = f"{column[1]} against {shown} on {place.title}"
-    notes = _notes(place, _units(place, column))
+    notes = _notes(place, column)
     if cost == "ms/query":
         notes.append("Time: a query is encoded once, for the first system that needs its vector.")
     return pareto_figure(
@@ -458,7 +443,7 @@ def _diversity(place: Place, choice: Choice) -> Drawing:
     panels = {c[1]: [s.mean(c) for s in place.systems.values()] for c in columns}
     dots = Dots(tuple(place.systems), panels, shared=False)
     notes = [
-        *_notes(place, _units(place, columns[0])),
+        *_notes(place, columns[0]),
         "Vectors of the first 200 papers of each ranking; comparable within one encoder only.",
     ]
     title = f"Diversity of what is found on {place.title}"

@@ -7,6 +7,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from aspectra.base.errors import BadInput, UsageError, unknown_name
 from aspectra.lab.evaluation.means import get_preset
 from aspectra.lab.experiments.directory import FILES, Opened, open_study
 from aspectra.lab.experiments.execute import results, score_study
-from aspectra.lab.experiments.experiment import Records
+from aspectra.lab.experiments.experiment import Record, Records
 from aspectra.lab.measures.protocol import Arity, parse
 from aspectra.lab.reports.scores import (
     System,
@@ -105,13 +106,25 @@ class Place:
         names = {cell["recipe"] for cell in opened.about.cells if cell["cell"] == system.cell["cell"]}
         return bool(names & {*opened.study.ceilings, *opened.study.people})
 
+    @cached_property
+    def _records(self) -> dict[str, Records]:
+        return {name: Records(one.file("records"), write=False) for name, one in self.opened.items()}
+
+    def records(self, system: System) -> list[Record]:
+        """The recorded rankings of a system."""
+        return self._records[system.where].of(system.cell["cell"])
+
+    @property
+    def simulated(self) -> str:
+        """A sentence where a model was simulated, or ""."""
+        told = "Simulated: an oracle that knows the judgements answers, and no language model."
+        return told if any("[simulated]" in name for name in self.systems) else ""
+
     def costs(self, cost: str) -> dict[str, float]:
         """System -> median milliseconds, or mean calls, tokens or money, of a ranking, where recorded."""
-        held = {w: Records(one.file("records"), write=False) for w, one in self.opened.items()}
         out: dict[str, float] = {}
         for name, system in self.systems.items():
-            records = held[system.where].of(system.cell["cell"])
-            if not records:
+            if not (records := self.records(system)):
                 continue
             if cost == "ms/query":
                 out[name] = 1000 * statistics.median(r.seconds for r in records)

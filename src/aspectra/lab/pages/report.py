@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -76,7 +76,7 @@ def verdict_on(place: Place, choice: Choice) -> Verdict:
         if units < SMALL
         else ()
     )
-    told = (*place.failed, *_simulated(place), *few)
+    told = (*place.failed, *filter(None, [place.simulated]), *few)
     if ceilings and ceilings != list(scored):
         told = (*told, f"Made from the judgements, and no system to choose: {_list(ceilings)}.")
     if len(systems) == 1:
@@ -146,12 +146,6 @@ def _each(
     out += [f"Not to be told from {_named(baseline)}: {_list(open_)}."] if open_ else []
     out += [f"Scored on other queries and not compared: {_list(skipped)}."] if skipped else []
     return out
-
-
-def _simulated(place: Place) -> list[str]:
-    if not any("[simulated]" in name for name in place.systems):
-        return []
-    return ["Simulated: an oracle that knows the judgements answers, and no language model."]
 
 
 def _list(names: list[str]) -> str:
@@ -429,15 +423,12 @@ def _figures(
             baseline=verdict.baseline or choice.baseline,
         )
         for kind in FIGURES:
-            one = replace(own, measures=()) if kind in ("means", "diversity") else own
-            if kind in ("radar", "cost", "deltas"):
-                one = replace(one, measures=(verdict.column[1],), mode=verdict.column[2])
-            elif kind == "tradeoff":
-                one = replace(one, measures=())
             if not _possible(kind, place, verdict):
                 continue
-            if made := _tried(kind, opened, one, lacking):
-                out += made
+            one = replace(own, measures=()) if kind in ("means", "diversity", "tradeoff") else own
+            if kind in ("radar", "cost", "deltas"):
+                one = replace(own, measures=(verdict.column[1],), mode=verdict.column[2])
+            out += _tried(kind, opened, one, lacking)
     return out, lacking
 
 
@@ -447,16 +438,15 @@ def _possible(kind: str, place: Place, verdict: Verdict) -> bool:
     modes = {c[2] for c in place.columns}
     labels = {name for own in place.first.labels.values() for name in own}
     several = len(place.systems) > 1
-    tests: dict[str, Callable[[], bool]] = {
-        "deltas": lambda: several and bool(verdict.baseline),
-        "radar": lambda: bool(labels & {"dimension", "facet", "aspect"}),
-        "tradeoff": lambda: "p-MRR" in names and several,
-        "cost": lambda: several,
-        "diversity": lambda: "HullVolume" in names or "CosineDistance" in names,
-        "movement": lambda: {"original", "instructed", "reversed"} <= modes,
-        "recall": lambda: "NDCG" not in names or place.first.protocol == "collection",
-    }
-    return tests.get(kind, lambda: True)()
+    return {
+        "deltas": several and bool(verdict.baseline),
+        "radar": bool(labels & {"dimension", "facet", "aspect"}),
+        "tradeoff": "p-MRR" in names and several,
+        "cost": several,
+        "diversity": "HullVolume" in names or "CosineDistance" in names,
+        "movement": {"original", "instructed", "reversed"} <= modes,
+        "recall": "NDCG" not in names or place.first.protocol == "collection",
+    }.get(kind, True)
 
 
 def _tried(kind: str, opened: Mapping[str, Opened], choice: Choice, lacking: list[str]) -> list[Drawing]:

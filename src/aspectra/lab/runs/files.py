@@ -40,6 +40,19 @@ Array = NDArray[Any]
 Grades = Mapping[str, Mapping[str, float]]
 
 
+def only_in(grades: Grades, others: Grades) -> int:
+    """How many judgements of a set are of relevant documents that another set does not call relevant.
+
+    >>> only_in({"q": {"a": 1, "b": 2, "c": 0}}, {"q": {"a": 1, "b": 0}})
+    1
+    """
+    return sum(
+        grade > 0 and others.get(topic, {}).get(doc, 0) <= 0
+        for topic, docs in grades.items()
+        for doc, grade in docs.items()
+    )
+
+
 @dataclass(slots=True, eq=False)
 class Judged:
     """The judged documents of one topic with their grades and ranks.

@@ -26,7 +26,7 @@ from aspectra.lab.reports.gap import (
     obliqueness_table,
 )
 from aspectra.lab.reports.tables import Table, failed_note
-from aspectra.lab.runs.files import Grades
+from aspectra.lab.runs.files import Grades, only_in
 from aspectra.lab.runs.run import Run
 from aspectra.lab.statistics.significance import Values
 from aspectra.search.recipe import Recipe
@@ -398,11 +398,7 @@ def _notes(
         notes.append(f"{name}: {lacking:,} queries have no document of grade 1 or more, so that R@k is 0")
     gold, more = largest.qrels.get("gold", {}), largest.qrels.get("pooled")
     if judged == "pooled" and more is not None:
-        outside = sum(
-            grade > 0 and more.get(topic, {}).get(doc, 0) <= 0
-            for topic, docs in gold.items()
-            for doc, grade in docs.items()
-        )
+        outside = only_in(gold, more)
         notes.append(
             f"{name}: {outside:,} relevant documents of gold are not in pooled, which should hold them all"
             if outside
