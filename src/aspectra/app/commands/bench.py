@@ -25,11 +25,10 @@ from aspectra.app.options.question import (
     language_model,
     language_models,
 )
-from aspectra.app.output.experiments import write_tables
+from aspectra.app.output.experiments import note_made, write_tables
 from aspectra.app.session import Session, common
 from aspectra.app.settings import RUN_FORMATS, TABLE_FORMATS
 from aspectra.app.terminal.panels import AsJson, CommandGroup, OutputFile, option
-from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError, check_choice
 
 app = CommandGroup("Run experiments on benchmarks, score and compare them.")
@@ -220,8 +219,7 @@ def run(
         session.screen.warn(failure)
     if len(done.failures) > 5:
         session.screen.warn(f"and {len(done.failures) - 5:,} more")
-    kept = f", {done.kept:,} were there already" if done.kept else ""
-    session.screen.note(f"Made {count(done.made, 'ranking')}{kept}; everything is in {folder}.")
+    note_made(session, done.made, done.kept, folder)
     first = done.outcomes[0].cell.recipe.name
     several = len(study.recipes) > 1
     session.screen.next(
@@ -257,8 +255,7 @@ def _run_file(
     write_tables(session, list(page.tables), format_)
     for sentence in page.absent:
         session.screen.warn(f"left out: {sentence}")
-    kept = f", {page.kept:,} were there already" if page.kept else ""
-    session.screen.note(f"Made {count(page.made, 'ranking')}{kept}; everything is in {folder}.")
+    note_made(session, page.made, page.kept, folder)
 
 
 @app.command("eval")

@@ -224,6 +224,12 @@ def write_tables(session: Session, tables: Sequence[Table], format_: str, output
         session.screen.note(f"Wrote {count(len(tables), 'table')} to {output} ({format_}).")
 
 
+def note_made(session: Session, made: int, kept: int, folder: Path) -> None:
+    """Say how many rankings were made, and where everything is."""
+    already = f", {kept:,} were there already" if kept else ""
+    session.screen.note(f"Made {count(made, 'ranking')}{already}; everything is in {folder}.")
+
+
 def write_run(session: Session, made: Run, format_: str, output: Path | None) -> None:
     """A run into a file, or to standard output."""
     if output is not None:

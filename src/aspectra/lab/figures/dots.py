@@ -69,9 +69,7 @@ class Dots:
         return -(-len(self.panels) // self.columns) * (one * len(self.systems) + 0.62)
 
 
-def dot_figure(
-    name: str, title: str, dots: Dots, *, notes: Sequence[str] = (), about: str = "", digits: int = 2
-) -> Drawing:
+def dot_figure(name: str, title: str, dots: Dots, *, notes: Sequence[str] = (), digits: int = 2) -> Drawing:
     """One row a system, one panel a measure; lines through dots are intervals.
 
     Raises:
@@ -85,7 +83,7 @@ def dot_figure(
     header = ("system", *dots.panels)
     rows = [(system, *(line[n] for line in dots.panels.values())) for n, system in enumerate(dots.systems)]
     table = Table(title, header, tuple(rows), tuple(notes), digits=digits)
-    return Drawing(name, title, about or f"{title}. Systems: {', '.join(dots.systems)}.", figure, table)
+    return Drawing(name, title, f"{title}. Systems: {', '.join(dots.systems)}.", figure, table)
 
 
 def _interval_note(values: Iterable[Number | None]) -> list[str]:

@@ -142,13 +142,11 @@ def line_figure(
     measure: str,
     *,
     notes: Sequence[str] = (),
-    about: str = "",
     floor: tuple[str, float] | None = None,
     downwards: bool = False,
     logarithmic: bool = False,
     columns: int = 0,
     height: float = 2.1,
-    digits: int = 2,
 ) -> Drawing:
     """Small multiples on one scale, each with a key beside it, or one for neighbours with the same lines.
 
@@ -159,13 +157,11 @@ def line_figure(
         axis: of every panel without its own.
         measure: what the values are.
         notes: below.
-        about: text alternative; default: the title, the panels and the range of values.
         floor: name and value of a level that is drawn through every panel.
         downwards: smaller values higher up, as for ranks.
         logarithmic: vertical scale by factors; all values must be above 0.
         columns: panels in a row; 0 chooses.
         height: of a panel in inches.
-        digits: decimals in the table.
 
     Raises:
         UsageError: there is no finite value.
@@ -194,11 +190,11 @@ def line_figure(
             if i % columns == 0:
                 axes.set_ylabel(short_text(measure, height * 12, 2))
     least, most = min(v.value for v in values), max(v.value for v in values)
-    said = about or (
+    said = (
         f"{title}. Lines: {', '.join(dict.fromkeys(n for p in panels for n in p.lines))}. "
-        f"{measure} from {least:.{digits}f} to {most:.{digits}f}."
+        f"{measure} from {least:.2f} to {most:.2f}."
     )
-    return Drawing(name, title, said, figure, _table(title, panels, axis, measure, floor, notes, digits))
+    return Drawing(name, title, said, figure, _table(title, panels, axis, measure, floor, notes))
 
 
 def pool_scaling(
@@ -273,7 +269,6 @@ def _table(
     measure: str,
     floor: tuple[str, float] | None,
     notes: Sequence[str],
-    digits: int,
 ) -> Table:
     titled = any(panel.title for panel in panels)
     mixed = len({(panel.axis or axis).label for panel in panels}) > 1
@@ -290,7 +285,7 @@ def _table(
         rows.append((*([""] if titled else []), *([""] if mixed else []), floor[0], "", Number(floor[1])))
     before = (*(["panel"] if titled else []), *(["axis"] if mixed else []))
     header = (*before, "system", "at" if mixed else (panels[0].axis or axis).label, measure)
-    return Table(title, header, tuple(rows), tuple(notes), digits=digits)
+    return Table(title, header, tuple(rows), tuple(notes))
 
 
 # Points in a plane.
@@ -332,7 +327,6 @@ def scatter_figure(
     panels: Sequence[Scatter],
     *,
     notes: Sequence[str] = (),
-    about: str = "",
     logarithmic: bool = False,
     front: bool = False,
 ) -> Drawing:
@@ -343,7 +337,6 @@ def scatter_figure(
         title: of the figure.
         panels: side by side.
         notes: below.
-        about: text alternative.
         logarithmic: horizontal scale by factors.
         front: join the points that no other betters: less to the left, more above.
 
@@ -375,11 +368,10 @@ def scatter_figure(
     ]
     one = len({(panel.x, panel.y) for panel in panels}) == 1
     header = ("panel", "system", "point", panels[0].x if one else "x", panels[0].y if one else "y")
-    said = about or (
-        f"{title}. "
-        + " ".join(f"{p.title or 'One panel'}: {p.y} against {p.x} of {', '.join(p.series)}." for p in panels)
+    told = (f"{p.title or 'One panel'}: {p.y} against {p.x} of {', '.join(p.series)}." for p in panels)
+    return Drawing(
+        name, title, f"{title}. {' '.join(told)}", figure, Table(title, header, tuple(rows), tuple(notes))
     )
-    return Drawing(name, title, said, figure, Table(title, header, tuple(rows), tuple(notes)))
 
 
 def _known(points: Sequence[Point]) -> list[Point]:
@@ -453,7 +445,6 @@ def pareto_figure(
     *,
     cost: str,
     measure: str,
-    logarithmic: bool = True,
     notes: Sequence[str] = (),
 ) -> Drawing:
     """Quality against cost; systems that no other betters in both are joined by a line.
@@ -464,7 +455,6 @@ def pareto_figure(
         systems: system -> (its cost, its mean); lower cost and higher mean are better.
         cost: what the costs are.
         measure: what the means are.
-        logarithmic: cost by factors.
         notes: below.
     """
     known = {s: held for s, held in systems.items() if finite(held[0]) and drawable(held[1])}
@@ -473,7 +463,7 @@ def pareto_figure(
     told = [*notes, "Line: systems that no other betters in both (Pareto front): " + ", ".join(best) + "."]
     panel = Scatter("", series, cost, measure)
     positive = all(c > 0 for c, _ in known.values())
-    return scatter_figure(name, title, [panel], notes=told, logarithmic=logarithmic and positive, front=True)
+    return scatter_figure(name, title, [panel], notes=told, logarithmic=positive, front=True)
 
 
 def pareto_front(systems: Mapping[str, tuple[float, float]]) -> list[str]:

@@ -209,17 +209,16 @@ def axis_name(column: Column) -> str:
     return spelled(column) + (", x100" if family_of(column).scale == 100 else "")
 
 
-def choose_column(
-    place: Place, choice: Choice, *, wanted: str = "", arity: Arity | None = None, better: bool = True
-) -> Column:
+def choose_column(place: Place, choice: Choice, *, wanted: str = "", arity: Arity | None = None) -> Column:
     """The column that is meant: by the first of the chosen measures, else the first that will do.
+
+    Without a name a measure will do of which more, or less, is better.
 
     Args:
         place: whose columns.
         choice: names measure and mode.
         wanted: spelling that takes the place of the choice's.
         arity: of measures that will do; None for all.
-        better: only measures of which more, or less, is better.
 
     Raises:
         UsageError: there is none.
@@ -229,7 +228,7 @@ def choose_column(
     fits = [
         column
         for column in place.columns
-        if (column[1] == spelling if named else not better or family_of(column).better)
+        if (column[1] == spelling if named else family_of(column).better)
         and (arity is None or named or parse(column[1]).arity is arity)
         and choice.mode in ("", column[2])
     ]

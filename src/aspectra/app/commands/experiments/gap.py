@@ -9,10 +9,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 from aspectra.app.options.question import Format, LoaderOption, OracleRates, argument, choice, language_models
-from aspectra.app.output.experiments import library_home, sources_of, write_tables
+from aspectra.app.output.experiments import library_home, note_made, sources_of, write_tables
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import option
-from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 
@@ -109,8 +108,7 @@ def gap(
         file = StudyFile(title, {**first, **verified}, (table,))
         page = run_study_file(file, folder, place, progress=shown, answering=answering)
     write_tables(session, list(page.tables), format)
-    kept = f", {page.kept:,} were there already" if page.kept else ""
-    session.screen.note(f"Made {count(page.made, 'ranking')}{kept}; everything is in {folder}.")
+    note_made(session, page.made, page.kept, folder)
 
 
 @dataclass(frozen=True)
