@@ -31,7 +31,7 @@ S = TypeVar("S", bound=Value)
 
 
 def setting(about: str, *, path: bool = False, guard: bool = False, **limits: float) -> Any:
-    """What describes a field of a settings class, as an annotation of its type.
+    """Describe a field of a settings class, as an annotation of its type.
 
     Args:
         about: one line for people.
@@ -69,7 +69,7 @@ class Key(Struct, frozen=True):
 
     @property
     def lists(self) -> bool:
-        """Whether it is a table of the user's own: name -> names, or name -> folder."""
+        """True if it is a table that the user fills: name -> names, or name -> folder."""
         return get_origin(get_args(self.kind)[0]) is dict
 
     def placed(self, value: Any, folder: Path) -> Any:
@@ -80,7 +80,7 @@ class Key(Struct, frozen=True):
 
     @property
     def in_words(self) -> str:
-        """What values it takes: ``a whole number, 0 or more``."""
+        """Allowed values in words: ``a whole number, 0 or more``."""
         kind, meta = get_args(self.kind)
         if self.lists and self.path:
             return 'a table of folders, as { mine = "~/papers/mine.lib" }'
@@ -109,7 +109,7 @@ def find_key(keys: Mapping[str, Key], name: str, where: str = "") -> Key:
     """The setting called ``name``.
 
     Raises:
-        UsageError: there is none; the message suggests the nearest.
+        UsageError: no setting has this name; the message suggests the nearest.
     """
     if name not in keys:
         what = f"unknown key {name!r} in {where}" if where else f"there is no setting {name!r}"
@@ -253,11 +253,11 @@ class Config(Generic[S]):
         self.settings = kind.from_dict(nested)
 
     def origin(self, name: str) -> str:
-        """Which layer set it: ``flag``, ``environment ASPECTRA_X``, a file's path, or ``default``."""
+        """Layer that set it: ``flag``, ``environment ASPECTRA_X``, a file's path, or ``default``."""
         return self._values[name][1]
 
     def claimed(self, name: str) -> bool:
-        """Whether a project's file set it that the user did not name: perhaps somebody else's."""
+        """True if a project's file set it that the user did not name and that may be somebody else's."""
         return not self._named and self.origin(name) == str(self.project)
 
     def items(self) -> Iterator[tuple[Key, Any]]:

@@ -45,7 +45,7 @@ _LARGE_WINDOW = "Frame requires too much memory"
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How far something small may grow.
+    """Limits on the size of decompressed data.
 
     Attributes:
         size: most bytes in all.

@@ -43,5 +43,5 @@ class Displayed:
         }
 
     def _repr_html_(self) -> str | None:
-        """The form for browsers, or None where there is none."""
+        """The form for browsers, or None without one."""
         return self._repr_mimebundle_().get("text/html")

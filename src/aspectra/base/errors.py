@@ -171,14 +171,14 @@ class MissingExtra(AspectraError):
 
 @contextmanager
 def needs_extra(what: str, extra: str) -> Iterator[None]:
-    """Around imports of an optional part: where a package is missing, the error says how to get it.
+    """Context for imports of an optional part: if a package is missing, the error says how to get it.
 
     Args:
         what: is missing, as ``the page is not installed``.
         extra: of the package, as ``serve``.
 
     Raises:
-        MissingExtra: a package that is none of ours is missing.
+        MissingExtra: a package that is not ours is missing.
     """
     try:
         yield
@@ -229,7 +229,7 @@ _LONGEST_NAME = 200  # characters; what is longer was not meant for a name
 
 
 def check_number(what: str, value: object, low: float, high: float, *, hint: str = "") -> None:
-    """Refuse what is no number from ``low`` to ``high``: a whole number where ``low`` is one.
+    """Check that a value is a number from ``low`` to ``high``, and a whole number if ``low`` is one.
 
     Args:
         what: for the message, as in ``the limit``.
@@ -239,7 +239,7 @@ def check_number(what: str, value: object, low: float, high: float, *, hint: str
         hint: the next step; "" names the bounds.
 
     Raises:
-        UsageError: it is none, NaN and the infinities included.
+        UsageError: it is not; NaN and the infinities are refused too.
     """
     whole = isinstance(low, int)
     kinds = int if whole else int | float
@@ -318,7 +318,7 @@ def check_choice(value: str, known: Iterable[str], what: str) -> str:
         what: for the message, as in ``direction``.
 
     Raises:
-        UsageError: it is none of ``known``; the message suggests the nearest.
+        UsageError: it is not one of ``known``; the message suggests the nearest.
     """
     names = list(known)
     if value not in names:

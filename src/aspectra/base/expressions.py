@@ -10,7 +10,7 @@ _METHODS = ("match", "fullmatch", "search", "finditer", "findall", "split", "sub
 
 
 class Later:
-    """Stands for a compiled pattern; from the first use on its attributes are those of the pattern."""
+    """Substitute for a compiled pattern; from the first use on it has the attributes of the pattern."""
 
     def __init__(self, pattern: str, flags: int) -> None:
         self.pattern, self._flags = pattern, flags
@@ -28,7 +28,7 @@ class Later:
 
 
 def expression(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """As :func:`re.compile`, which is called when the first method is; a faulty pattern shows as late."""
+    """As :func:`re.compile`, but called on first use; a faulty pattern raises only then."""
     return cast("re.Pattern[str]", Later(pattern, flags))
 
 
@@ -47,7 +47,7 @@ class AnyOf:
         self._last = ("", False)
 
     def within(self, text: str) -> bool:
-        """Whether a text contains one of the words; the answer for the last text is remembered."""
+        """True if a text contains one of the words; the result for the last text is remembered."""
         last, found = self._last
         if text is not last:
             found = any(word in text for word in self.words)
@@ -98,7 +98,7 @@ class Expression:
         return self._ascii
 
     def within(self, text: str) -> bool:
-        """Whether it is found anywhere in a text; the answer for the last text is remembered."""
+        """True if it is found anywhere in a text; the result for the last text is remembered."""
         last, found = self._last
         if text is not last:
             found = self._for(text).search(text) is not None

@@ -37,17 +37,17 @@ class Disk:
     """Every operation that changes the disk. Content counts as written when :meth:`sync` returns."""
 
     def create(self, path: Path, mode: str = "wb") -> BinaryIO:
-        """A file opened for writing: ``wb`` anew, ``xb`` where there is none yet, ``ab`` at its end."""
+        """A file opened for writing: ``wb`` anew, ``xb`` if it does not exist yet, ``ab`` at its end."""
         stream: BinaryIO = path.open(mode)  # type: ignore[assignment]
         return stream
 
     def reserve(self, path: Path, size: int) -> None:
         """Make a file ``size`` bytes long, of zeros from its end on, and take the room for them.
 
-        What is then filled in place through a map cannot find the disk full.
+        Filling it in place through a map then cannot fail because the disk is full.
 
         Raises:
-            OSError: there is no room.
+            OSError: the disk is full.
         """
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -126,7 +126,7 @@ def using(other: Disk) -> Iterator[None]:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it, durably; one that exists is no error."""
+    """Make a folder and those above it, durably; existing folders are left as they are."""
     missing = []
     while not path.is_dir():
         missing.append(path)
@@ -175,7 +175,7 @@ def refuse_journal(database: Path, kind: type[AspectraError], hint: str) -> None
         AspectraError: of that kind.
     """
     journal = Path(f"{os.path.realpath(database)}-journal")
-    with contextlib.suppress(OSError):  # there is none
+    with contextlib.suppress(OSError):  # it does not exist
         if journal.lstat().st_size and database.stat().st_size:  # SQLite reads no other
             raise kind(
                 f"{database} has a rollback journal",

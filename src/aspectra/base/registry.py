@@ -62,7 +62,7 @@ class Registry(Generic[T]):
         self._waiting.pop(module, None)
 
     def _find(self, name: str) -> bool:
-        """Whether there is a member of this name; its module is imported."""
+        """True if there is a member of this name; imports its module."""
         if name in self._members:
             return True
         # The module named like the member first: one import instead of a whole family's.
@@ -110,7 +110,7 @@ class Registry(Generic[T]):
 
 @cache
 def _may_plug_in() -> bool:
-    """Whether an installed package may have an entry point of ours (``metadata`` takes 40 ms)."""
+    """True if an installed package may have an entry point of ours; ``metadata`` would take 40 ms."""
     if sum(hasattr(finder, "find_distributions") for finder in sys.meta_path) > 1:
         return True  # packages lie elsewhere too
     for folder in dict.fromkeys(sys.path):

@@ -96,7 +96,7 @@ def read_member(get: Callable[[str], Callable[..., Any]], text: str, family: str
 
 
 def _is_bare(field: Any) -> bool:
-    """Whether an option is written without its name, as in ``top(200)``."""
+    """True if an option is written without its name, as in ``top(200)``."""
     return bool(field.metadata.get("bare"))
 
 

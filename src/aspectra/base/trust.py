@@ -1,4 +1,4 @@
-"""What the user permits, whoever names it: hosts, models, code that runs, libraries that are served.
+"""The user's permissions: for hosts, models, code that runs, and libraries that are served.
 
 A library, a plan, a study or a project's ``aspectra.toml`` may come from somebody else. What it names is
 data: it is used only under a :class:`Permission` of the user's. Permissions are given by the user's own
@@ -43,7 +43,7 @@ def origin_of(url: str) -> str:
     """Scheme, host and port of an address, in the one spelling that permissions have.
 
     Raises:
-        UsageError: it is no http(s) address.
+        UsageError: it is not an http(s) address.
 
     >>> origin_of("HTTPS://Example.org:443/v1"), origin_of("http://[::1]:8000/v1")
     ('https://example.org', 'http://[::1]:8000')
@@ -91,7 +91,7 @@ class Permission(Struct, frozen=True, order=True):
 
     @classmethod
     def host(cls, url: str, key: str = "") -> Permission:
-        """That texts, and the key in a variable, are sent to an address.
+        """Permission to send texts, and the key in a variable, to an address.
 
         Raises:
             UsageError: the address or the variable's name cannot be used.
@@ -102,15 +102,15 @@ class Permission(Struct, frozen=True, order=True):
 
     @classmethod
     def folder(cls, place: str, kind: Literal["model", "library", "settings"] = "model") -> Permission:
-        """That the model, the library, or the settings in a folder are used; the folder is not looked at."""
+        """Permission to use the model, the library or the settings in a folder; the folder is not read."""
         return cls(kind, os.path.abspath(os.path.expanduser(place)))
 
     @classmethod
     def parse(cls, text: str) -> Permission:
-        """From its spelling.
+        """Read the spelling of a permission.
 
         Raises:
-            UsageError: it is none.
+            UsageError: it is not a permission.
 
         >>> Permission.parse("https://example.org/v1 with MY_KEY")
         Permission(kind='host', name='https://example.org', key='MY_KEY')
@@ -131,7 +131,7 @@ class Permission(Struct, frozen=True, order=True):
 
     @property
     def deed(self) -> str:
-        """What would be done under it, as a sentence without its stop."""
+        """The action that it permits, as a sentence without its full stop."""
         if self.kind == "host":
             what = f"texts and the key in {self.key}" if self.key else "texts, and no key,"
             return f"{what} would be sent to {self.name}"
@@ -151,12 +151,12 @@ class Permission(Struct, frozen=True, order=True):
         return f"aspectra config trust {quote(str(self))}"
 
     def covers(self, other: Permission) -> bool:
-        """Whether it permits the other too: a host with a key also receives texts without one."""
+        """True if it permits the other too: a host with a key also receives texts without one."""
         return (self.kind, self.name) == (other.kind, other.name) and other.key in ("", self.key)
 
 
 def trust_file() -> Path:
-    """Where permissions are remembered; it need not exist."""
+    """Path of the file of remembered permissions; it need not exist."""
     import platformdirs
 
     return Path(platformdirs.user_config_dir("aspectra", appauthor=False)) / "trust.toml"
@@ -212,7 +212,7 @@ def from_environment() -> Iterator[Permission]:
 
 
 def allowed() -> list[Permission]:
-    """What the user permitted for good, sorted.
+    """Permissions that the user gave for good, sorted.
 
     Raises:
         UsageError: the file that remembers it cannot be read.
@@ -221,12 +221,12 @@ def allowed() -> list[Permission]:
 
 
 def refused() -> list[Permission]:
-    """What the user was asked about and refused, sorted."""
+    """Permissions that the user was asked for and refused, sorted."""
     return sorted(_read()["refused"])
 
 
 def allows(needed: Permission) -> bool:
-    """Whether the user permits it, by ``aspectra config trust`` or by an address in the environment."""
+    """True if the user permits it, by ``aspectra config trust`` or by an address in the environment."""
     return any(one.covers(needed) for one in (*allowed(), *from_environment()))
 
 
@@ -256,7 +256,7 @@ def withdraw(spelling: str) -> bool:
         spelling: as listed; of a host, its address alone is enough.
 
     Raises:
-        UsageError: it is no permission.
+        UsageError: it is not a permission.
     """
     gone = Permission.parse(spelling)
     lists = _read()

@@ -38,11 +38,11 @@ _PREPARING = threading.Lock()
 def converted(data: Any, kind: type[T], *, strict: bool = True) -> T:
     """``msgspec.convert`` for any thread.
 
-    msgspec looks at a type when it meets it first; a second thread that meets it meanwhile reads what is not
-    there yet, and the process dies (msgspec 0.22).
+    msgspec analyses a type on first use; a second thread that uses it meanwhile reads memory that is not
+    filled yet, and the process dies (msgspec 0.22).
 
     Raises:
-        msgspec.ValidationError: the data are no such value.
+        msgspec.ValidationError: the data do not fit the type.
     """
     if kind not in _PREPARED:
         with _PREPARING:
@@ -82,7 +82,7 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
     @classmethod
     def loads(cls, text: str) -> Self:
-        """From JSON (where the first character is ``{``) or TOML.
+        """Read JSON (if the first character is ``{``) or TOML.
 
         Raises:
             UsageError: as :meth:`from_dict`, or the text is neither.
@@ -104,7 +104,7 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """From a file, see :meth:`loads`."""
+        """Read a file, see :meth:`loads`."""
         try:
             text = path.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:

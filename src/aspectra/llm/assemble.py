@@ -35,10 +35,10 @@ _FIRST = 2  # calls at once of a server on this computer, until it has answered 
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """Which model, and how it may be asked.
+    """Settings of a language model and of calls to it.
 
     Attributes:
-        model: the endpoint's name of it. There is no default.
+        model: its name at the endpoint; without a default.
         base_url: address up to and without ``/chat/completions``; "" takes ``OPENAI_BASE_URL``.
         key_variable: environment variable with the key; "" for the defaults, see :mod:`aspectra.llm.secrets`.
         named_by: the file that named address or variable, where it is not the user's own; then the user must
@@ -81,7 +81,7 @@ class ModelSettings:
 
 
 def _default_journal() -> Path:
-    """Where the user's journal is."""
+    """Path of the user's journal."""
     import platformdirs
 
     return Path(platformdirs.user_data_dir("aspectra", appauthor=False)) / "model-calls.db"
@@ -111,7 +111,7 @@ class Model:
 
     @property
     def simulated(self) -> bool:
-        """Whether any answer so far came from something that is no language model."""
+        """True if any answer so far came from something other than a language model."""
         return self.journal.simulated
 
     async def complete(self, request: Request) -> Reply:
@@ -124,7 +124,7 @@ class Model:
         return await self.journal.complete(request)
 
     def holds(self, request: Request) -> bool:
-        """Whether an answer is recorded, so that asking costs nothing."""
+        """True if an answer is recorded, so that the request costs nothing."""
         return self.journal.holds(request)
 
     async def context(self) -> int | None:
@@ -142,7 +142,7 @@ class Model:
         return found["tokens"] if found else None
 
     def estimate(self, requests: Iterable[Request]) -> Cost:
-        """What requests will cost at most, recorded answers left out; ``recorded`` counts those."""
+        """Highest cost of the requests without a recorded answer; ``recorded`` counts the others."""
         asked = list(requests)
         missing = self.journal.missing(asked)
         return estimate(missing, self.price) + Cost(recorded=len(asked) - len(missing))

@@ -1,8 +1,8 @@
-"""What calls cost, and limits that no number of calls at once can pass.
+"""Costs of calls, and limits that concurrent calls cannot exceed.
 
-Before a call is sent its worst case is reserved; when it has ended, what it really cost takes the place of
-that. Where only calls under way stand between a request and its limit it waits for them; where the limit
-itself does, it is not sent.
+Before a call is sent, its worst case is reserved; when it has ended, the real cost replaces the reservation.
+A request that would exceed a limit only because of calls under way waits for them. A request that would
+exceed the limit without them is not sent.
 
 Tokens before a call are a rule of thumb, one for every four bytes of UTF-8 (four letters of English, or one
 and a third Chinese characters), and the worst case is twice that plus the longest answer allowed. A text that
@@ -98,7 +98,7 @@ def _price(name: str, entry: Any, path: Path) -> Price:
 
 
 def default_prices() -> Path:
-    """Where the user's price file is looked for."""
+    """Default path of the user's price file."""
     import platformdirs
 
     return Path(platformdirs.user_config_dir("aspectra", appauthor=False)) / "prices.toml"
@@ -111,7 +111,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What calls cost; costs add up with ``+``.
+    """Cost of calls; costs add up with ``+``.
 
     Attributes:
         calls: answered, or perhaps answered and lost on the way; attempts that were refused do not count.
@@ -120,7 +120,7 @@ class Cost:
         money: of the calls that have a price, in the price file's currency.
         unpriced: calls without a price; where there are any, ``money`` is not the whole sum.
         recorded: answers that came from a journal and cost nothing now.
-        recorded_tokens: what those had cost when they were asked, questions and answers.
+        recorded_tokens: the tokens of those when they were first asked, questions and answers.
     """
 
     calls: int = 0
@@ -163,7 +163,7 @@ class Limits(Struct, frozen=True):
     call_tokens: int | None = None
 
     def passed(self, cost: Cost) -> str:
-        """Which limit a cost would pass, in words, or ""."""
+        """Limit that a cost would exceed, in words; "" for none."""
         if self.calls is not None and cost.calls > self.calls:
             return f"{self.calls} calls"
         if self.tokens is not None and cost.tokens > self.tokens:
@@ -177,7 +177,7 @@ _NO_LIMITS = Limits()
 
 
 class Account:
-    """What was spent under one set of limits; safe to share between threads.
+    """Spending under one set of limits; safe to share between threads.
 
     Args:
         limits: what must not be passed.
@@ -192,7 +192,7 @@ class Account:
 
     @property
     def cost(self) -> Cost:
-        """What was spent so far; calls under way are not in it."""
+        """Spending so far, without calls under way."""
         with _lock:
             return self._spent
 
@@ -245,7 +245,7 @@ def prompt_tokens(request: Request) -> int:
 
 
 def estimate(requests: Iterable[Request], price: Price | None = None) -> Cost:
-    """What requests will cost at most, if each answer is as long as it may be: an estimate before a run.
+    """Highest cost of requests, with each answer as long as it may be: an estimate before a run.
 
     Leave out what a journal holds, see :meth:`aspectra.llm.journal.Journal.missing`.
     """
@@ -256,9 +256,9 @@ def estimate(requests: Iterable[Request], price: Price | None = None) -> Cost:
 
 
 def call_cost(request: Request, ended: Reply | ModelError, price: Price | None) -> Cost:
-    """What one call cost with all its attempts, or had cost where its answer came from a journal.
+    """Cost of one call with all its attempts; for an answer from a journal, its tokens when first asked.
 
-    Where the endpoint does not count tokens they are estimated.
+    Tokens are estimated if the endpoint does not count them.
 
     Args:
         request: what was sent.
@@ -311,7 +311,7 @@ class Budget(Wrapper):
         price: per token, or None where it is not known: then money is not known either.
 
     Raises:
-        UsageError: money is limited and there is no price.
+        UsageError: money is limited and the price is unknown.
     """
 
     def __init__(self, inner: ChatModel, account: Account | None = None, price: Price | None = None) -> None:
@@ -352,7 +352,7 @@ class Budget(Wrapper):
         return reply
 
     def _reserve(self, accounts: tuple[Account, ...], worst: Cost) -> bool:
-        """Whether the worst case is reserved; False where calls under way must end first."""
+        """Reserve the worst case and return True; return False if calls under way must end first."""
         with _lock:
             for account in accounts:
                 limits = account.limits

@@ -78,7 +78,7 @@ class Request:
 
 
 class Usage(Struct, frozen=True):
-    """What one call cost, in tokens."""
+    """Tokens that one call used."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -95,7 +95,7 @@ class Reply(Struct, frozen=True):
         logprobs: (token, log-probability) of the first answer token's alternatives, likeliest first.
         seconds: how long it took; 0 when it came from a journal.
         recorded: whether it came from a journal.
-        lost: tokens of each attempt before it that was, or may have been, charged for in vain.
+        lost: tokens of each failed attempt before it that was, or may have been, charged for.
         simulated: whether no language model was asked (scripted, oracle); said wherever results are printed.
         facts: what else is known, JSON values only: ``attempts``, ``fingerprint``.
     """
@@ -152,7 +152,7 @@ class Wrapper:
 
     @property
     def simulated(self) -> bool:
-        """Whether no language model is behind it."""
+        """True if the answers do not come from a language model."""
         return self.inner.simulated
 
 

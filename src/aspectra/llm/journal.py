@@ -268,7 +268,7 @@ class JournalFile:
             raise self._failure(error) from error
 
     def counts(self) -> dict[str, int]:
-        """How many replies there are: ``accepted``, and ``other`` (rejected, late, damaged)."""
+        """Number of replies: ``accepted``, and ``other`` (rejected, late, damaged)."""
         try:
             with self._reading:
                 rows = self._reader.execute("SELECT accepted = 1, count(*) FROM calls GROUP BY 1").fetchall()
@@ -340,9 +340,9 @@ _GATHER = 0.001  # seconds that a write waits for company
 
 
 def acceptable(request: Request, reply: Reply) -> bool:
-    """Whether a reply may be given again: what ``request.accept`` says.
+    """True if a reply may be returned again: the result of ``request.accept``.
 
-    Without one: whether it is not blank and, where a schema was asked for, is JSON.
+    Without that function a reply must not be blank, and must be JSON if a schema was asked for.
     """
     if request.accept is not None:
         return bool(request.accept(reply))
@@ -364,7 +364,7 @@ class _Flight:
 
 @dataclass
 class _Here:
-    """What belongs to one event loop."""
+    """State of one event loop."""
 
     lanes: Lanes
     flights: dict[str, _Flight] = field(default_factory=dict)
@@ -379,18 +379,18 @@ class Journal(Wrapper):
     that reached the disk first counts for both.
 
     Args:
-        inner: asked when there is no accepted answer.
+        inner: called if no accepted answer is recorded.
         file: where answers are kept. Several journals may share one.
         account: where recorded answers are counted, beside the accounts open around the call.
         lanes: calls under way at once, 1 or more, in the order in which they came. A call is under way until
             its reply is on disk, so a program that dies loses no more replies than this. Waits between
-            attempts count too: an endpoint that asks for patience is asked less by all. Or what makes them
-            for an event loop; then a call whose answer came too late waits for a lane again.
+            attempts count too, so all callers send less to an endpoint that asks for patience. Or a function
+            that makes the lanes of an event loop; then a call with a late answer waits for a lane again.
         keep_text: keep the words of questions too, so that an answer can be read beside what was asked.
 
     Attributes:
         hits: answers given from the file, or shared with a call under way.
-        rejected: replies that ``accept`` did not agree to.
+        rejected: replies that ``accept`` refused.
     """
 
     def __init__(
@@ -403,7 +403,7 @@ class Journal(Wrapper):
         keep_text: bool = False,
     ) -> None:
         if not callable(lanes):
-            Lanes(lanes)  # refuses what is none
+            Lanes(lanes)  # raises for an invalid number
         super().__init__(inner)
         self.file = file
         self.hits = 0
@@ -416,7 +416,7 @@ class Journal(Wrapper):
 
     @property
     def simulated(self) -> bool:
-        """Whether any answer so far came from something that is no language model."""
+        """True if any answer so far came from something other than a language model."""
         return self._simulated or self.inner.simulated
 
     def key(self, request: Request) -> str:
@@ -424,7 +424,7 @@ class Journal(Wrapper):
         return digest_texts([self.name, request.key])
 
     def holds(self, request: Request) -> bool:
-        """Whether an accepted answer is there, so that asking costs nothing."""
+        """True if an accepted answer is recorded, so that the request costs nothing."""
         return self.file.find(self.key(request)) is not None
 
     def missing(self, requests: Iterable[Request]) -> list[Request]:
@@ -438,7 +438,7 @@ class Journal(Wrapper):
         """The recorded answer, or a new one, which is recorded first.
 
         Raises:
-            ModelError: there is no recorded answer, and none could be had.
+            ModelError: no answer is recorded, and the model gave none.
             JournalFailed, JournalBroken: the file cannot be used.
         """
         key = self.key(request)

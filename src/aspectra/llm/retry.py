@@ -46,7 +46,7 @@ class Retry(Wrapper):
         down_after: the endpoint counts as down when so many attempts in a row failed ...
         down_seconds: ... over at least so many seconds. It is then left alone for as long, and calls fail at
             once. So they do after one that found the key refused, the credit spent or no such model.
-        queues: whether whoever calls waits for a lane again where an answer was late; then it is no attempt.
+        queues: whether the caller waits for a lane again after a late answer, which is then not an attempt.
         draw: gives a number in [0, 1).
     """
 
@@ -79,7 +79,7 @@ class Retry(Wrapper):
     async def complete(self, request: Request) -> Reply:
         """The inner model's answer; ``facts["attempts"]`` says how many it took where it took several.
 
-        What the attempts in vain cost is in ``lost``, of the answer or of the error.
+        The cost of failed attempts is in ``lost``, of the answer or of the error.
 
         Raises:
             ModelError: the last attempt's, with the number of attempts in its ``why``.
@@ -107,7 +107,7 @@ class Retry(Wrapper):
             await asyncio.sleep(wait)
 
     def _wait(self, error: ModelError, attempt: int, started: float) -> float | None:
-        """Seconds until the next attempt, or None where there is none."""
+        """Seconds until the next attempt, or None if there is to be none."""
         if not error.retryable or (self._queues and isinstance(error, Late)) or attempt >= self._tries:
             return None
         if error.retry_after is not None:  # a little later than asked, and not all at the same moment
@@ -145,7 +145,7 @@ class Retry(Wrapper):
 
 
 def _says_the_same(error: ModelError, last: ModelError | None) -> bool:
-    """Whether an unreadable answer came twice, such as a web page; a third attempt would get it too."""
+    """True if an unreadable answer, such as a web page, came twice; a third attempt would get it too."""
     return last is not None and (error.status, error.why) == (200, last.why)
 
 
@@ -170,8 +170,8 @@ class Lanes:
 
     Args:
         most: calls at once.
-        start: 0 to allow ``most`` at all times. Else so many at first, as for a server on this computer: one
-            more where answers come early, fewer where they come late.
+        start: 0 to allow ``most`` at all times. Else the number at first, as for a server on this computer:
+            one more when answers come early, fewer when they come late.
         seconds: within which an answer must come.
         slots: asks the server how many calls it answers at once; None where it does not say.
 
@@ -198,7 +198,7 @@ class Lanes:
 
     @property
     def full(self) -> bool:
-        """Whether a call must wait."""
+        """True if a call must wait."""
         return self._free.locked()
 
     async def __aenter__(self) -> int:

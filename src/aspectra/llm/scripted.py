@@ -79,5 +79,5 @@ class Scripted:
 
 
 def _first_tokens(text: str, tokens: int) -> str:
-    """The start of a text, as much as the rule of thumb gives to so many tokens."""
+    """The start of a text, ``tokens`` long by the rule of thumb."""
     return text.encode("utf-8", "surrogatepass")[: 4 * tokens].decode("utf-8", "ignore")

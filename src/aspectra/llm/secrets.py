@@ -25,7 +25,7 @@ def key_variable(
     default: str = DEFAULT_VARIABLE,
     addresses: tuple[str, ...] = ("OPENAI_BASE_URL",),
 ) -> str:
-    """The environment variable that holds the key for a host, or "" when there is none.
+    """The environment variable that holds the key for a host, or "" for none.
 
     ``named`` if the user named one for this host; else ``default``; else
     ``OPENAI_API_KEY``, which is meant for one provider and goes to nobody else: to OpenAI, or to a host that

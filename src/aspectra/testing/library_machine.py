@@ -77,7 +77,7 @@ class LibraryMachine(RuleBasedStateMachine):
 
     @initialize(some=st.lists(papers(), max_size=6, unique_by=lambda paper: paper.id))
     def start(self, some: list[Paper]) -> None:
-        """A library with these papers, indexed and opened; an empty one where there are none."""
+        """A library with these papers, indexed and opened; an empty one without papers."""
         self._place = Path(tempfile.mkdtemp(prefix="aspectra-machine-"))
         self.folder = self._place / "library"
         self.store = Store.create(self.folder)
@@ -285,7 +285,7 @@ class LibraryMachine(RuleBasedStateMachine):
 
     @invariant()
     def everything_is_there(self) -> None:
-        """What was added and not removed is there as it was added; the library is sound."""
+        """Check that papers that were added and not removed are unchanged, and that the library is sound."""
         if not hasattr(self, "held"):
             return
         assert self._found() == self.held

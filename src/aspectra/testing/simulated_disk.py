@@ -23,13 +23,13 @@ _AUDITED = ("os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.truncate")
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens at one operation.
+    """Fault at one operation.
 
     Attributes:
         at: number of the operation, from 0; one that is never reached changes nothing.
         kind: ``kill``: the process ends there, and what it wrote stays. ``torn``: so, and the file written
             last keeps only a part. ``power``: so, and files and names that were not flushed may be cut, empty
-            or gone. ``full``: there is no room from there on. ``error``: that operation fails once.
+            or gone. ``full``: the disk is full from there on. ``error``: that operation fails once.
         seed: decides what is cut, and where.
     """
 
@@ -40,7 +40,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a step ended.
+    """Result of a step.
 
     Attributes:
         crashed: whether the process was stopped by the fault.

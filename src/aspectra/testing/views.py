@@ -1,4 +1,4 @@
-"""What every view owes, of whatever kind."""
+"""Conformance tests for views of every kind."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Limit:
         since, until: bounds of the year, both included; papers without a year do not pass one.
         venue: the only venue, or "".
 
-    A bound of which no paper states anything is not applied: see :meth:`applied`.
+    A bound on a field that no paper states is not applied: see :meth:`applied`.
     """
 
     since: int | None = None
@@ -44,13 +44,13 @@ class Limit:
     venue: str = ""
 
     def applied(self, papers: Iterable[Paper]) -> Limit:
-        """The limit without what none of the papers states: no year, or no venue."""
+        """The limit without the bounds on year or venue if none of the papers states one."""
         known = list(papers)
         dated, placed = any(p.year is not None for p in known), any(p.venue for p in known)
         return Limit(*((self.since, self.until) if dated else (None, None)), self.venue if placed else "")
 
     def passes(self, paper: Paper) -> bool:
-        """Whether a search with this limit may show a paper."""
+        """True if a search with this limit may show a paper."""
         if self.since is not None and (paper.year is None or paper.year < self.since):
             return False
         if self.until is not None and (paper.year is None or paper.year > self.until):
@@ -357,7 +357,7 @@ class SampleConformance:
     """
 
     def read(self, source: Source, folder: Path, content: bytes) -> list[Paper | Remark]:
-        """What the source reads in a file with this content."""
+        """Papers and remarks that the source reads from a file with this content."""
         path = folder / "sample"
         path.write_bytes(content)
         return list(read_papers(path, source.name))

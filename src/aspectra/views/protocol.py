@@ -39,7 +39,7 @@ def lens_base(name: str) -> str:
 
 
 class ViewFacts(Struct, frozen=True):
-    """What a view's name and its entry in the manifest say of it.
+    """Facts that a view's name and its entry in the manifest state.
 
     Attributes:
         base: what is scored: ``abstract``, ``sentences``, ``full``, ``chunks-250w``, ``lens-style``, or what
@@ -54,7 +54,7 @@ class ViewFacts(Struct, frozen=True):
 
     @classmethod
     def of(cls, name: str, stored: Mapping[str, Any] | None = None) -> ViewFacts:
-        """Of the view called ``name``.
+        """Facts of the view called ``name``.
 
         >>> ViewFacts.of("chunks-250w@bm25").chunks, ViewFacts.of("lens-style@delta").lens
         ('250w', 'style')
@@ -64,12 +64,12 @@ class ViewFacts(Struct, frozen=True):
 
     @classmethod
     def words_of(cls, base: str) -> ViewFacts:
-        """Of the view of words of ``base``: :attr:`name` gives ``abstract@bm25``."""
+        """Facts of the view of words of ``base``: :attr:`name` gives ``abstract@bm25``."""
         return cls(base, _WORDS)
 
     @classmethod
     def lens_vectors_of(cls, lens: str) -> ViewFacts:
-        """Of the view of a vector lens.
+        """Facts of the view of a vector lens.
 
         >>> ViewFacts.lens_vectors_of("style").name
         'lens-style@delta'
@@ -92,7 +92,7 @@ class ViewFacts(Struct, frozen=True):
 
     @property
     def lexical(self) -> bool:
-        """Whether it scores words."""
+        """True if it scores words."""
         return self.scorer == _WORDS
 
     @property
@@ -107,7 +107,7 @@ class ViewFacts(Struct, frozen=True):
 
     @property
     def full_text(self) -> bool:
-        """Whether it is made from full texts."""
+        """True if it is made from full texts."""
         return bool(self.chunks) or self.base == "full" or self.base in READERS
 
     @property
@@ -166,7 +166,7 @@ class Asked:
         owners: (m,) int64, which of the probe's seeds each vector belongs to; -1 for the text.
         units: (m,) int64, the seed's unit in the view; -1 where the vector is of no such unit.
         focus: (dimensions,) vector of the probe's focus, or None.
-        quotes: (m) (seed, its sentence) of each vector, ("", "") where there is none; () if not looked up.
+        quotes: (m) (seed, its sentence) of each vector, ("", "") without one; () if not looked up.
         borrowed: seeds without units in the view, for which vectors of :attr:`ViewFacts.fallback` are used.
         truncated: name of the encoder that did not read the whole text, or "".
         statistics: of the collection that the view is a part of, with all these words; for views of words.
@@ -188,7 +188,7 @@ class Asked:
 
     @property
     def empty(self) -> bool:
-        """Whether no unit of the seeds has the roles that the probe names, so that nothing can match."""
+        """True if no unit of the seeds has the roles that the probe names, so that nothing can match."""
         return bool(self.probe.matching) and not len(self.vectors)
 
 
@@ -265,7 +265,7 @@ class WordView(View, Protocol):
         ...
 
     def statistics(self, words: Iterable[str]) -> Statistics:
-        """Of the view's documents, with the frequency of these words and of their other spellings."""
+        """Statistics of the view's documents, with the frequency of these words and their other spellings."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What a library indexes: encoders, BM25 parameters, chunk sizes. A value, kept in the library."""
+"""Settings of an index: encoders, BM25 parameters, chunk sizes. A value, kept in the library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aspectra.views.text.tokens import ChunkSize, LexicalSettings, TokenSettings
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """What ``aspectra index`` builds.
+    """Settings of what ``aspectra index`` builds.
 
     Attributes:
         encoders: specifications, the first is the default; empty for lexical views only.
@@ -73,7 +73,7 @@ class IndexSettings:
         return tuple(name for name in self.lenses if self.encoders or name != "roles")
 
     def sentences_apart(self, encoder: Encoder) -> bool:
-        """Whether sentences are encoded by themselves; without token states the abstracts' pass does so."""
+        """True if sentences take a separate pass; without token states the abstracts' pass encodes them."""
         return self.sentences == "apart" and encoder.late_pooling
 
     def changed(self, **given: Any) -> IndexSettings:

@@ -54,7 +54,7 @@ _LONGEST_REFUSAL = 2**16  # bytes
 
 
 def offline() -> bool:
-    """Whether ``ASPECTRA_OFFLINE`` forbids every connection."""
+    """True if ``ASPECTRA_OFFLINE`` forbids every connection."""
     return os.environ.get("ASPECTRA_OFFLINE", "") not in {"", "0"}
 
 
@@ -73,7 +73,7 @@ class Endpoint:
     Args:
         base_url: address up to and without the path of a request; it usually ends in ``/v1``.
         variable: origin -> the environment variable that holds its key, "" for none.
-        wanted: the variable to name in messages where there is none.
+        wanted: the variable to name in messages if no key is found.
 
     Attributes:
         url: the address, without a slash at its end.
@@ -122,7 +122,7 @@ class Endpoint:
 
         Raises:
             Offline: no connection may be opened.
-            KeyRefused: there is no key that could be sent.
+            KeyRefused: no key for this server is set.
         """
         if offline():
             raise Offline(
@@ -241,7 +241,7 @@ _SOON = 5.0  # seconds for a fact that can be done without
 def journal_name(
     model: str, *, revision: str = "", extra: Mapping[str, Any] | None = None, omit: Sequence[str] = ()
 ) -> str:
-    """What a journal calls the model: its name, and what else an answer depends on that no request says."""
+    """Name of a model in journals: its own, and everything outside the request that an answer depends on."""
     name = f"{model}@{revision}" if revision else model
     return name + "#" + digest([dict(extra or {}), sorted(omit)])[:8] if extra or omit else name
 

@@ -117,7 +117,7 @@ def read_reply(raw: bytes, *, host: str, seconds: float, clean: Clean) -> Reply:
     """The reply in a body that came with status 200.
 
     Raises:
-        Malformed: it is no JSON, has no choices, or is cut off.
+        Malformed: it is not JSON, has no choices, or is cut off.
         Refused: the model or a filter declined.
         ModelError: it holds an error in spite of its status.
     """
@@ -151,7 +151,7 @@ def read_reply(raw: bytes, *, host: str, seconds: float, clean: Clean) -> Reply:
         {"fingerprint": body["system_fingerprint"]} if body.get("system_fingerprint") else {}
     )
     if not text.strip() and any(message.get(n) for n in ("reasoning", "reasoning_content", "thinking")):
-        facts["reasoning"] = True  # the text is there alone, and is no answer
+        facts["reasoning"] = True  # only the reasoning is there, which is not an answer
     return Reply(
         text=text,
         model=str(body.get("model") or ""),
@@ -167,7 +167,7 @@ def read_reply(raw: bytes, *, host: str, seconds: float, clean: Clean) -> Reply:
 def failure(
     status: int, headers: Mapping[str, str], raw: bytes, *, host: str, clean: Clean, now: float = 0.0
 ) -> ModelError:
-    """The error that a refusing answer stands for.
+    """The error for an answer with an error status.
 
     Args:
         status: HTTP status.

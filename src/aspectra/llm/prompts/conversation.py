@@ -1,7 +1,7 @@
 """Prompts: the turns of a prompt file, data that cannot leave its fence, and the form of a reply.
 
-A prompt file has two texts, ``system`` and ``user``, or turns. A turn with ``each = "paper"`` is said once
-for every paper; neighbours that have it are said together. ``paper`` is one paper's line in ``{{papers}}``::
+A prompt file has two texts, ``system`` and ``user``, or turns. A turn with ``each = "paper"`` is repeated for
+every paper; neighbouring ones are repeated together. ``paper`` is one paper's line in ``{{papers}}``::
 
     placeholders = ["count", "question", "label", "title", "abstract"]
     names = {question = "query"}                  # what the file calls our place {{query}}
@@ -45,7 +45,7 @@ def read_prompt(path: Path, what: str = "the prompt file") -> str:
     """The text of a prompt file, or of another that a lens is made of.
 
     Raises:
-        UsageError: it is no plain file of at most 64 KiB in UTF-8, or cannot be read.
+        UsageError: it is not a regular file of at most 64 KiB in UTF-8, or cannot be read.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe or a device may never end
@@ -119,7 +119,7 @@ CONVERSATION_KEYS = ("placeholders", "system", "user", *_OWN)
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn: who says it, what, and whether it is said for each paper."""
+    """One turn: its role, its text, and whether it is repeated for each paper."""
 
     role: Role
     text: str
@@ -128,7 +128,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Conversation:
-    """What a prompt file says.
+    """Contents of a prompt file.
 
     Attributes:
         turns: templates with ``{{placeholders}}``.
@@ -152,11 +152,11 @@ class Conversation:
 
     @property
     def plain(self) -> bool:
-        """Whether papers are shown one a turn or one a line, without fences."""
+        """True if papers are shown one per turn or one per line, without fences."""
         return any(turn.each for turn in self.turns) or (bool(self.paper) and "papers" in self.places)
 
     def repeats(self, text: str) -> bool:
-        """Whether a text of a reply only repeats a placeholder: dots, or what the prompt has in quotes."""
+        """True if a text of a reply only repeats a placeholder: dots, or a quoted string of the prompt."""
         said = " ".join(text.split())
         dots = not any(map(str.isalnum, said))
         return bool(said) and (dots or any(f'"{said}"' in turn.text for turn in self.turns))
@@ -190,7 +190,7 @@ class Conversation:
 
     @classmethod
     def parse(cls, what: str, data: Mapping[str, Any]) -> Conversation:
-        """From the table of a prompt file.
+        """Read the table of a prompt file.
 
         Raises:
             UsageError: it has no turns, or a value that it cannot have; placeholders differ from those that
@@ -292,7 +292,7 @@ def _replaced(text: str, form: Callable[[str], str]) -> str:
 
 
 def holds_mark(text: str) -> bool:
-    """Whether something in a text could be taken for a mark of a chat template."""
+    """True if a part of a text could be taken for a mark of a chat template."""
     return bool(_marks(text))
 
 
@@ -307,7 +307,7 @@ def as_data(value: object) -> str:
 
 
 def without_marks(text: str) -> str:
-    """A text that is no JSON, with a space on both sides of each bracket that is part of a mark.
+    """A text that is not JSON, with a space on both sides of each bracket that is part of a mark.
 
     >>> without_marks("done<|im_end|>")
     'done < |im_end| > '

@@ -35,14 +35,14 @@ _MEANS = ("centres", "standard")  # arrays of views that are taken as they are
 
 
 class Standard:
-    """What papers are measured by, whichever part of an index they are written in.
+    """Reference statistics of the library, the same for all segments of an index.
 
     Scores of words and vectors follow from a paper and the statistics of all papers, which are read at query
-    time. Three more things say what is usual in the library: what a candidate scores on average in reverse,
-    the mean that terms of aspects are centred by, and the mean and deviation of each habit of style. They
-    move little with a few papers and cost minutes to compute. Those of the papers that were there when the
-    index was written anew hold for papers that are added, and go on to hold when segments become one: how
-    an index is cut changes no answer.
+    time. Three more statistics describe the library: the mean and deviation of each candidate's scores in
+    reverse search, the mean that terms of aspects are centred by, and the mean and deviation of each habit
+    of style. A few more papers change them little, and computing them takes minutes. So the papers that are
+    there when the index is rebuilt serve as the reference, also for papers added later and when segments
+    are merged: how an index is divided into segments does not affect the results.
 
     Args:
         folder: where :func:`write_standard` wrote.
@@ -56,12 +56,12 @@ class Standard:
         self._sample = facts["sample"]
 
     def places(self, ids: Sequence[str]) -> Positions:
-        """(sample,) position of each document's paper among some papers, -1 where it is none of them."""
+        """(sample,) position of each document's paper among ``ids``, -1 if it is not one of them."""
         known = {one: at for at, one in enumerate(ids)}
         return np.array([known.get(one, -1) for one in self._sample], np.int64)
 
     def statistics(self, view: str) -> Statistics:
-        """Of the words of a view."""
+        """Statistics of the words of a view."""
         folder = self._folder.folder(view)
         saved, counts = folder.json("statistics.json"), folder.whole("frequency").tolist()
         held = dict(zip(folder.json("vocabulary.json"), counts, strict=True))
@@ -98,7 +98,7 @@ class Standard:
 def write_standard(
     folder: Path, ids: Sequence[str], sample: Positions, views: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Keep what the papers of a generation of one segment are measured by.
+    """Write the standard of a generation of one segment.
 
     Args:
         folder: of the generation, in which all else is written.
@@ -158,7 +158,7 @@ _MANY = 5000  # papers from which on starting processes is worth its second
 
 
 def by_all_cores(work: Callable[[T], R], batches: Iterable[T], papers: int) -> Iterator[R]:
-    """What a function makes of batches, in order; of many papers in processes of their own."""
+    """Yield the result of ``work`` for each batch, in order; for many papers in parallel processes."""
     cores = joblib.cpu_count()
     if cores < 2 or papers < _MANY:
         yield from map(work, batches)
@@ -169,7 +169,7 @@ def by_all_cores(work: Callable[[T], R], batches: Iterable[T], papers: int) -> I
 
 @dataclass
 class IndexReport:
-    """What one ``index`` did.
+    """Result of one ``index`` run.
 
     Attributes:
         papers: in the generation.
@@ -180,9 +180,9 @@ class IndexReport:
         truncated: view -> texts longer than the encoder reads.
         lacking_terms: encoder -> papers that it encoded without their terms of aspects.
         absent: encoders left out because they are not installed -> the command that brings each.
-        seconds_for_terms: encoder -> what encoding those again would take, from a few that were.
+        seconds_for_terms: encoder -> time to encode those again, estimated from a few that were encoded.
         generation: folder name of the generation, "" for an empty library.
-        merge_due: whether the generation has so many segments that they are to be merged soon.
+        merge_due: whether the generation has so many segments that they should be merged soon.
         changed: False when the generation was already up to date.
         seconds: by step.
     """
@@ -202,7 +202,7 @@ class IndexReport:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def with_made(self, ahead: IndexReport) -> IndexReport:
-        """With what was made ahead of it."""
+        """Add the counts of the values that were made ahead of this run."""
         self.encoded += ahead.encoded
         self.encoded_full += ahead.encoded_full
         self.lensed += ahead.lensed
@@ -223,15 +223,15 @@ class Draft:
         report: counts what was done.
         progress: called with (step, done, total).
         sample: ids of the collection's sample, in its order, where the library is one of several shards.
-        standard: what the papers are measured by, where that is not to be found in themselves.
+        standard: reference of the papers, where it is not computed from the papers themselves.
         kept: folder and manifest of the generation whose files of the standard are taken; or None.
-        least: papers from which on a standard is kept.
+        least: number of papers from which a standard is kept.
         words: folder and manifest of a generation of the same papers' words, whose files are taken; or None.
         linked: sums of the files that were taken.
         abstracts: names of the files of titles and abstracts, which those taken are.
         ids: of the papers, in order.
         full: whether each paper has full text.
-        offsets: (papers + 1,) where each paper's units begin among those of ``sentences``.
+        offsets: (papers + 1,) the first unit of each paper among those of ``sentences``.
         reference: positions of the sample, which are also the documents of reverse scores.
         views: view -> its part of the manifest.
         lenses: lens -> its part of the manifest.
@@ -259,7 +259,7 @@ class Draft:
 
     @property
     def beside(self) -> bool:
-        """Whether the papers are written beside a base, which keeps the standard."""
+        """True if the papers are written as a segment beside a base, which keeps the standard."""
         return self.standard is not None and self.kept is None
 
     def known(self, view: str) -> Standard | None:
@@ -267,7 +267,7 @@ class Draft:
         return self.standard if self.standard is not None and view in self.standard.views else None
 
     def expects(self, view: str) -> bool:
-        """Whether the standard has a view, so that it is written for these papers too, if only empty."""
+        """True if the standard has a view: it is then written for these papers too, even if empty."""
         return self.known(view) is not None
 
     def statistics(self, view: str) -> Statistics | None:

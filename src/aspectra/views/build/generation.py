@@ -131,15 +131,16 @@ def _write_view(draft: Draft, spec: str, encoder: Encoder, producer: Producer, k
     }
 
 
-# So many papers without terms are encoded again unasked. Of more, so many are: to tell what all would take.
+# Up to this many papers without terms are encoded again unasked. If there are more, only this many are, to
+# estimate the time for all.
 FEW = 64
 _BLOCK = 4096  # vectors read at a time
 _FINE = 1 << 24  # parts of 1 in which components are added
-_FEWEST = 10  # papers that a mean counts too many: that of a handful of papers is none
+_FEWEST = 10  # papers added to the count of a mean, since the mean of a handful of papers is unreliable
 
 
 def term_state(encoder: Encoder, *, lacking: bool) -> str:
-    """What a generation depends on: the head, and whether its papers have terms."""
+    """State of the terms that a generation depends on: the head's hash, ``lacking`` if papers lack terms."""
     head = head_of(encoder)
     return "terms: none" if head is None else f"terms: {head.hash}{' lacking' if lacking else ''}"
 
@@ -218,7 +219,7 @@ def _write_views(draft: Draft, spec: str, encoder: Encoder, producer: Producer) 
     draft.views[words] = {**facts, "values": producer.version}
     offsets = np.arange(0, len(matrix) + 1, len(ASPECTS), dtype=np.int64)
     (draft.folder / TERMS).mkdir()
-    nowhere = (Units.field_code("abstract"), 0, 0)  # an aspect of a paper is no span of its text
+    nowhere = (Units.field_code("abstract"), 0, 0)  # an aspect of a paper is not a span of its text
     Units(offsets, np.full((len(matrix), 3), nowhere, np.int32)).save(draft.folder / TERMS)
     draft.describe(vectors, spec, encoder, 0, units=TERMS)
 
@@ -250,7 +251,7 @@ def _mean(vectors: NDArray[np.int8]) -> Floats:
     return np.asarray(total / (_FINE * count), np.float32)
 
 
-# A chunk has the words of its heading, as far as this many characters: a longer one, which is no heading,
+# A chunk has the words of its heading, as far as this many characters: a longer one, which is not a heading,
 # would be repeated with each of them.
 _LONGEST_HEADING = 500
 
@@ -361,7 +362,7 @@ def write_readings(draft: Draft) -> None:
 
 
 def _stand_ins(draft: Draft, base: str, encoder: Encoder) -> tuple[Any, Any, Any, Any]:
-    """What :func:`~aspectra.views.build.records.fill_missing` takes: other vectors of the papers."""
+    """Other vectors of the papers, as :func:`~aspectra.views.build.records.fill_missing` takes them."""
     held = StoredFolder(draft.folder)
 
     def vectors(view: str) -> Any:
@@ -443,7 +444,7 @@ def _abstracts(draft: Draft) -> None:
 
 
 def _take_abstracts(draft: Draft, path: Path, manifest: dict[str, Any]) -> None:
-    """What :func:`_write_abstracts` writes, from a generation that has it."""
+    """Take the files that :func:`_write_abstracts` writes from a generation that has them."""
     generations, names = draft.library.generations, frozenset(manifest["abstracts"])
     draft.linked = generations.share(path, manifest, draft.folder, only=names)
     files = open_folder(generations, path, manifest)

@@ -199,7 +199,7 @@ _LISTED = "SELECT pos, count(*) FROM citations"
 
 
 class RecordColumns:
-    """What the records of papers state, collected one by one in their order and written together."""
+    """Columns of facts from papers' records, collected paper by paper in order and written together."""
 
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {

@@ -76,7 +76,7 @@ class InTurns:
 
     @property
     def derived(self) -> InTurns:
-        """Itself."""
+        """This object itself."""
         return self
 
     def put(self, producer: Producer, rows: Rows, /) -> None:
@@ -98,7 +98,7 @@ class InTurns:
         self._made.update({producer.name: len(rows) for producer, rows in made})
 
     def overtaken(self) -> bool:
-        """Whether papers have changed."""
+        """True if papers have changed since this object was made."""
         return self._library.revision != self._revision
 
 
@@ -153,17 +153,17 @@ def make_ahead(
 
 
 def _few(library: Store, settings: IndexSettings, manifest: dict[str, Any]) -> bool:
-    """Whether few papers can lack values, told without looking at them."""
+    """True if only few papers can lack values; the papers themselves are not read."""
     same = "fixed" in manifest and manifest["settings"] == settings.to_dict()
     return len(library) < MANY or (same and abs(len(library) - int(manifest["papers"])) < MANY)
 
 
 class _Ahead:
-    """What is made ahead.
+    """Values that are made and stored before a generation is written.
 
     Args:
-        work: makes it.
-        turns: where its values are stored.
+        work: makes them.
+        turns: stores them.
         manifest: of the generation in use.
     """
 
@@ -176,11 +176,11 @@ class _Ahead:
 
     @property
     def is_long(self) -> bool:
-        """Whether it takes long."""
+        """True if making the values takes long."""
         return max(self._lacking, self._without) >= MANY or self._texts >= MANY_TEXTS
 
     def run(self) -> bool:
-        """Make it; False where papers have changed meanwhile. What was made is kept."""
+        """Make the values; False if papers have changed meanwhile. Values made by then are kept."""
         try:
             self._make()
         except Overtaken:
@@ -369,7 +369,7 @@ def merge_segments(
 
 
 def _standard(files: StoredFolder) -> Standard | None:
-    """What the papers of a generation are measured by; None where it keeps no standard."""
+    """The standard of a generation's papers; None if the generation keeps none."""
     folder = files.segments[0].folder(STANDARD)
     return Standard(folder) if "facts.json" in folder else None
 

@@ -53,7 +53,7 @@ _ROWS = "papers"  # name of the array that tells a generation's papers
 
 @dataclass(frozen=True)
 class Segments:
-    """When what changed is written as a segment, and when everything anew.
+    """Limits up to which changes are written as a segment; beyond them everything is written anew.
 
     Attributes:
         least: papers in the base; fewer are written anew as quickly.
@@ -98,7 +98,7 @@ def save_rows(folder: Path, rows: NDArray[np.int64]) -> None:
 
 @dataclass(frozen=True)
 class Changes:
-    """What differs between a generation and the library.
+    """Differences between a generation and the library.
 
     Attributes:
         before: :func:`paper_rows` of the generation.
@@ -112,7 +112,7 @@ class Changes:
 
     @classmethod
     def since(cls, files: StoredFolder, library: Store) -> Changes:
-        """Since a generation was built."""
+        """Changes since a generation was built."""
         before, rows = files.whole(_ROWS, None), paper_rows(library)
         at = np.searchsorted(before[:, 0], rows[:, 0])
         same = at < len(before)
@@ -137,17 +137,17 @@ class Changes:
         return np.union1d(self.written, self.before[self.gone, 0])
 
     def fit(self, manifest: dict[str, Any], limits: Segments) -> bool:
-        """Whether they are few enough to be written as one more segment."""
+        """True if the changes are few enough to be written as one more segment."""
         base = int(manifest["segments"][0]["papers"])
         few = limits.least <= base and len(self.now) > 0 and len(self.changed) <= limits.most
         return few and self._load(manifest, limits) <= 1
 
     def many(self, manifest: dict[str, Any], limits: Segments) -> bool:
-        """Whether the segments, with one of these changes, come near their limits."""
+        """True if the segments, with these changes added, come near their limits."""
         return self._load(manifest, limits) >= 0.5
 
     def _load(self, manifest: dict[str, Any], limits: Segments) -> float:
-        """How much of what :class:`Segments` allows is used; above 1 it is more."""
+        """Share of the limits of :class:`Segments` that is used; above 1 they are exceeded."""
         base, *others = [int(one["papers"]) for one in manifest["segments"]]
         beside = sum(others) + len(self.written)
         dead = base + beside - len(self.now)
@@ -156,7 +156,7 @@ class Changes:
 
 
 def is_one(manifest: dict[str, Any]) -> bool:
-    """Whether a generation is one segment of which no paper was removed."""
+    """True if a generation is a single segment from which no paper was removed."""
     segments = manifest.get("segments", ())
     return len(segments) <= 1 and all(one["papers"] == manifest["papers"] for one in segments)
 
@@ -227,7 +227,7 @@ def _added_up(facts: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 def _write_papers(
     draft: Draft, whole: Path, files: StoredFolder, changes: Changes, reads: Sequence[str]
 ) -> None:
-    """Which papers there are, in which order, and what follows from their ids."""
+    """Write the order of the papers, the order of their ids, the sample and the rows of the library."""
     before = len(changes.before)
     source = changes.kept.copy()  # of each paper: its position before, or after those its place among the new
     source[source < 0] = before + np.arange(len(changes.written))
@@ -251,7 +251,7 @@ def _write_papers(
 def _write_frequency(
     whole: Path, files: StoredFolder, added: Path, view: str, facts: dict[str, Any], changes: Changes
 ) -> int:
-    """How many documents of a view hold each word; returns how many words there are."""
+    """Write the document frequency of each word of a view; returns the number of words."""
     index = WordIndex(files.folder(view), LexicalSettings())
     vocabulary, frequency = index.vocabulary, index.frequency.astype(np.int32)
     if len(changes.written):
@@ -271,7 +271,7 @@ def _write_frequency(
 
 
 def _words_gone(files: StoredFolder, view: str, facts: dict[str, Any], changes: Changes) -> list[list[str]]:
-    """By segment the words of the documents that are no longer there, each as often as there are of them."""
+    """Words of the removed documents, by segment; a word is repeated for each document that held it."""
     gone = changes.gone
     if not len(gone):
         return []
@@ -320,7 +320,7 @@ def as_soon_as_free(
 def alone_with(
     library: Store, purpose: str, pointless: Callable[[], bool], patience: float = _PATIENCE
 ) -> Alone:
-    """For :func:`publish`: the library is held as by :func:`as_soon_as_free`."""
+    """Lock for :func:`publish` that holds the library as :func:`as_soon_as_free` does."""
 
     @contextlib.contextmanager
     def alone() -> Iterator[bool]:
@@ -377,7 +377,7 @@ def publish(
 
 
 def written(generations: Generations, write: Callable[[Path], T], alone: Alone | None = None) -> T | None:
-    """What a function gives that writes into the folder of a new generation; None where it is not wanted.
+    """Result of a function that writes into the folder of a new generation; None if that is not wanted.
 
     Args:
         generations: of the library.

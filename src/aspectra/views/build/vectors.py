@@ -47,7 +47,7 @@ def chunk_vectors(encoder: Encoder, size: str, citations: str) -> Producer:
 
 
 def citation_version(citations: str) -> str:
-    """What a version says about in-text citations: how they were stripped, or ""."""
+    """Part of a version that states how in-text citations were stripped; "" where they are kept."""
     return f"-stripped.{STRIPPER_VERSION}" if citations == "strip" else ""
 
 
@@ -57,7 +57,7 @@ def section_chunks(paper: Paper, size: str) -> list[tuple[int, int, int]]:
 
 
 def chunk_texts(paper: Paper, spans: Sequence[tuple[int, int, int]], citations: str) -> list[str]:
-    """What views read of each chunk; the spans stay those of the stored text.
+    """Text of each chunk as views read it; the spans stay those of the stored text.
 
     Args:
         paper: with its sections.

@@ -1,4 +1,4 @@
-"""What an index makes of papers before it is written, and what it depends on."""
+"""Values that an index computes from papers before it is written, and the state that they depend on."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Named = list[tuple[str, Encoder]]  # with their specifications
 
 @dataclass(frozen=True)
 class Work:
-    """What an ``index`` makes of papers before it writes them.
+    """The part of an ``index`` run that computes values of papers, before any file is written.
 
     Attributes:
         library: the papers, all or some of them.
@@ -103,7 +103,7 @@ class Work:
         )
 
     def lacks_chunks(self) -> int:
-        """How many full texts are not encoded yet."""
+        """Number of full texts that are not encoded yet."""
         derived, citations = self.library.derived, self.settings.citations
         return sum(len(derived.missing(chunk_vectors(e, size, citations))) for e, size in self._chunked)
 
@@ -199,7 +199,7 @@ def with_encoders(
 
 
 def fixed_as(manifest: dict[str, Any], library: Store, settings: IndexSettings, encoders: Named) -> str:
-    """What the generation of ``manifest`` would have as its fixed state, were it made with these."""
+    """Fixed state that the generation of ``manifest`` would have if it were built with these arguments."""
     few = {encoder.name for _, encoder in encoders} - {*manifest.get("lacking_terms", ())}
     return fixed_state(library, settings, encoders, None, few)
 

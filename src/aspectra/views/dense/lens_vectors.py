@@ -2,8 +2,8 @@
 
 Each column has its mean over the library taken away and is divided by its deviation there, so that a habit
 counts as much as it is unusual (Burrows's Delta, 2002; its cosine form: Smith and Aldridge 2011). Values more
-than three deviations away count as three: one odd word is no style. Columns of a group share its weight, so
-that a longer group does not count more.
+than three deviations away count as three: one odd word does not make a style. Columns of a group share its
+weight, so that a longer group does not count more.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CLIP = 3.0
 
 
 class VectorLens(Protocol):
-    """What a lens of the kind ``vector`` has beside what every lens has.
+    """A lens of the kind ``vector``; ``groups`` and ``of_text`` are its additions to a lens.
 
     Attributes:
         groups: sizes of the groups that its columns fall into, in order; they add up to its labels.
@@ -46,7 +46,7 @@ def vector_lens(name: str) -> VectorLens:
     """A lens of the kind ``vector``.
 
     Raises:
-        UsageError: there is no such lens, or it is of another kind.
+        UsageError: the lens is unknown or of another kind.
     """
     lens = LENSES.get(name)
     if lens.kind != "vector":

@@ -189,7 +189,7 @@ def _best(
     metric: Metric,
     pairs: bool = True,
 ) -> tuple[Floats, Floats, Matches]:
-    """What :func:`single_match` and :func:`max_sim` share; without ``pairs`` those are not looked for.
+    """Shared part of :func:`single_match` and :func:`max_sim`; without ``pairs`` it does not find the pairs.
 
     Returns:
         (asked, papers) best faded similarity of each query row that takes part; (asked,) their weights;
@@ -316,7 +316,7 @@ _WASTE = 1.25  # a bucket's longest paper against its shortest
 
 
 class Sinkhorn(NamedTuple):
-    """How a plan is found.
+    """Parameters for computing an entropic plan of optimal transport.
 
     Attributes:
         blur: the final epsilon; a length on the scale of distances (with p = 1, epsilon = blur).

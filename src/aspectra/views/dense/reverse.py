@@ -136,7 +136,7 @@ def _scores(
 
 
 def nearest_in_seed(rows: NDArray[np.floating] | StoredArray, units: Units | None, seed: Floats) -> Floats:
-    """How near candidates' units are to their nearest in the seed, on average.
+    """Mean similarity of each candidate's units to their nearest units in the seed.
 
     Args:
         rows: (papers or units, dimensions) unit vectors of the candidates; zeros have no vector.
@@ -165,7 +165,7 @@ def dense_moments(
     sample: Positions,
     given: Sequence[NDArray[np.floating]] | None = None,
 ) -> Moments:
-    """What each candidate scores on average: over a sample of documents and itself (cosine 1).
+    """Mean and deviation of each candidate's scores over a sample of documents and itself (cosine 1).
 
     Args:
         rows: as in :func:`nearest_in_seed`.

@@ -150,7 +150,7 @@ class DenseView(View):
 
     @cached_property
     def _moments(self) -> Moments | None:
-        """What reverse searches are standardised by; others do not open it."""
+        """Moments that standardise reverse scores; only reverse searches open them."""
         return Moments.load(self._folder) if self.facts.stored.get("pairs") else None
 
     def look_up(self, probe: Probe, given: Statistics | None = None) -> Asked:
@@ -205,7 +205,7 @@ class DenseView(View):
 
         Raises:
             UsageError: the seed has fewer sentences.
-            ViewMismatch: the units of the view are no sentences.
+            ViewMismatch: the units of the view are not sentences.
         """
         if self.units is None or self.facts.units != "sentences":
             raise ViewMismatch(f"{self.name} has no sentences", why=f"the probe names {probe.sentences}")
@@ -235,7 +235,7 @@ class DenseView(View):
         return (at, at + 1) if self.units is None else (self.units.offsets[at], self.units.offsets[at + 1])
 
     def _lacks_units(self, paper_id: str) -> bool:
-        """Whether another view's vectors are used for a paper, since it has no units here."""
+        """True if a paper has no units here, so that another view's vectors are used for it."""
         low, high = self._range_of(paper_id)
         return low == high and bool(self.facts.fallback) and self._other is not None
 
@@ -268,7 +268,7 @@ class DenseView(View):
 
     @staticmethod
     def _text_apart(probe: Probe) -> bool:
-        """Whether the probe's text has a vector of its own."""
+        """True if the probe's text has a vector of its own."""
         return bool(probe.text.strip()) and not (probe.seeds and probe.seeds_as == "query+text")
 
     def _source(self, probe: Probe) -> VectorView:
@@ -328,12 +328,12 @@ class DenseView(View):
         return [found[n] if n in found else self._score(one, papers) for n, one in enumerate(asked)]
 
     def _compares_units(self, probe: Probe) -> bool:
-        """Whether each paper's units are compared one by one, by cosine."""
+        """True if each paper's units are compared one by one, by cosine."""
         plain = not probe.matching and not probe.reverse and probe.metric == "cosine"
         return self.units is not None and self.unit_length and plain
 
     def _score(self, asked: Asked, papers: Positions | None) -> Scored:
-        """For one probe without a matching."""
+        """Scores for one probe without a matching."""
         probe = asked.probe
         if probe.reverse or self.units is None:
             values = self._reversed(asked) if probe.reverse else self._row_scores(asked, papers)
@@ -350,7 +350,7 @@ class DenseView(View):
         return Scored(papers, _floor(pooled), best)
 
     def _reversed(self, asked: Asked) -> Floats:
-        """(papers,) mean over the seeds of how near candidates find them; NaN: nothing to ask with."""
+        """(papers,) mean of each candidate's reverse scores over the seeds; NaN without vectors on a side."""
         moments = self._reverse_moments(asked.probe)
         scores = []
         for number in range(len(asked.probe.seeds)):
@@ -427,7 +427,7 @@ class DenseView(View):
         return UnitBatch(papers, rows, offsets, vectors, np.ones(len(rows), dtype=np.float32))
 
     def _match(self, asked: Sequence[Asked], papers: Positions) -> list[Scored]:
-        """For probes with a matching; the papers' units are read once for all of them."""
+        """Scores for probes with a matching; the papers' units are read once for all of them."""
         keep = self._sample is not None and papers is self._sample()
         parts = self._kept.copy() if keep else {}
         out = []

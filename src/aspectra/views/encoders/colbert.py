@@ -40,7 +40,7 @@ _LEAST_TOKENS = 4  # the marker, two special ones and one of the text
 
 @dataclass(frozen=True)
 class _Folder:
-    """What a folder's configuration says.
+    """Configuration of a ColBERT model, read from its folder.
 
     Attributes:
         network: where network and tokenizer are.

@@ -42,6 +42,6 @@ def load_early(spec: str, load: Callable[[str], Any]) -> None:
 
 
 def loaded_early(spec: str) -> Any:
-    """The encoder that :func:`load_early` began to load, once; None where there is none."""
+    """The encoder that :func:`load_early` began to load, returned once; None if it did not."""
     early = _EARLY.pop(spec, None)
     return early.result() if early is not None else None

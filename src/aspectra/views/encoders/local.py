@@ -150,7 +150,7 @@ def load_folder(place: str, options: dict[str, str]) -> TransformerEncoder:
 
 
 def _head(own: Head, options: dict[str, str]) -> Head:
-    """What follows the network: the folder's own, but for what the options say."""
+    """The head after the network: the folder's own, except where options replace it."""
     included = yes_or_no(options, "include_prompt", own.pooling.include_prompt)
     if "pooling" not in options:
         return Head(Pooling(own.pooling.modes, included), own.steps)

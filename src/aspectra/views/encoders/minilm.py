@@ -31,7 +31,7 @@ _FILES = ("model.safetensors", "config.json", "tokenizer.json")
 
 
 def own_folder() -> Path:
-    """Where ``aspectra setup`` puts the weights, in the user's data folder."""
+    """Folder in the user's data folder where ``aspectra setup`` puts the weights."""
     import platformdirs
 
     return Path(platformdirs.user_data_dir("aspectra", appauthor=False)) / "models" / "all-MiniLM-L6-v2"
@@ -45,7 +45,7 @@ def find_model(place: str = "") -> Path:
 
     Raises:
         UsageError: the directory asked for lacks one of the files.
-        MissingExtra: none was asked for and there are no weights.
+        MissingExtra: no directory was given and no weights were found.
     """
     place = place or os.environ.get("ASPECTRA_MINILM_DIR", "")
     if place:

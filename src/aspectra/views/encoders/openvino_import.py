@@ -1,9 +1,9 @@
 """OpenVINO without its tools for converting models, which report each import to a web service.
 
 The package ``openvino`` imports them, which takes a third of its time, and they use the package
-``openvino_telemetry`` where that is installed and the user has not declined. It goes on where they are
-absent, as they are made to appear. ``openvino.convert_model``, the one name that it takes of them, is
-imported when it is first used.
+``openvino_telemetry`` where that is installed and the user has not declined. The package also works without
+them, so they are made to appear absent. ``openvino.convert_model``, the only name that it takes from them,
+is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _absent(name: str) -> Iterator[None]:
 
 
 def _of_tools(name: str) -> Any:
-    """What the package ``openvino`` has of its tools."""
+    """Attribute of the package ``openvino`` that comes from its tools, imported on first use."""
     if name != _OF_TOOLS:
         raise AttributeError(f"module 'openvino' has no attribute {name!r}")
     with _absent(_REPORTS):

@@ -66,7 +66,7 @@ def split_argument(argument: str, known: Iterable[str], *, encoder: str) -> tupl
 
 
 def folder_permission(place: str, options: dict[str, str]) -> list[Permission]:
-    """What an encoder needs that loads the model in the folder ``place``: nothing where none is named."""
+    """Permissions needed to load the model in the folder ``place``; none where no folder is named."""
     return [Permission.folder(place)] if place else []
 
 
@@ -99,7 +99,7 @@ EachText = Callable[[int, Vectors, NDArray[np.int64]], None]
 
 @dataclass(frozen=True)
 class Encoding:
-    """What one call to an encoder returns.
+    """Result of one call to an encoder.
 
     Attributes:
         vectors: (texts, dimensions) float32, unit length where the encoder normalises.
@@ -227,10 +227,10 @@ ENCODERS: Registry[Callable[[str], Encoder]] = Registry("encoder", __package__)
 
 
 def needs_of(spec: str) -> list[Permission]:
-    """What must be permitted before an encoder is loaded that a library, a plan or a study names.
+    """Permissions needed before an encoder that a library, a plan or a study names is loaded.
 
     Raises:
-        UsageError: there is no such encoder or option.
+        UsageError: the encoder or the option is unknown.
     """
     name, _, argument = spec.partition(":")
     factory = ENCODERS.get(name)
@@ -246,9 +246,9 @@ def permit_encoder(spec: str) -> None:
 
 
 def refusal(spec: str) -> AspectraError | None:
-    """Why an encoder that a library, plan or study names is not loaded; None where the user permits it.
+    """The error that keeps an encoder of a library, plan or study from being loaded; None if it is permitted.
 
-    Where somebody can be asked, the user is, once. It may also be that there is no such encoder or option.
+    The user is asked once, where that is possible. An unknown encoder or option is such an error too.
     """
     try:
         for needed in needs_of(spec):
@@ -388,7 +388,7 @@ def name_of(place: str) -> str:
 
 
 class Prompts(Struct, frozen=True):
-    """What is put before a text.
+    """Prompts that are put before texts.
 
     Attributes:
         query: before a query without an instruction.
@@ -404,7 +404,7 @@ class Prompts(Struct, frozen=True):
 
     @property
     def key(self) -> list[str]:
-        """What decides the vectors; part of the encoder's fingerprint."""
+        """Values that determine the vectors; part of the encoder's fingerprint."""
         return [self.query, self.document, self.query_instruction, self.document_instruction]
 
     def of(self, kind: Kind, instruction: str) -> str:
@@ -425,7 +425,7 @@ class Prompts(Struct, frozen=True):
         return plain
 
     def tells_queries(self, instruction: str = "") -> bool:
-        """Whether a query is encoded with another prompt than a document of the same text.
+        """True if a query is encoded with a different prompt from a document of the same text.
 
         >>> TEMPLATES["gritlm"].tells_queries(), TEMPLATES["gritlm"].tells_queries("Find surveys")
         (False, True)
@@ -467,7 +467,7 @@ def resolve_prompts(options: Mapping[str, str], declared: Mapping[str, str], def
         default: the name of the one that is used where no other fits.
 
     Raises:
-        UsageError: there is no such template, or an instruction has no place in its prompt.
+        UsageError: the template is unknown, or a prompt has no place for the instruction.
     """
     template = options.get("template")
     if template is not None and template not in TEMPLATES:

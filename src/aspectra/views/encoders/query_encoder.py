@@ -37,7 +37,7 @@ def cache_dir() -> Path:
 
 
 def recall(key: dict[str, Any]) -> dict[str, Any] | None:
-    """The fact remembered under ``key``, or None where there is none that can be read."""
+    """The fact remembered under ``key``, or None if none can be read."""
     try:
         entry = json.loads((cache_dir() / f"{digest(key)}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RuntimeError):  # RuntimeError: no home directory can be found

@@ -162,7 +162,7 @@ class SentenceTransformers:
         return states[len(states) - count :] if left else states[:count]
 
     def _cut(self, texts: list[str], prompt: str) -> NDArray[np.bool_]:
-        """Which texts have more tokens than the model reads."""
+        """(texts,) True for each text that has more tokens than the model reads."""
         tokenizer = getattr(self._model[0], "tokenizer", None)
         if self.max_tokens == _NO_LIMIT or not callable(tokenizer):
             return np.zeros(len(texts), dtype=np.bool_)
@@ -187,7 +187,7 @@ class SentenceTransformers:
         return found
 
     def _pools_by_mean(self) -> bool:
-        """Whether the mean of token states lies in the space of the text vectors.
+        """True if the mean of token states lies in the space of the text vectors.
 
         Only transformer -> mean pooling (-> normalisation) qualifies: after a dense layer, or with the
         first or last token as vector, the mean of some states is another kind of vector.
@@ -198,7 +198,7 @@ class SentenceTransformers:
         return bool(getattr(self._model[1], "pooling_mode", None) == "mean")
 
     def _can_place_tokens(self) -> bool:
-        """Whether the characters of each token state are known."""
+        """True if the characters of each token state are known."""
         if self.max_tokens == _NO_LIMIT:
             return False
         if not getattr(self._model.tokenizer, "is_fast", False):

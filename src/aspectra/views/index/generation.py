@@ -88,7 +88,7 @@ class Generation:
                 self._free()
 
     def close(self) -> None:
-        """Let go of all files, as soon as nobody who entered uses them; views cannot be used then."""
+        """Close all files as soon as no thread uses them any more; the views cannot be used after that."""
         with self._lock:
             self._closed = True
             if not self._users:
@@ -106,7 +106,10 @@ class Generation:
 
     @cached_property
     def settings(self) -> IndexSettings:
-        """What the generation was built with. Checking them imports all lenses: a search reads the parts."""
+        """Settings that the generation was built with.
+
+        Checking them imports all lenses, so a search reads only the parts that it needs.
+        """
         return IndexSettings.from_dict(self.manifest["settings"])
 
     @cached_property
@@ -145,12 +148,12 @@ class Generation:
 
     @property
     def waiting(self) -> str:
-        """What an ``index`` has yet to make of the papers, as it goes on or was stopped; "" where nothing."""
+        """Values that ``index`` has not made yet, because it is running or was stopped; "" for none."""
         return str(self.manifest.get("waiting", ""))
 
     @property
     def keeps_records(self) -> bool:
-        """Whether it has the columns of what records state; generations of older versions have not."""
+        """True if it has the columns of facts from records; generations of older versions lack them."""
         return "records" in self.manifest
 
     @cached_property
@@ -165,7 +168,7 @@ class Generation:
 
     @cached_property
     def full_text(self) -> NDArray[np.bool_]:
-        """Whether the library holds each paper's full text."""
+        """(papers,) True for each paper whose full text the library holds."""
         return self._stated("full_text", 0).astype(np.bool_)
 
     @cached_property
@@ -281,7 +284,7 @@ class Generation:
             return self._encoders[spec]
 
     def refusal(self, spec: str) -> AspectraError | None:
-        """Why an encoder that the library names is not loaded; None where it is, or where there is none."""
+        """The error that keeps the library's encoder from being loaded; None without an error or encoder."""
         return refusal(spec) if spec and self._load is load_encoder else None
 
     def _checked(self, spec: str, fingerprint: str) -> Encoder:
@@ -296,16 +299,16 @@ class Generation:
         return encoder
 
     def facts(self, name: str) -> ViewFacts:
-        """What is known of a view without opening it; without ``stored`` where there is no such view."""
+        """Facts about a view, found without opening it; ``stored`` is empty if the view does not exist."""
         return ViewFacts.of(name, self.manifest["views"].get(name))
 
     def unchanged(self, paper: Paper) -> bool:
-        """Whether a paper's title and abstract are those that were indexed, so that its units fit them."""
+        """True if a paper's title and abstract are those that were indexed, so that its units fit them."""
         indexed: bytes = self.text_hashes[self.positions[paper.id]].tobytes()
         return bytes.fromhex(text_hash(paper)) == indexed
 
     def default_encoder(self) -> str:
-        """Name of the encoder of the first dense abstract view, or "" when there is none."""
+        """Name of the encoder of the first dense abstract view, or "" without one."""
         for spec in self.manifest["settings"]["encoders"]:
             for facts in map(self.facts, self.manifest["views"]):
                 if facts.base == "abstract" and facts.stored.get("encoder") == spec:

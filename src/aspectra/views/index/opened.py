@@ -314,12 +314,12 @@ class Index(Generation):
         """The view of words of abstracts.
 
         Raises:
-            ViewMismatch: there is none.
+            ViewMismatch: the index has no such view.
         """
         return cast("WordView", self.view(ViewFacts.words_of("abstract").name))
 
     def statistics(self, words: Iterable[str], given: Given | None = None) -> Statistics:
-        """Of abstracts with the frequency of these words, or those that are given, see :meth:`look_up`."""
+        """Statistics of abstracts with the frequency of these words, or ``given``, see :meth:`look_up`."""
         view = self.word_view()
         return (given or {}).get(view.name) or view.statistics(words)
 
@@ -327,7 +327,7 @@ class Index(Generation):
         """A view by name, one of vectors.
 
         Raises:
-            ViewMismatch: there is none, or it is one of words.
+            ViewMismatch: the index has no such view, or it is a view of words.
         """
         found = self.view(name)
         if not hasattr(found, "vectors"):  # checking the whole protocol costs as much as a small search

@@ -152,7 +152,7 @@ class Cue(Struct, frozen=True):
 
 
 def _tail(phrase: Phrase, lead: LeadText, at: int) -> int | None:
-    """Where in ``lead.text`` the first tail ends that begins near ``lead.plain[at]``, in its sentence."""
+    """End in ``lead.text`` of the first tail near ``lead.plain[at]`` in its sentence; None without one."""
     near = lead.plain[at : at + _REACH + 2]  # as far as the limit below can be
     tails = [tail for tail in phrase.tails if tail in near]
     if not tails:
@@ -170,7 +170,7 @@ def _tail(phrase: Phrase, lead: LeadText, at: int) -> int | None:
 
 
 def _of_others(lead: LeadText, start: int, end: int) -> bool:
-    """Whether the words around ``lead.text[start:end]`` say that it is not what this paper is."""
+    """True if the words around ``lead.text[start:end]`` show that it does not describe this paper."""
     low = max(0, start - _BEFORE)
     for border in _PART.finditer(lead.text, low, start):
         low = border.end()
@@ -183,7 +183,7 @@ def _of_others(lead: LeadText, start: int, end: int) -> bool:
 
 
 def occurrences(plain: str, text: str) -> list[int]:
-    """Where a text is in another, overlapping ones too."""
+    """Positions of ``text`` in ``plain``, overlapping ones included."""
     out = []
     at = plain.find(text)
     while at >= 0:
@@ -255,7 +255,7 @@ def _spelt_out(written: str) -> list[str]:
 
 
 def _holds(text: str, some: Collection[str]) -> bool:
-    """Whether the text holds one of the strings; True for no strings."""
+    """True if the text holds one of the strings, or if there are none."""
     for each in some:  # a loop: any() of a generator takes three times as long
         if each in text:
             return True
@@ -400,7 +400,7 @@ class CueLens:
 
     @cached_property
     def features(self) -> Features:
-        """What is read beside the cues, of a lens that has a file of it."""
+        """Features read in addition to the cues, for a lens that has a file of them."""
         return Features(self.name)
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:

@@ -1,4 +1,4 @@
-"""What lenses read of a text: its title and lead, prepared once for all, and what its lines are made of."""
+"""Text as lenses read it: title and lead, prepared once for all lenses, and the layout of its lines."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Layout(Struct, frozen=True, dict=True):
         return out
 
     def number(self, *kinds: LineKind) -> int:
-        """How many lines are of one of the kinds."""
+        """Number of lines of these kinds."""
         return sum(self.counts.get(kind, 0) for kind in kinds)
 
     def share(self, *kinds: LineKind) -> float:
@@ -83,7 +83,7 @@ def _marks() -> dict[str, re.Pattern[str]]:
 
 
 def _is(mark: str, line: str) -> bool:
-    """Whether a line begins with a mark."""
+    """True if a line begins with a mark."""
     return _marks()[mark].match(line) is not None
 
 
@@ -96,7 +96,7 @@ def _ends_sentence(line: str) -> bool:
 
 
 def asks(line: str) -> bool:
-    """Whether a line ends in a question mark; quotes, emphasis and a name in brackets aside."""
+    """True if a line ends in a question mark, apart from quotes, emphasis and a name in brackets."""
     if line.rstrip().endswith((")", "）")):
         line = line[: max(line.rfind("("), line.rfind("（"))]
     return _ends_with(line, "?？")
@@ -281,12 +281,12 @@ class LeadText(Struct, frozen=True, dict=True):
 
     @cached_property
     def written(self) -> Sequence[str]:
-        """What white space separates in ``text``."""
+        """The strings of ``text`` between white space."""
         return self.text.split()
 
     @cached_property
     def title_size(self) -> int:
-        """How many of these are of the title."""
+        """Number of these in the title."""
         return len(self.title.split())
 
     @cached_property
@@ -304,12 +304,12 @@ class LeadText(Struct, frozen=True, dict=True):
 
     @cached_property
     def words(self) -> int:
-        """How many words there are."""
+        """Number of words."""
         return self.counts.total()
 
     @cached_property
     def letters(self) -> int:
-        """How many letters these have together."""
+        """Total number of letters of the words."""
         return sum(map(mul, map(len, self.counts), self.counts.values()))
 
     @cached_property

@@ -35,7 +35,7 @@ _LONGEST = 128  # pieces read of a sentence
 _BITS = 15  # of a piece's number; three of them and a kind make a key
 _KEY_BITS = 3 * _BITS + 3
 
-_LONGEST_WORD = 40  # letters; longer runs are no words
+_LONGEST_WORD = 40  # letters; longer runs are not words
 
 _WORD = re.compile(r"[^\W_]+|[^\w\s]|_")  # runs of letters and digits; each other sign by itself
 
@@ -217,7 +217,7 @@ class Words:
 
 
 def sentence_keys(pieces: Pieces) -> tuple[Ints, Ints]:
-    """What occurs in each sentence, once each: pieces, pairs, and the first one, two and three.
+    """Features of each sentence, without repeats: its pieces, their pairs, and its first one, two and three.
 
     Returns:
         (n,) the sentence, ascending, and (n,) the key: kind and up to three pieces in 48 bits.

@@ -1,4 +1,4 @@
-"""What a paper makes available: its code, its data, its trained weights.
+"""Artifacts that a paper makes available: its code, its data, its trained weights.
 
 Sentences about availability count, of the abstract and the full text, where they name and offer one of these
 ("the code is available at ...", "we release ... a data set") and the words before it do not make it somebody
@@ -121,12 +121,12 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_others(sentence: str, at: int) -> bool:
-    """Whether the words before a place make what follows somebody else's, or missing."""
+    """True if the words before a place show that what follows is somebody else's, or missing."""
     return _patterns()["others"].search(sentence, max(0, at - _BEHIND), at) is not None
 
 
 def _offered(sentence: str, label: str) -> bool:
-    """Whether a sentence offers the thing as the paper's own."""
+    """True if a sentence offers the thing as the paper's own."""
     patterns = _patterns()
     thing = patterns[label]
     if label != "code" and not patterns["handed"].search(sentence):
@@ -146,7 +146,7 @@ def _offered(sentence: str, label: str) -> bool:
 
 
 def _names_repository(sentence: str) -> bool:
-    """Whether a sentence names a repository of code, of which nothing else is said than that it is there."""
+    """True if a sentence names a repository of code and says nothing about it but that it exists."""
     patterns = _patterns()
     found = patterns["repository"].search(sentence)
     return (

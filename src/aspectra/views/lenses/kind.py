@@ -1,8 +1,8 @@
-"""What sort of work a paper is: survey, method, data set, randomised trial, case report and so on.
+"""Kind of a paper: survey, method, data set, randomised trial, case report and so on.
 
 Titles announce it in set words and abstracts in set phrases; the record may state it (a publication type, a
-track, a comment), and then it decides. Most papers are several things: grades are independent, but what is a
-randomised trial is a trial too, and what reviews the trials of others, or announces one, is none itself.
+track, a comment), and then it decides. Most papers are of several kinds, and grades are independent. But a
+randomised trial is a trial too, and a paper that reviews or announces trials is not a trial itself.
 """
 
 from __future__ import annotations
@@ -209,10 +209,11 @@ def stated_as(kind: str, paper: Paper) -> str:
 class KindLens(CueLens):
     """Grades of the kinds of paper, each 0 to 1 on a logistic scale.
 
-    At 0.5, roughly: a set word in the title or one phrase said of the paper, with nothing against it. What
-    the record states has 0.98, what the text says at most 0.97, and what may as well be said of a part of the
-    paper, or of another, at most 0.45. A text that is no paper at all has low grades everywhere; a paper
-    without text has NaN for what its record does not state, and ``application`` has NaN unless it is stated.
+    At 0.5, roughly: a set word in the title or one phrase about the paper, with nothing against it. A kind
+    that the record states has 0.98, one that the text states at most 0.97, and one that may describe only a
+    part of the paper, or another paper, at most 0.45. A text that is not a paper has low grades everywhere. A
+    paper without text has NaN for kinds that its record does not state, and ``application`` has NaN unless it
+    is stated.
     """
 
     name = "kind"
@@ -265,7 +266,7 @@ class KindLens(CueLens):
         for kind, wider in IMPLIED.items():
             for each in wider:
                 odds[each] = max(odds[each], odds[kind])
-        # Research that is none of these, with at least a hint that it is research.
+        # Research of none of these kinds, with at least a hint that it is research.
         hint = max(odds[kind] for kind in _RESEARCH) - _BIAS - 0.5
         odds["primary"] = min(-max(odds[kind] for kind in _SECONDARY), hint)
         odds["quantitative"] = odds["empirical"]

@@ -1,10 +1,10 @@
-"""Which languages a paper's text is written in.
+"""Languages that a paper's text is written in.
 
 Scripts tell most languages apart; those that share a script are told by their commonest words, by letters
-of their own and by word endings. What is no prose (inline code, options, paths, identifiers) is left out,
+of their own and by word endings. Everything but prose (inline code, options, paths, identifiers) is left out,
 and words of another script inside a line belong to the line: a Chinese page that names English commands is
-Chinese. The evidence is some eighty words per language, so that a title of three words can be undecided;
-nothing is then claimed.
+Chinese. The evidence is some eighty words per language, so a title of three words can be undecided; no
+language is then returned.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _PRIOR = 3.0  # what the whole text's evidence weighs in a block, in words
 _LIKELY = 0.2  # of English where nothing else decides, in words: most of the literature is
 _TRUST = 3.0  # a third of a text's words are common ones; text with fewer is taken for names or code
 _KANA_SHARE = 0.2  # of kana and Chinese characters together, from which on these are Japanese
-_LEAST = 0.35  # evidence in words, below which nothing is told: a variable's name is no language
+_LEAST = 0.35  # evidence in words, below which no language is returned, as for a variable's name
 _ONE_LETTER = 0.3  # worth of words of one letter, which are names in formulas and code too
 _CODE_WORDS = 0.1  # worth of words in lines of code, where a page has another script as well
 _WORTH = {"word": 1.0, "letter": 0.7, "ending": 0.4}
@@ -68,7 +68,7 @@ _SHARED = {"Cyrillic": _CYRILLIC, "Arabic": _ARABIC}
 
 
 class _Tables:
-    """What words, letters and endings say for each language, from ``data/language.toml``.
+    """Evidence of words, letters and endings for each language, from ``data/language.toml``.
 
     Attributes:
         weights: (rows, languages); row 0 says nothing.
@@ -179,7 +179,7 @@ def _signs(line: str) -> dict[str, float]:
 
 
 def _shared(script: str, words: Sequence[str]) -> str:
-    """Which language of a script that several share."""
+    """The most likely language of a script that several languages share."""
     members = _SHARED[script]
     scores = _evidence(words, _rows(words)).sum(axis=0) if words else np.zeros(len(LANGUAGES))
     return max(members, key=lambda code: float(scores[_COLUMN[code]]))  # the first where nothing decides

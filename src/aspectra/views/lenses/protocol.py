@@ -106,7 +106,7 @@ def optional_lenses() -> tuple[str, ...]:
 
 
 def found_in_package(name: str) -> bool:
-    """Whether another process finds the lens too: it is defined in a module of the family's package."""
+    """True if the lens is defined in a module of the family's package, where other processes find it too."""
     return type(LENSES.get(name)).__module__.startswith(f"{LENSES.package}.")
 
 
@@ -114,7 +114,7 @@ def found_in_package(name: str) -> bool:
 
 
 def load_data(name: str) -> dict[str, Any]:
-    """What ``data/NAME.toml`` holds."""
+    """Contents of ``data/NAME.toml``."""
     return tomllib.loads((files(__package__) / "data" / f"{name}.toml").read_text("utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""What each sentence of an abstract does: background, objective, method, result or other.
+"""Role of each sentence of an abstract: background, objective, method, result or other.
 
 The model reads text only (no encoder): word pieces, their pairs and static vectors, the neighbours, and
 the sentence's place. Trained on computer-science abstracts in English; see ``docs/roles.md``.

@@ -1,9 +1,9 @@
-"""How many participants a study has: the largest number that title and abstract give for its own people.
+"""Number of participants of a study: the largest number that title and abstract give for its own people.
 
 Numbers count beside a noun of people ("284 outpatients", "Ten healthy volunteers"), as a total ("a total of
 107", "N = 46") or as sizes of groups ("n = 18 per group"), which are added up where there is nothing else.
-Numbers of people that were only screened or invited are taken where no other is given. Animals count where
-there are no people.
+Numbers of people that were only screened or invited are taken where no other is given. Animals count in
+studies without people.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _found(lead: LeadText) -> list[_Found]:
 
 
 def _glued(text: str, start: int) -> bool:
-    """Whether a number is part of a name: ``CX516``, ``COVID-19``."""
+    """True if a number is part of a name: ``CX516``, ``COVID-19``."""
     return start > 0 and (text[start - 1].isalnum() or text[start - 1] in "-–.")
 
 

@@ -1,4 +1,4 @@
-"""Of documents on the web: what kind of place they come from, their format, length and audience.
+"""Lenses for documents on the web: the kind of place they come from, their format, length and audience.
 
 The record decides where it can (a DOI, a word in the host's name); the rest is style: the persons of the text
 and its layout. English cues are the fullest, German and Chinese ones the commonest.
@@ -34,9 +34,9 @@ _PRONOUN_SHARE = 0.03  # of the words, from which on a text is plainly told by s
 
 
 def _is_thread(lead: LeadText) -> bool:
-    """Whether most lines are turns of two or more speakers.
+    """True if most lines are turns of two or more speakers.
 
-    Labels before a colon ("Note: ...") look like speakers; a speaker comes back, or has a made-up name.
+    Labels before a colon ("Note: ...") look like speakers, but speakers return or have a made-up name.
     """
     lines = lead.layout
     if lines.number("turn") < 2 or lines.share("turn") < 0.5:
@@ -57,7 +57,7 @@ def _first_person(lead: LeadText, words: frozenset[str]) -> float:
 
 
 def _defines(lead: LeadText) -> float:
-    """Whether the text opens by saying what its title is: 1; or what something in its title is: 0.7."""
+    """1 if the text opens with a definition of its title, 0.7 for one of something in its title, else 0."""
     title = lead.title.strip().casefold()
     opening = lead.lead.lstrip()[:160].casefold()
     if not title or len(title) > 60 or title[-1:] in "?!？！":
@@ -423,7 +423,7 @@ class AudienceLens(CueLens):
 
     @cached_property
     def _inside(self) -> Remembered[int]:
-        """What white space separates -> its technical signs; :data:`_MANY` more where it has a digit.
+        """String between white space -> number of its technical signs, plus :data:`_MANY` if it has a digit.
 
         The patterns that match more than one word have a digit in all their matches.
         """

@@ -1,10 +1,9 @@
-"""How a text is written, whatever it is about: function words, runs of characters, habits of punctuation.
+"""Style of a text, independent of its topic: function words, runs of characters, habits of punctuation.
 
 The lens keeps raw shares; a view made from it standardises them over the library, see
 :mod:`aspectra.views.dense.lens_vectors`. It needs no model and no training. Names are masked first, because
-they say what
-a text is about: every capitalised word inside a sentence becomes one sign. Quotation marks, apostrophes and
-dashes are reduced to the plain ones, since the choice between them is the typesetter's habit and not the
+they reveal the topic: every capitalised word inside a sentence becomes one sign. Quotation marks, apostrophes
+and dashes are reduced to the plain ones, since the choice between them is the typesetter's habit and not the
 writer's.
 
 Sources: standardised frequencies of the commonest words (Burrows, "Delta", 2002), compared by cosine (Smith

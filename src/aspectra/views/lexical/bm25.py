@@ -44,7 +44,7 @@ class Counted(Struct, frozen=True):
 
     @classmethod
     def of(cls, texts: Iterable[str], settings: TokenSettings) -> Counted:
-        """Of texts."""
+        """Count the words of texts."""
         tokeniser = _tokeniser(settings)
         vocabulary: defaultdict[str, int] = defaultdict()
         vocabulary.default_factory = vocabulary.__len__  # a new word has the next number
@@ -146,7 +146,7 @@ class LexicalView(View):
 
     @cached_property
     def _pairs(self) -> WordPairs | None:
-        """What searches from papers read; those from words do not open it."""
+        """Pairs of words for searches from papers; searches from words do not open them."""
         offsets = None if self.units is None else self.units.by_segment
         return (
             WordPairs(self._folder, offsets, self._index.numbers) if self.facts.stored.get("pairs") else None
@@ -269,7 +269,7 @@ class LexicalView(View):
 
 
 def note_text(note: Note) -> str:
-    """What is searched of a note: the searcher's words, then the passage they are about."""
+    """Searchable text of a note: the user's words, then the passage they are about."""
     return "\n".join(part for part in (note.text, note.quote) if part.strip())
 
 
@@ -297,7 +297,7 @@ class _Notes(Struct, frozen=True):
     damping: Floats
 
     def frequency(self, term: int) -> int:
-        """In how many notes a word is."""
+        """Number of notes that hold a word."""
         pointers = self.postings.pointers
         return int(pointers[term + 1] - pointers[term])
 
@@ -380,7 +380,7 @@ class NotesView(View):
         return self._tokeniser.words(text)
 
     def statistics(self, words: Iterable[str]) -> Statistics:
-        """Of the notes, see :class:`~aspectra.views.protocol.WordView`."""
+        """Statistics of the notes, see :class:`~aspectra.views.protocol.WordView`."""
         held, known = self._held, self._held.vocabulary
         frequency = {word: held.frequency(known[word]) if word in known else 0 for word in words}
         return Statistics(len(held.notes), ((held.words, len(held.notes)),), frequency)

@@ -29,10 +29,10 @@ _SHIFT = np.int64(32)
 
 
 class Postings(Struct, frozen=True):
-    """Of one segment, by word.
+    """Postings of one segment, by word.
 
     Attributes:
-        pointers: (words + 1,) where each word's begin.
+        pointers: (words + 1,) where the postings of each word begin.
         documents: (n,) int32 the documents of each word, ascending.
         counts: (n,) how often each holds the word: uint16, or float32 where occurrences count by a chance.
     """
@@ -47,7 +47,7 @@ class Postings(Struct, frozen=True):
         return np.repeat(np.arange(len(self.pointers) - 1), np.diff(self.pointers))
 
     def words_in(self, chosen: Positions) -> NDArray[np.int64]:
-        """The words of some documents: each as often as there are documents among them that hold it."""
+        """The words of some documents, each repeated for every one of them that holds it."""
         held = np.flatnonzero(np.isin(np.asarray(self.documents), chosen))
         return np.searchsorted(self.pointers, held, side="right") - 1
 
@@ -55,7 +55,7 @@ class Postings(Struct, frozen=True):
 def alphabetical(vocabulary: Mapping[str, int]) -> tuple[dict[str, int], NDArray[np.int32]]:
     """The words numbered in their order, and the new number of each old one.
 
-    What is summed by the numbers of words is then the same whatever paper came first.
+    Sums in the order of these numbers then do not depend on the order of the papers.
     """
     places = np.empty(len(vocabulary), np.int32)
     words = sorted(vocabulary)
@@ -173,7 +173,7 @@ class WordIndex:
         return list(self.vocabulary)
 
     def held(self, word: str) -> int:
-        """How many documents hold a word, 0 where those that did were removed."""
+        """Number of documents that hold a word; 0 if all of them were removed."""
         found = self.vocabulary.get(word, -1)
         return int(self.frequency[found]) if found >= 0 else 0
 
@@ -183,7 +183,7 @@ class WordIndex:
 
     @property
     def numbers(self) -> list[Positions | None]:
-        """Of each segment, the number of each of its words in the collection; None: the same."""
+        """For each segment, the numbers of its words in the collection; None where they are the same."""
         return [None, *(np.array([*one], np.int64) for one in self._local)]
 
     @cached_property
@@ -198,7 +198,7 @@ class WordIndex:
 
     @property
     def documents(self) -> int:
-        """How many there are."""
+        """Number of documents."""
         return len(self._stored_lengths if self._order is None else self._order)
 
     @cached_property
@@ -220,7 +220,7 @@ class WordIndex:
         return tuple(zip(sums.tolist(), (np.count_nonzero(lengths, axis=0) << _FINE).tolist(), strict=True))
 
     def statistics(self, words: Iterable[str] | None = None) -> Statistics:
-        """Of the documents, with the frequency of some words; None for all that a document holds."""
+        """Statistics of the documents, with the frequency of some words; None for all words in use."""
         if words is None:
             counts = self.frequency.tolist()
             held = {word: count for word, count in zip(self.vocabulary, counts, strict=True) if count}
@@ -237,7 +237,7 @@ class WordIndex:
         return _Weights(self.statistics(()), self.settings, self._stored_lengths)
 
     def _weights(self, given: Statistics | None) -> _Weights:
-        """By the index's own statistics, or by those of a larger collection; the last of these are kept."""
+        """Weights by the index's own statistics, or by those of a larger collection; the last are cached."""
         if given is None:
             return self._own
         whole = given.about(())
@@ -298,7 +298,7 @@ class WordIndex:
 
 
 class _Weights:
-    """Of words in all stored documents, by the statistics of one collection.
+    """Weights of words in all stored documents, by the statistics of one collection.
 
     Args:
         statistics: of which the frequency of words is not read.

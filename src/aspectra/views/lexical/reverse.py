@@ -4,7 +4,7 @@
 on is talked about in it, so the *candidate's* most telling words turn up in the seed. Asked that way round,
 candidates differ in how much they match anything at all (long ones win everything), so each candidate's score
 is taken in deviations from its own mean: over a fixed sample of documents and itself, computed once, at
-index time. There is no matrix of pairs: a seed is scored through lists by word, as any query is.
+index time. No matrix of pairs is stored: a seed is scored through lists by word, like any query.
 
 Source: the idea and its measurement are this project's, see docs/full-papers.md.
 """
@@ -30,7 +30,7 @@ from aspectra.views.view import Floats, Positions
 ASKING_WORDS = 100
 # Part of a generation's state: raise it when reverse scores change.
 REVERSE_VERSION = 4
-_LEAST = 1e-6  # a deviation below this is none
+_LEAST = 1e-6  # a deviation below this counts as 0
 # Words that one paper in so many asks with are common; the lists of so many are spelt out, in 90 MB for
 # 87,000 papers.
 _COMMON, _MOST_COMMON = 8, 256
@@ -38,7 +38,7 @@ Document = tuple[NDArray[np.integer], Floats]  # numbers of its words, and their
 
 
 class Moments(Struct, frozen=True):
-    """What each candidate scores on average, when it asks.
+    """Mean and deviation of each candidate's scores when it is the query.
 
     Attributes:
         mean: (papers,) float32 mean over the sample of documents and the candidate itself.
@@ -49,7 +49,7 @@ class Moments(Struct, frozen=True):
     deviation: Floats
 
     def standardise(self, scores: Floats) -> Floats:
-        """(papers,) scores in each candidate's own deviations; NaN for one that asks nothing."""
+        """(papers,) scores in each candidate's own deviations; NaN for a candidate without a query."""
         known = self.deviation > _LEAST
         out = np.full(len(scores), np.nan, dtype=np.float32)
         np.divide(scores - self.mean, self.deviation, out=out, where=known)
@@ -69,13 +69,13 @@ class Moments(Struct, frozen=True):
 def moments_of(scored: Iterable[tuple[int, Floats]], own: Floats) -> Moments:
     """Moments over a sample of documents and each candidate itself.
 
-    Its own document counts for every candidate alike, whether it is in the sample or not: without it, a
-    candidate would be judged otherwise for having been drawn. A candidate that is full of itself (a high
-    score with its own text) is no less so elsewhere, and leaving that out measured worse.
+    Every candidate's own document counts, whether it is in the sample or not: otherwise a candidate would be
+    scored differently for having been drawn. A candidate with a high score on its own text scores high
+    elsewhere too, and leaving its own text out measured worse.
 
     Args:
         scored: for each document of the sample the position of its paper, -1 where the collection's other
-            parts hold it, and (papers,) scores of all candidates, NaN for one that asks nothing.
+            parts hold it, and (papers,) scores of all candidates, NaN for one without a query.
         own: (papers,) each candidate's score with its own document.
     """
     first: NDArray[np.float64] = own.astype(np.float64)
@@ -134,11 +134,11 @@ class _Lists(Struct, frozen=True):
 
 
 class WordPairs:
-    """Both sides of every paper in a lexical view: what it asks with, and the texts that answer for it.
+    """Both sides of every paper in a lexical view: its words as a query, and its documents.
 
     Memory is linear in the text: at most :data:`ASKING_WORDS` words a paper twice (by paper and by word),
-    and each word of each document once more with its BM25 weight. The weights, and what a candidate scores on
-    average, are those of the collection when its first segment was written.
+    and each word of each document once more with its BM25 weight. The weights, and the candidates' moments,
+    are those of the collection when its first segment was written.
 
     Args:
         folder: where :func:`build_pairs` wrote.
@@ -189,9 +189,9 @@ class WordPairs:
         return [(self._named(segment, words), weights) for words, weights in held]
 
     def reverse(self, documents: Sequence[Document]) -> Floats:
-        """(papers,) how well each candidate's words find a paper, in the candidate's own deviations.
+        """(papers,) score of a paper for each candidate's words, in the candidate's own deviations.
 
-        NaN for a candidate without words, and for all where there is no document.
+        NaN for a candidate without words, and for all candidates if ``documents`` is empty.
 
         Args:
             documents: of the paper.
@@ -219,7 +219,7 @@ def _words_there(document: Document, words: int, numbers: Positions | None) -> D
 
 
 class _Sides(Struct, frozen=True):
-    """What asks, by word, and what answers, by document."""
+    """Both sides of a reverse search: candidates' queries, by word, and documents."""
 
     by_word: _Lists
     documents: _Lists
@@ -242,7 +242,7 @@ class _Sides(Struct, frozen=True):
 
     @property
     def words(self) -> int:
-        """How many words there are."""
+        """Number of words."""
         return len(self.by_word.offsets) - 1
 
     def held(self, paper: int) -> range:
@@ -289,13 +289,13 @@ def build_pairs(
     """Write both sides of every paper beside a lexical index.
 
     Args:
-        papers: ids of the words that each paper asks with, repeats kept.
+        papers: ids of the words that are each paper's query, repeats kept.
         postings: of the documents in the index.
         lengths: (documents,) of them.
         vocabulary: the words.
         settings: of the view.
         folder: of the lexical view.
-        damped: candidates ask with root frequencies: in a whole text the tenth mention of a word says less
+        damped: whether queries use root frequencies: in a whole text the tenth mention of a word says less
             than the first, in an abstract the second says as much.
         standard: statistics that words are weighed by; default: those of the documents.
     """

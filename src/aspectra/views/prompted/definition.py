@@ -109,7 +109,7 @@ class LensPrompt:
 
     @property
     def hash(self) -> str:
-        """Of everything that a value depends on; its cues and the room for thinking are not in it."""
+        """Hash of everything that a value depends on; cues and the room for thinking are left out."""
         shown = [*(turn.text for turn in self.talk.turns), self.reads, self.most_characters, self.max_tokens]
         said = [common(name) for name in ("answer", "correction", "rules")]
         return digest([*shown, *said, self.schema.to_dict(), *filter(None, [self.talk.own])])
@@ -147,7 +147,7 @@ class LensPrompt:
 
     @classmethod
     def parse(cls, name: str, text: str, schema: Any = None) -> LensPrompt:
-        """From the text of a prompt file.
+        """Read the text of a prompt file.
 
         Args:
             name: of the lens.
@@ -207,7 +207,7 @@ def _wrong(name: str, why: str, hint: str = "docs/lenses.md shows a whole prompt
 
 @cache
 def common(name: str) -> str:
-    """What every lens says alike: ``answer``, ``correction`` or ``rules``, on one line."""
+    """Text that all lenses share: ``answer``, ``correction`` or ``rules``, on one line."""
     return " ".join((_HERE / f"{name}.txt").read_text("utf-8").split())
 
 
@@ -232,10 +232,10 @@ _TAKEN = frozenset({"author", "keyword", "venue", "year"})
 
 
 def check_name(name: str) -> str:
-    """A lens name as it is kept: hyphens become underscores, so that it can stand in a condition.
+    """Return a lens name as it is stored: hyphens become underscores, so that a condition can use it.
 
     Raises:
-        UsageError: it is no such name, or something else is called so.
+        UsageError: the name is not allowed, or is already taken.
 
     >>> check_name("failure-mode")
     'failure_mode'
@@ -286,7 +286,7 @@ class PromptedLens:
 
     @property
     def fingerprint(self) -> str:
-        """What values depend on: prompt, schema and model."""
+        """Digest of what values depend on: prompt, schema and model."""
         return digest_texts([self.prompt.hash, self.model])[:16]
 
     def with_model(self, model: str) -> PromptedLens:
@@ -295,7 +295,7 @@ class PromptedLens:
 
     @property
     def drift(self) -> str:
-        """How the file that the prompt came from differs by now, or "" where it does not."""
+        """Message that the source of the prompt has changed since or is gone; "" if it has not changed."""
         try:
             now = read_prompt(Path(self.path)) if self.path else _ours(self.name)
         except UsageError:
@@ -316,7 +316,7 @@ def definitions(library: Store) -> dict[str, PromptedLens]:
     Only the fields of a lens are read: a library cannot name a model's address or key.
 
     Raises:
-        LibraryCorrupt: what the library holds is no list of lenses, or one has an impossible name.
+        LibraryCorrupt: the library does not hold a list of lenses, or one has an impossible name.
     """
     raw = library.meta(LENSES_KEY)
     if not raw:
@@ -391,11 +391,11 @@ def _keep(writer: Writer, lenses: Mapping[str, PromptedLens]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What came of one paper.
+    """Result of a lens for one paper.
 
     Attributes:
-        value: a text, a label or a number; None where none could be had.
-        failure: why not, or "".
+        value: a text, a label or a number; None if the model gave none.
+        failure: the reason why there is no value, or "".
         calls: answers that it took.
         asked: tokens of the questions.
         answered: tokens of the answers.
@@ -418,7 +418,7 @@ class Reading:
     simulated: bool = False
 
     def pack(self) -> Arrays:
-        """As stored: JSON without what has its default value, as an array of bytes."""
+        """The stored form: JSON without the default values, as an array of bytes."""
         plain = asdict(Reading(None))
         kept = {key: value for key, value in asdict(self).items() if key == "value" or value != plain[key]}
         text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
@@ -429,7 +429,7 @@ class Reading:
         """Inverse of :meth:`pack`.
 
         Raises:
-            LibraryCorrupt: it is none.
+            LibraryCorrupt: the arrays do not hold a result.
         """
         try:
             return cls(**json.loads(arrays[0].tobytes().decode("utf-8", "surrogatepass")))
@@ -449,7 +449,7 @@ def vectors_of(lens: PromptedLens, encoder: Encoder) -> Producer:
 
 
 def readings(library: Store, lens: PromptedLens) -> Iterator[tuple[Stored, Reading | None]]:
-    """(paper with position, id and key; what came of it, or None where no model was called), in order."""
+    """(paper with position, id and key; its result, or None if no model was called), in order."""
     for stored in library.derived.stream(values_of(lens)):
         yield stored, None if stored.value is None else Reading.unpack(stored.value)
 
@@ -457,7 +457,7 @@ def readings(library: Store, lens: PromptedLens) -> Iterator[tuple[Stored, Readi
 def unread(
     library: Store, lens: PromptedLens, *, failed: bool = False, spread: bool = False
 ) -> dict[int, tuple[str, Reading | None]]:
-    """Position of one paper for each text without a value -> its key, and what earlier runs had in vain.
+    """Position of one paper for each text without a value -> its key, and the failed result of earlier runs.
 
     Args:
         library: whose papers are looked at.
@@ -490,21 +490,21 @@ def papers_at(
 
 @dataclass
 class Tally:
-    """What a lens has by now.
+    """Counts of the values of a lens so far.
 
     Attributes:
         papers: in the library.
         values: papers with a value; of text lenses also those with nothing to see.
         empty: of those, texts that say that there is nothing to see.
-        failed: papers asked about in vain.
-        failures: why -> papers.
+        failed: papers that the model gave no value for.
+        failures: reason -> papers.
         calls, asked, answered: what all that took, in answers and tokens.
         thumb: tokens of the first questions by the rule of thumb.
         malformed: answers that gave no value.
         repaired: values whose answer was not quite what was asked for.
         cut: papers longer than what was shown of them.
         simulated: values that come from no language model.
-        old: values of an earlier prompt, schema or model, which are not looked at.
+        old: values of an earlier prompt, schema or model, which are not used.
     """
 
     papers: int = 0
@@ -562,7 +562,7 @@ def state(library: Store, lens: PromptedLens) -> str:
 
 
 def reading_of(library: Store, name: str, values: str, paper_id: str) -> Reading | None:
-    """What came of one paper, or None where no model was called.
+    """Result of a lens for one paper; None if no model was called.
 
     Args:
         library: the library with the values.

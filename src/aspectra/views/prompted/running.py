@@ -90,11 +90,11 @@ class Shown:
 
 
 def show(paper: Paper, prompt: LensPrompt, share: float = 1.0) -> Shown | None:
-    """What is shown of a paper, or None where it has nothing but a title.
+    """Text of a paper that the model is shown; None if the paper has nothing but a title.
 
-    Sections are shown without their in-text citations, as views of full text see them. Where a paper is too
-    long it is cut between sections, in reading order; inside of one only where less than half of what is
-    allowed would be shown otherwise.
+    Sections are shown without their in-text citations, as views of full text see them. A paper that is too
+    long is cut between sections, in reading order. It is cut inside a section only if less than half of the
+    allowed length would be shown otherwise.
 
     Args:
         paper: with its sections where the prompt reads them or they stand for the abstract.
@@ -112,7 +112,7 @@ def show(paper: Paper, prompt: LensPrompt, share: float = 1.0) -> Shown | None:
     if not clean:
         return None
     length = len(_BREAK.join(part for _, part in clean))
-    # A share of no limit is none: beyond what a prompt file can say, it is one of the paper.
+    # A limit beyond what a prompt file can state is no limit: the share then applies to the paper's length.
     most = prompt.most_characters if prompt.most_characters <= MOST_CHARACTERS else length
     body, left_out = _fitted(clean, max(1, int(most * share)))
     data = {"title": without_hidden(" ".join(paper.title.split()))[0], "text": body}
@@ -148,14 +148,14 @@ def _first_words(text: str, most: int) -> str:
 def question(prompt: LensPrompt, shown: Shown, paper_id: str, begun: int = 0, salt: str = "") -> Request:
     """The first question about a paper.
 
-    Every answer may be given again by a journal, readable or not: what is asked after an unreadable one is
-    another question, so that a run which was killed goes through the same answers without paying twice.
+    A journal may return every answer again, readable or not. After an unreadable answer another question is
+    asked, so a run that was killed gets the same answers again without paying twice.
 
     Args:
         prompt: of the lens.
         shown: of the paper.
         paper_id: of the paper.
-        begun: answers that earlier runs had in vain: those are not wanted again.
+        begun: number of answers in earlier runs that gave no value and are not to be returned again.
         salt: another one makes it another question: the number of a repeat, say.
     """
     asked = Request(
@@ -182,7 +182,7 @@ async def read_paper(
     tries: int = TRIES,
     before: Reading | None = None,
 ) -> Reading:
-    """A model's value of one paper; where there is none, why not.
+    """A model's value of one paper, or the reason why it gave none.
 
     An answer that cannot be read is asked again, with what was wrong about it, ``tries`` times in all. A
     paper that is too long for the model is shown in part.
@@ -192,7 +192,7 @@ async def read_paper(
         paper: with what the prompt reads of it.
         model: is asked.
         tries: answers asked for, at most.
-        before: what an earlier run had of it in vain; its answers count on.
+        before: the failed result of an earlier run; its answers are counted too.
 
     Raises:
         ModelError: nothing is known about this paper, because the endpoint did not serve; another run may
@@ -251,7 +251,7 @@ _PATIENCE = 120.0  # seconds that the last write waits for another process's
 
 @dataclass(frozen=True)
 class LensEstimate:
-    """What is left to do and what it will cost, as far as can be told.
+    """Estimate of the remaining work of a lens and of its cost.
 
     Attributes:
         papers: to be asked about.
@@ -277,7 +277,7 @@ class LensEstimate:
 def estimate_lens(
     library: Store, lens: PromptedLens, model: Model | None = None, *, failed: bool = False
 ) -> LensEstimate:
-    """What computing a lens's missing values will cost.
+    """Estimate the cost of computing a lens's missing values.
 
     Tokens are the rule of thumb of :mod:`aspectra.llm.budget`. Once there are values, it is corrected by what
     those took: tokens of questions against the rule of thumb, tokens of answers, and answers for a value.
@@ -332,18 +332,18 @@ def estimate_lens(
 
 @dataclass
 class RunReport:
-    """What one run did.
+    """Result of one run.
 
     Attributes:
         values: got now.
         empty: of those, texts that say that there is nothing to see.
-        failed: papers asked about in vain, or without text.
-        failures: why -> papers.
+        failed: papers without text, or that the model gave no value for.
+        failures: reason -> papers.
         unanswered: papers that the endpoint did not serve; another run asks them again.
         malformed: answers now that gave no value.
         repaired: values whose answer was not quite what was asked for.
         cut: papers longer than what was shown of them.
-        left: papers that were not come to.
+        left: papers that the run did not reach.
         cost: spent now.
         simulated: whether no language model was behind any of it.
         stopped: what ended the run before its end, or None.
@@ -368,7 +368,7 @@ class RunReport:
         return {**out, "stopped": "" if self.stopped is None else self.stopped.code}
 
     def note(self, reading: Reading, before: Reading | None = None) -> None:
-        """Count one paper, of which an earlier run may have had answers in vain."""
+        """Count one paper, for which an earlier run may have had failed answers."""
         self.malformed += reading.malformed - (0 if before is None else before.malformed)
         self.repaired += reading.repaired
         self.cut += reading.cut
@@ -476,7 +476,7 @@ def run_lens(
 async def _ask(
     lens: PromptedLens, model: ChatModel, papers: list[tuple[Paper, Reading | None]], tries: int
 ) -> list[Reading | ModelError]:
-    """A reading of each paper, or why there is none for now; the journal bounds how many are under way."""
+    """A reading of each paper, or the error that prevented it; the journal limits the calls under way."""
     asked = [read_paper(lens.prompt, paper, model, tries, before) for paper, before in papers]
     out: list[Reading | ModelError] = []
     for found in await asyncio.gather(*asked, return_exceptions=True):
@@ -511,7 +511,7 @@ _FORMAT = "1"
 
 
 def prompted_state(library: Store) -> list[str]:
-    """What a generation depends on beside papers and settings; [] in a library without prompted lenses."""
+    """State of the prompted lenses that a generation depends on; [] in a library without any."""
     lenses = usable(library).values()
     return [f"{_FORMAT}/{state(library, lens)}/{digest([lens.text])}" for lens in lenses]
 

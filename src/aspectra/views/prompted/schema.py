@@ -1,4 +1,4 @@
-"""What a prompted lens may answer: a text, a label or a number, as a JSON schema; and how replies are read.
+"""Answers of a prompted lens: their JSON schema (a text, a label or a number), and the parsing of replies.
 
 A model is asked for ``{"value": ...}``. Replies that are nearly that are repaired where only one reading is
 possible, and counted; all others are malformed.
@@ -69,10 +69,10 @@ class ValueSchema(Struct, frozen=True):
 
     @classmethod
     def parse(cls, schema: Any) -> ValueSchema:
-        """From a JSON schema of the value.
+        """Read a JSON schema of the value.
 
         Raises:
-            UsageError: it is none of the three kinds, or contradicts itself.
+            UsageError: it is not of the three kinds, or contradicts itself.
 
         >>> ValueSchema.parse({"enum": ["yes", "no"]}).labels
         ('yes', 'no')
@@ -106,7 +106,7 @@ class ValueSchema(Struct, frozen=True):
         return cls(kind, minimum=low, maximum=high, whole=whole, description=description)
 
     def to_dict(self) -> dict[str, Any]:
-        """As a JSON schema of the value; :meth:`parse` reads it back."""
+        """The JSON schema of the value; :meth:`parse` reads it back."""
         out: dict[str, Any] = {}
         if self.kind == "label":
             out = {"type": "string", "enum": list(self.labels)}
@@ -122,11 +122,11 @@ class ValueSchema(Struct, frozen=True):
         return out | ({"description": self.description} if self.description else {})
 
     def request_schema(self) -> dict[str, Any]:
-        """As models are asked for it: an object with one field."""
+        """The schema for requests to models: an object with one field."""
         return object_schema(value=self.to_dict())
 
     def in_words(self) -> str:
-        """For a prompt: what the value may be.
+        """Describe the allowed values, for a prompt.
 
         >>> ValueSchema.parse({"type": "integer", "minimum": 0, "maximum": 3}).in_words()
         'a whole number from 0 to 3'
@@ -140,10 +140,10 @@ class ValueSchema(Struct, frozen=True):
         return f"a {'whole ' if self.whole else ''}number{low}{high}"
 
     def read(self, reply: str, *, plain: bool = False) -> Read:
-        """The value in a reply; ``plain`` where a text was asked for that is no JSON.
+        """The value in a reply; ``plain`` where a text that is not JSON was asked for.
 
         Raises:
-            Unreadable: there is none, or more than one could be meant.
+            Unreadable: the reply holds no value, or several could be meant.
         """
         text = _THOUGHT.sub("", reply).strip()
         if not text:
@@ -231,7 +231,7 @@ def _wrong(why: str) -> UsageError:
 
 
 def _only_object(text: str) -> dict[str, Any] | None:
-    """The one JSON object with a value inside other text, or None; two different ones are none."""
+    """The one JSON object with a value inside other text; None without one, or with two different ones."""
     decoder = json.JSONDecoder()
     found: list[dict[str, Any]] = []
     at = text.find("{")

@@ -22,7 +22,7 @@ from aspectra.views.lenses.protocol import TextSpan
 
 @dataclass(frozen=True)
 class Reading:
-    """What a reader found.
+    """Result of a reader.
 
     Attributes:
         spans: of the stored text, in reading order; () where the paper says nothing about the aspect: its

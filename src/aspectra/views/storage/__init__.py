@@ -1,1 +1,1 @@
-"""What a generation stores: arrays, columns, units."""
+"""Storage of a generation: arrays, columns, units."""

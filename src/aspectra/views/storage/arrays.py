@@ -98,7 +98,7 @@ class StoredFile:
         return self.content
 
     def close(self) -> None:
-        """Let go of the file, which is closed at once unless arrays made of it are still in use.
+        """Release the file, which is closed at once unless arrays made of it are still in use.
 
         A map is never closed by hand: numpy does not keep it from being closed under an array, and reading
         that array would end the process. It goes with the last array that refers to it.
@@ -116,7 +116,7 @@ class StoredArray:
         file: that holds it.
 
     Raises:
-        LibraryCorrupt: the file is no array, or its header is damaged.
+        LibraryCorrupt: the file is not an array, or its header is damaged.
     """
 
     def __init__(self, file: StoredFile) -> None:
@@ -178,7 +178,7 @@ class StoredArray:
         return array
 
     def over_rows(self, compute: Callable[[NDArray[Any]], NDArray[Any]], axis: int = 0) -> NDArray[Any]:
-        """What a function of all rows gives, computed without a copy of them.
+        """Result of a function of all rows, computed without a copy of them.
 
         Args:
             compute: of some rows; each row's result depends on nothing else.
@@ -187,18 +187,18 @@ class StoredArray:
         return compute(self.whole())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """As numpy's own functions take it: all of it."""
+        """The whole array, for numpy's own functions."""
         whole = self.whole()
         return np.array(whole, dtype) if copy else np.asarray(whole, dtype)
 
     def close(self) -> None:
-        """Let go of the file, see :meth:`StoredFile.close`."""
+        """Release the file, see :meth:`StoredFile.close`."""
         self._array = None
         self._file.close()
 
 
 def closed() -> AspectraError:
-    """The error for what is read after its generation was closed."""
+    """The error for reading after the generation was closed."""
     return AspectraError("the index was closed", why="the searcher that opened it was closed or refreshed")
 
 

@@ -50,7 +50,7 @@ class SegmentedArray(StoredArray):
         self.dtype = parts[0].dtype
 
     def __getitem__(self, rows: Any) -> Any:
-        """As :meth:`StoredArray.__getitem__`; of a slice without a copy where it lies in one part."""
+        """Rows, as :meth:`StoredArray.__getitem__`; a slice that lies in one part is not copied."""
         if isinstance(rows, int | np.integer):
             row = range(len(self))[int(rows)]
             place = row if self._order is None else int(self._order[row])
@@ -85,13 +85,13 @@ class SegmentedArray(StoredArray):
         return out if self._order is None else np.take(out, self._order, axis=axis)
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Release the files."""
         for part in self._parts:
             part.close()
 
 
 class Layout(Struct, frozen=True):
-    """How a generation is made up.
+    """Layout of a generation: its segments, and the order of its papers.
 
     Attributes:
         segments: the folder of each segment below the generation's, with a slash; the first is the
@@ -209,7 +209,7 @@ class StoredFolder:
             file.close()
 
     def close(self) -> None:
-        """Let go of all files that were opened through it and the folders in it."""
+        """Release all files that were opened through it and the folders in it."""
         self._closed.set()
         while self._opened:
             self._opened.pop().close()
@@ -354,7 +354,7 @@ class Units(Struct, frozen=True):
 
     @classmethod
     def load(cls, folder: StoredFolder) -> Units:
-        """From a generation."""
+        """Read from a generation."""
         segments = tuple(part.whole("offsets") for part in folder.segments)
         ends = np.cumsum([one[-1] for one in segments])[:-1]
         shifted = [one[1:] + end for one, end in zip(segments[1:], ends, strict=True)]
@@ -438,7 +438,7 @@ class Units(Struct, frozen=True):
 
 
 def paper_spans(paper: Paper) -> tuple[str, list[tuple[int, int]], list[tuple[str, int, int]]]:
-    """What the abstract views encode of a paper.
+    """Text of a paper that the abstract views encode, and its units.
 
     Returns:
         The text (title, then the lead text); the character span in it of each unit; and each unit as
@@ -458,7 +458,7 @@ def paper_spans(paper: Paper) -> tuple[str, list[tuple[int, int]], list[tuple[st
 
 
 class EncodedText(Struct, frozen=True):
-    """What the abstract views encode of a paper: its title, then the lead text.
+    """Text of a paper that the abstract views encode: its title, then the lead text.
 
     Attributes:
         text: both.
@@ -474,7 +474,7 @@ class EncodedText(Struct, frozen=True):
 
     @classmethod
     def of(cls, paper: Paper) -> EncodedText:
-        """Of a paper."""
+        """The encoded text of a paper."""
         field, lead = lead_field(paper)
         title = paper.title.strip()
         joint = "" if not title or not lead else " " if title[-1] in ".?!。！？" else ". "

@@ -77,7 +77,7 @@ class TokenHead(Struct, frozen=True, dict=True):
 
     @classmethod
     def of(cls, arrays: Mapping[str, Any]) -> TokenHead:
-        """From the arrays of its file: ``W``, ``b``, ``labels`` and ``encoder``."""
+        """Make a head from the arrays of its file: ``W``, ``b``, ``labels`` and ``encoder``."""
         return cls(
             np.asarray(arrays["W"], np.float32),
             np.asarray(arrays["b"], np.float32),
@@ -125,7 +125,7 @@ def _shipped() -> tuple[TokenHead, ...]:
 
 
 def head_of(encoder: Encoder) -> TokenHead | None:
-    """The head that fits an encoder; None where the encoder gives no token states, or there is none."""
+    """The head that fits an encoder; None if there is none, or if the encoder gives no token states."""
     if not isinstance(encoder, TokenEncoder):
         return None
     return next((head for head in _shipped() if head.encoder == encoder.fingerprint), None)
@@ -152,7 +152,7 @@ class PaperTerms(Struct, frozen=True, dict=True):
 
     @classmethod
     def of(cls, paper: Paper, value: Arrays) -> PaperTerms:
-        """From a paper and its stored value.
+        """Read the words of a paper from its stored value.
 
         Raises:
             LibraryCorrupt: they do not fit each other.
@@ -264,7 +264,7 @@ class Phrase(Struct, frozen=True):
 
 
 class Offer(Struct, frozen=True):
-    """What a paper has for an aspect.
+    """Phrases of a paper for one aspect.
 
     Attributes:
         phrases: strongest first.
@@ -278,7 +278,7 @@ class Offer(Struct, frozen=True):
 def offers_of(
     terms: PaperTerms, stems: Callable[[str], Sequence[str]], rarity: Callable[[Sequence[str]], float]
 ) -> dict[str, Offer]:
-    """What a paper offers for each aspect.
+    """Phrases of a paper for each aspect.
 
     Args:
         terms: of the paper.

@@ -23,14 +23,14 @@ METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+", "okapi")
 # without spaces, and are joined to overlapping pairs below.
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _WORD = Expression(rf"[{_CJK}]+|[^\W_{_CJK}]+", wide=_CJK)
-# C++, C#, R&D: what is left of them as letters is no word.
+# C++, C#, R&D: their letters alone are not a word.
 _TOKEN = Expression(rf"(?<![^\W_])[a-z](?:\+\+|#|&[a-z])(?![^\W_])|{_WORD.pattern}", wide=_CJK)
 _IS_CJK = expression(rf"[{_CJK}]")
 
 
 @dataclass(frozen=True, slots=True)
 class TokenSettings:
-    """What decides a text's words.
+    """Settings that determine the words of a text.
 
     Attributes:
         stemmer: Snowball language (``english``), or "" for none.
@@ -166,7 +166,7 @@ class ChunkSize(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> ChunkSize:
-        """From its spelling.
+        """Read the spelling.
 
         >>> ChunkSize.parse("250w")
         ChunkSize(count=250, unit='w')

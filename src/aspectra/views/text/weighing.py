@@ -1,4 +1,4 @@
-"""What words weigh: the variants of BM25, and the statistics of a collection that they follow from.
+"""Weights of words: the variants of BM25, and the statistics of a collection that they follow from.
 
 Nothing here refers to an index. Statistics name words, so that those of several parts of a collection add up,
 and those of the whole can be given to each part (a shard), also of words that only other parts hold.
@@ -29,7 +29,7 @@ _EPSILON = 0.25  # of okapi, see Weighing
 
 @dataclass(frozen=True)
 class Weighing:
-    """What decides the weights of words: a variant of BM25, and statistics of the collection.
+    """Parameters of word weights: a variant of BM25, and statistics of the collection.
 
     Attributes:
         settings: the variant and its parameters.
@@ -102,13 +102,13 @@ class Weighing:
 
     @property
     def _nothing(self) -> float:
-        """What a word is worth in a document without it, times its rarity."""
+        """Weight of a word in a document without it, still to be multiplied by its rarity."""
         k1 = self.settings.k1
         of = {"bm25l": (k1 + 1) * _DELTA / (k1 + _DELTA), "bm25+": _DELTA}
         return of.get(self.settings.method, 0.0)
 
     def absent(self, frequencies: Iterable[int]) -> float:
-        """What words add to the score of every document, also of those that do not hold them."""
+        """Score that words add to every document, including those that do not hold them."""
         return self._nothing * sum(map(self.rarity, frequencies)) if self._nothing else 0.0
 
 
@@ -129,7 +129,7 @@ def least_rarity(documents: int, frequencies: NDArray[np.integer]) -> float:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Of a collection of documents, or of a part of one.
+    """Statistics of a collection of documents, or of a part of one.
 
     Attributes:
         documents: how many there are.
@@ -147,7 +147,7 @@ class Statistics:
 
     @classmethod
     def merged(cls, parts: Iterable[Statistics]) -> Statistics:
-        """Of all parts together."""
+        """Statistics of all parts together."""
         held = list(parts)
         frequency: Counter[str] = Counter()
         for part in held:
@@ -169,15 +169,15 @@ class Statistics:
         return least_rarity(self.documents, np.fromiter(self.frequency.values(), np.int64))
 
     def held(self, word: str) -> int:
-        """How many documents hold a word.
+        """Number of documents that hold a word.
 
         Raises:
-            KeyError: that was not counted, see :attr:`complete`.
+            KeyError: the word was not counted, see :attr:`complete`.
         """
         return self.frequency.get(word, 0) if self.complete else self.frequency[word]
 
     def weighing(self, settings: LexicalSettings, column: int = 0) -> Weighing:
-        """What decides the weights of words by a variant of BM25, in a column of lengths."""
+        """Parameters of word weights for a variant of BM25, with the lengths of one column."""
         words, documents = self.lengths[column]
         least = self._least if settings.method == "okapi" else None
         return Weighing(settings, self.documents, words / max(documents, 1) or 1.0, least)

@@ -68,7 +68,7 @@ class TokenVectors(Struct, frozen=True):
 
     @classmethod
     def of(cls, encoder: Encoder, text: str, states: Vectors, offsets: NDArray[np.int64]) -> TokenVectors:
-        """From what an encoder passes on, see :meth:`TokenEncoder.encode_tokens`; copied."""
+        """Copy the values that an encoder passes on, see :meth:`TokenEncoder.encode_tokens`."""
         offsets = np.minimum(offsets, _MOST_CHARACTERS)
         if isinstance(encoder, LateEncoder):
             return cls(np.array(states, np.float32), offsets)
@@ -125,7 +125,7 @@ def token_values(encoder: Encoder, kind: TokenType | Literal[""]) -> Producer | 
 
     Args:
         encoder: that makes them.
-        kind: what they are stored as; "" where none are wanted: there is no producer then.
+        kind: what they are stored as; "" for none: the function then returns None.
 
     Raises:
         UsageError: they are wanted, and the encoder has no token states.
@@ -236,7 +236,7 @@ _SEED_WORDS = 64
 
 
 class _Part(NamedTuple):
-    """What a text (owner -1) or a seed brings: per vector its weight, its word and its row in the view."""
+    """Vectors of a text (owner -1) or of a seed, each with its weight, its word and its row in the view."""
 
     owner: int
     vectors: Floats
@@ -334,7 +334,7 @@ class LateView(View):
         rows: Positions,
         given: Statistics | None,
     ) -> _Part:
-        """What a text or a seed brings; without its text its words are not known, and weigh alike."""
+        """Vectors of a text or a seed; without the text the words are unknown and get equal weights."""
         words = [""] * len(rows) if text is None else [text[a:b] for a, b in tokens.spans.tolist()]
         weights = np.ones(len(rows), np.float32)
         if text is not None and len(rows) and not self.facts.stored.get("trained"):

@@ -85,7 +85,7 @@ def load_model(place: str, options: dict[str, str]) -> tuple[Any, dict[str, str]
 
 
 class _LoadReport(logging.Handler):
-    """What transformers reports as missing while it loads: it leaves such weights at random."""
+    """Collector of the weights that transformers reports as missing: it leaves such weights at random."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -134,7 +134,10 @@ def _set_attention(model: Any, place: str, attention: str) -> None:
 
 
 def _attention_of(model: Any) -> str:
-    """Whether the first token's state depends on later ones: by a trial, since a setting may go unread."""
+    """``causal`` if the first token's state does not depend on later tokens, else ``bidirectional``.
+
+    Found by a trial, since a model may ignore the setting.
+    """
     import torch
 
     with torch.no_grad():
@@ -155,7 +158,7 @@ _ADAPTERS = ("adapter", "query_adapter")
 
 
 def model_permissions(place: str, options: Mapping[str, str]) -> list[Permission]:
-    """What loading a model needs: the model, its adapters, and its own code where an option has it run.
+    """Permissions for loading a model, its adapters, and its own code where an option has it run.
 
     A model of a hub is permitted with its revision: anybody may propose one, code included, to a known name.
 
@@ -187,7 +190,7 @@ def _is_folder(place: str) -> bool:
 
 
 def _lies_inside(adapter: str) -> bool:
-    """Whether a name is that of a folder in the model's own folder; anything else has a slash."""
+    """True if an adapter is named as a folder inside the model's own folder, not by a path or hub name."""
     return not (set("/\\:") & set(adapter) or adapter.startswith(("~", ".")))
 
 
@@ -200,7 +203,7 @@ def _adapter_name(value: str) -> tuple[str, str | None]:
 
 
 def adapter_folder(model: str, revision: str | None, value: str) -> tuple[Path, Any]:
-    """Where the files of an adapter lie, and what decides its weights.
+    """Folder with the files of an adapter, and the values that determine its weights.
 
     Args:
         model: the model's folder or hub name.
@@ -209,7 +212,7 @@ def adapter_folder(model: str, revision: str | None, value: str) -> tuple[Path, 
             name with or without ``@REVISION``.
 
     Raises:
-        UsageError: there is no such adapter.
+        UsageError: the adapter does not exist.
     """
     if _lies_inside(value):
         root = Path(model)
@@ -256,7 +259,7 @@ def _snapshot(place: str, revision: str | None, patterns: tuple[str, ...]) -> Pa
 
 
 def identity(place: str, revision: str | None) -> Any:
-    """What decides a model's weights: the files' contents for a folder, name and commit for the hub."""
+    """Values that determine a model's weights: a folder's file contents, or name and commit on the hub."""
     if (folder := Path(place)).is_dir():
         return _contents(folder)
     from huggingface_hub import snapshot_download
@@ -412,7 +415,7 @@ _WEIGHT = re.compile(
 
 
 def is_bottleneck(config: Any) -> bool:
-    """Whether an ``adapter_config.json`` is one of the ``adapters`` library."""
+    """True if an ``adapter_config.json`` was written by the ``adapters`` library."""
     return isinstance(config, dict) and "config" in config and "peft_type" not in config
 
 
@@ -490,12 +493,12 @@ class Bottleneck:
         self._steps = [_step(folder, parts[number], ACT2FN[name], model.config) for number in sorted(parts)]
 
     def on(self) -> None:
-        """From now on the model computes with this adapter."""
+        """Switch the adapter on in the model."""
         for output, step in zip(self._outputs, self._steps, strict=True):
             output.adapter_step = step
 
     def off(self) -> None:
-        """From now on the model computes without it."""
+        """Switch the adapter off in the model."""
         for output in self._outputs:
             output.adapter_step = None
 
@@ -602,7 +605,7 @@ class Adapters:
 
     Raises:
         MissingExtra: peft is not installed.
-        UsageError: there is no such adapter, or it does not fit the model.
+        UsageError: an adapter does not exist, or does not fit the model.
     """
 
     def __init__(self, model: Any, place: str, options: Mapping[str, str]) -> None:
@@ -622,7 +625,7 @@ class Adapters:
                 adapter.off()
 
     def use(self, kind: Kind) -> None:
-        """From now on the model encodes with the adapter of this kind. One thread at a time may do so."""
+        """Switch the model to the adapter of this kind. Only one thread at a time may do so."""
         wanted = self._of[kind]
         if wanted is not self._active:
             if self._active is not None:

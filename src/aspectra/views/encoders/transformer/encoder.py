@@ -43,7 +43,7 @@ _FUNCTIONS: dict[str, Callable[[Vectors], Any]] = {
 
 
 class Pooling(Struct, frozen=True):
-    """How token states become one vector.
+    """Pooling of token states into one vector.
 
     Attributes:
         modes: of ``aspectra.views.encoders.protocol.POOLINGS``; the vectors of several are joined.
@@ -99,7 +99,7 @@ class Step(Protocol):
 
     @property
     def key(self) -> Any:
-        """What decides the result; part of the encoder's fingerprint."""
+        """Values that determine the result; part of the encoder's fingerprint."""
         ...
 
 
@@ -175,7 +175,7 @@ class Dense(Struct, frozen=True):
 
     @property
     def known(self) -> bool:
-        """Whether the activation is one that is implemented."""
+        """True if the activation is implemented."""
         return self.activation in _FUNCTIONS
 
     def width(self, dimensions: int) -> int:
@@ -223,19 +223,19 @@ class Head(Struct, frozen=True):
 
     @property
     def late(self) -> bool:
-        """Whether the mean of some token states lies in the space of the vectors of texts."""
+        """True if the mean of some token states lies in the space of the vectors of texts."""
         return self.pooling.modes == ("mean",) and all(isinstance(step, Unit) for step in self.steps)
 
     @property
     def key(self) -> Any:
-        """What decides the vectors; part of the encoder's fingerprint."""
+        """Values that determine the vectors; part of the encoder's fingerprint."""
         steps = [step.key for step in self.steps]
         return [list(self.pooling.modes), self.pooling.include_prompt, steps]
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """How texts are prepared, where configuration files say more than ``tokenizer.json``.
+    """Preparation of texts, where configuration files state more than ``tokenizer.json``.
 
     Attributes:
         lower_first: put texts into lower case before everything else.
@@ -262,7 +262,7 @@ class Tokens:
         spelling: how texts are prepared.
 
     Raises:
-        UsageError: there is no ``tokenizer.json``.
+        UsageError: ``tokenizer.json`` is missing.
     """
 
     def __init__(self, folder: Path, limit: int, spelling: Spelling | None = None) -> None:
@@ -275,7 +275,7 @@ class Tokens:
 
     @property
     def key(self) -> Any:
-        """What decides the tokens; part of an encoder's fingerprint."""
+        """Values that determine the tokens; part of an encoder's fingerprint."""
         return [content_hash(self._path), self.limit, list(astuple(self._spelling))]
 
     def encode(self, texts: Sequence[str], prompt: str = "") -> list[Any]:
@@ -297,7 +297,7 @@ class Tokens:
         return np.maximum(offsets - len(prompt), 0)
 
     def length(self, prompt: str) -> int:
-        """How many tokens at the beginning of a text are the prompt's, special ones before it included."""
+        """Number of tokens of the prompt at the beginning of a text, including special tokens before it."""
         if not prompt:
             return 0
         alone = self.encode([prompt])[0]
@@ -477,7 +477,7 @@ class Marking:
 
     @property
     def key(self) -> Any:
-        """What decides the vectors; part of the encoder's fingerprint."""
+        """Values that determine the vectors; part of the encoder's fingerprint."""
         return [self.query, self.document, self.mask, self.attend, sorted(self.skipped)]
 
 

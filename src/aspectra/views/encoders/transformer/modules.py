@@ -1,4 +1,4 @@
-"""What a folder's configuration files say besides the network: pooling, layers after it, lengths, prompts.
+"""Configuration files of a model folder besides the network's: pooling, layers after it, lengths, prompts.
 
 They are the files of sentence-transformers: ``modules.json``, ``sentence_bert_config.json``,
 ``1_Pooling/config.json`` and its like, ``config_sentence_transformers.json``, ``tokenizer_config.json``. A
@@ -85,7 +85,7 @@ class ModelFolder(Struct, frozen=True):
         """Read the configuration files.
 
         Raises:
-            UsageError: there is no such folder, a file is damaged, or it asks for what is not known here.
+            UsageError: the folder does not exist, a file is damaged, or it needs something unsupported.
         """
         if not place.is_dir():
             raise UsageError(f"there is no folder {place}", hint="give the folder that holds the model")

@@ -137,7 +137,7 @@ class Builder:
 
 
 class _Names(Struct, frozen=True):
-    """What the parts of a layer are called."""
+    """Names of the parts of a layer."""
 
     layer: str = "encoder.layer.{}."
     query: str = "attention.self.query"
@@ -307,7 +307,7 @@ def modern_graph(tensors: Tensors, shape: Shape) -> Any:
 
 
 class Network(Protocol):
-    """What the runtime needs of a model.
+    """A model as the runtime needs it.
 
     Attributes:
         words: how many token numbers there are.

@@ -33,10 +33,10 @@ def needs_torch(folder: Path, why: str) -> NeedsTorch:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; empty where there is no such file.
+    """The object in a JSON file; empty where the file does not exist.
 
     Raises:
-        UsageError: the file is no JSON object.
+        UsageError: the file does not hold a JSON object.
         OSError: the file cannot be read.
     """
     config = _read(path, dict) if path.is_file() else {}
@@ -123,7 +123,7 @@ def as_float32(stored: NDArray[Any]) -> Vectors:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files of a model, one or several shards; empty where there are none.
+    """The safetensors files of a model, one or several shards; empty if it has none.
 
     Raises:
         UsageError: the index of the shards cannot be read, or a shard is missing.
@@ -166,7 +166,7 @@ class Tensors:
         """The tensor as it is stored.
 
         Raises:
-            UsageError: there is none of this name.
+            UsageError: no tensor has this name.
         """
         try:
             return self._tensors[name]
