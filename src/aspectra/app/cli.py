@@ -82,7 +82,7 @@ class _Commands(TyperGroup):
             )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that the arguments name; a name that is none is compared with all of them."""
+        """The command that the arguments name; an unknown name is compared with all commands."""
         if args[0] not in COMMANDS:
             self.build_all()
         return super().resolve_command(ctx, args)

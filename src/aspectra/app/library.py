@@ -66,7 +66,7 @@ class Library(Displayed):
 
     @cached_property
     def works(self) -> Works:
-        """What is one work: duplicates, merge, split, the flow through a review."""
+        """Duplicates, merging and splitting of works, and the flow through a review."""
         from aspectra.app.ingest.works import Works
 
         return Works(self.store)
@@ -101,7 +101,7 @@ class Library(Displayed):
         report: Callable[[FileReport], None] = lambda report: None,
         progress: Progress = quiet,
     ) -> list[FileReport]:
-        """Add papers from files and folders; returns one report a file.
+        """Add papers from files and folders; returns one report per file.
 
         Args:
             paths: files, or folders of files.
@@ -112,7 +112,7 @@ class Library(Displayed):
             progress: called with (step, done, total); a total of 0 is unknown.
 
         Raises:
-            UsageError: there is no such format.
+            UsageError: the format does not exist.
             LibraryBusy: another process is writing.
 
         >>> [(r.source, r.unchanged) for r in library.add(folder / "papers.bib")]
@@ -219,7 +219,7 @@ class Library(Displayed):
         recipe: Recipe | str = DEFAULT_RECIPE,
         **given: Unpack[Preferences],
     ) -> Plan:
-        """What a search would run: a value that prints, saves as TOML or JSON and can be run.
+        """Plan a search without running it; the plan prints, saves as TOML or JSON and can be run.
 
         Args:
             text: as in :meth:`search`.
@@ -330,10 +330,10 @@ class Library(Displayed):
         Args:
             papers: a ranking, papers, or their ids, or one id; None for all papers of the library.
             format: name of a writer, as ``bibtex``, or ``trec`` for rankings.
-            versions: ``best``: one record a work, with what only its others have; ``all``: each record.
+            versions: ``best``: one record per work, completed from its other records; ``all``: each record.
 
         Raises:
-            UsageError: there is no such format, or it does not fit.
+            UsageError: the format does not exist, or does not fit.
             NoSuchPaper: an id is not in the library.
 
         >>> library.export(["owl"], "csv").splitlines()[0][:9]
@@ -354,7 +354,7 @@ class Library(Displayed):
         return back_up(self.store, Path(file))
 
     def status(self) -> dict[str, Any]:
-        """What the library holds: counts of papers and records, and its index (None before the first).
+        """Counts of papers and records, and facts of the index (None before the first).
 
         >>> library.status()["papers"]
         3

@@ -65,7 +65,7 @@ def _before_dashes(arguments: list[str]) -> list[str]:
 
 
 def _start_lightly() -> None:
-    """What makes a short process shorter; nothing is changed that the user has set."""
+    """Reduce the run time of short processes; settings of the user are left as they are."""
     # Imports leave some hundred thousand objects behind, none of them garbage: collecting took 90 ms.
     gc.set_threshold(_COLLECT_AFTER, 20, 20)
     # Idle threads of numpy's OpenBLAS spin for 2^26 cycles before they sleep, on a core that is needed.
@@ -150,7 +150,7 @@ def _report(error: Exception) -> int:
 
 
 def _disk_full(error: OSError) -> bool:
-    """Whether no space is left; numpy tells of a short write in words only."""
+    """True if the disk is full; numpy reports a short write only in its message."""
     full = error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
     return full or (error.errno is None and str(error).endswith(" written"))
 

@@ -57,7 +57,7 @@ class Recent:
 
 
 def remember(recent: Recent) -> None:
-    """Keep a search; a folder that cannot be written is no error."""
+    """Keep a search; a folder that cannot be written is not an error."""
     path = state_file(_NAME)
     value = {
         "library": os.path.abspath(recent.library),
@@ -125,7 +125,7 @@ def papers_of_last(words: Sequence[str], *, library: Path | None = None) -> list
 
 
 def spelled(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What was asked for, in values of JSON: a recipe that is no text as its dictionary."""
+    """The request as JSON values: a recipe other than text becomes its dictionary."""
     given = {
         name: value if value is None or isinstance(value, (str, int, tuple, list)) else value.to_dict()
         for name, value in asked.get("given", {}).items()

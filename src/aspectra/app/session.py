@@ -1,4 +1,4 @@
-"""What every command has in common: its flags, its settings, its library, its two streams."""
+"""The common parts of all commands: flags, settings, library and the two output streams."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Session:
 
     @cached_property
     def screen(self) -> Screen:
-        """Where data and messages go."""
+        """The output of data and messages."""
         from aspectra.app.terminal.screen import Screen
 
         return Screen(color=self.settings.color, quiet=self.options.quiet, verbose=self.options.verbose)
@@ -128,7 +128,7 @@ class Session:
         return Path(named).expanduser() if named else default_library()
 
     def library_words(self) -> str:
-        """What a printed command needs to reach this library again: "" or `` --library DIR``."""
+        """The option with which a printed command reaches this library: "" or `` --library DIR``."""
         if self.config.origin("library") != "flag":
             return ""
         from shlex import quote

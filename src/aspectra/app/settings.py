@@ -35,7 +35,7 @@ def export_formats() -> tuple[str, ...]:
 
 
 class SearchSettings(Value, frozen=True):
-    """How a search runs where a command has no option for it."""
+    """Defaults of a search, for options that a command does not give."""
 
     recipe: Annotated[str, setting("steps of a search, as guided, bm25 or 'bm25 | top(200) | hybrid'")] = (
         DEFAULT_RECIPE
@@ -46,7 +46,7 @@ class SearchSettings(Value, frozen=True):
 
 
 class ReadSettings(Value, frozen=True, rename={"reader": "with"}):
-    """How requests in words are read."""
+    """Settings for reading requests in words."""
 
     reader: Annotated[
         Literal["rules", "model"], setting("rules alone, or the language model of llm.model beside them")
@@ -86,7 +86,7 @@ class AddSettings(Value, frozen=True):
 
 
 class ServeSettings(Value, frozen=True):
-    """How ``aspectra serve`` answers."""
+    """Settings of ``aspectra serve``."""
 
     port: Annotated[int, setting("port of the page and of HTTP", ge=1, le=65535)] = 8765
     uploads: Annotated[
@@ -190,7 +190,7 @@ _AGO = re.compile(r"(\d{1,3})\s*y(?:ears?)?")
 
 
 class Preferences(TypedDict, total=False):
-    """What may be given beside the words or seeds of a search; nothing is required.
+    """Options of a search besides its words or seeds; all of them may be left out.
 
     Attributes:
         since, until: first and last year, inclusive; a year, a date or an age such as ``"3y"``.

@@ -1,10 +1,10 @@
-"""What formats call the parts of a paper (``bibliography.toml``), and the metadata names that they share.
+"""Names of the parts of a paper in each format (``bibliography.toml``), and the shared metadata names.
 
-Sources of bibliographies put what a :class:`Paper` has no field for under these metadata names, so that
-a record read from one format can be written in another: ``type`` (a CSL type), ``volume``, ``issue``,
+Sources of bibliographies store values without a field in :class:`Paper` under these metadata names, so
+that a record read from one format can be written in another: ``type`` (a CSL type), ``volume``, ``issue``,
 ``pages``, ``publisher``, ``place``, ``edition``, ``series``, ``issn``, ``date``, ``note``, ``database``
-(text), ``keywords`` and ``editors`` (lists). ``database`` is where a search found the record, for counts by
-database; see :func:`database_of`.
+(text), ``keywords`` and ``editors`` (lists). ``database`` names the database in which a search found the
+record, for counts by database; see :func:`database_of`.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def database_of(
         names: what the record calls it, the most telling first; a well-known one is given its usual name.
         accessions: numbers of the record, some of which begin with the name of a database (``WOS:``).
         urls: addresses of the record, some of which are the database's own.
-        known: whether ``names`` that are no well-known database are left out.
+        known: leave out ``names`` other than those of well-known databases.
 
     >>> database_of(["Ovid MEDLINE(R) ALL"]), database_of([], ["WOS:000123"]), database_of(["Owl Base"])
     ('MEDLINE', 'Web of Science', 'Owl Base')
@@ -233,8 +233,8 @@ def date_parts(text: str, year: int | None) -> tuple[int, ...]:
         year: of the record.
 
     Returns:
-        One to three numbers; only the year where the date names a season or a span of months; nothing where
-        there is no year, or the date is of another one.
+        One to three numbers; only the year if the date names a season or a span of months; none without
+        ``year``, or if the date is of another year.
 
     >>> date_parts("2019///", 2019), date_parts("2021-03", 2021), date_parts("NOV 20", 2023)
     ((2019,), (2021, 3), (2023, 11, 20))
@@ -356,7 +356,7 @@ _FREE_LICENCE = expression(r"creative ?commons|\bcc[- ]?(?:by|0|zero)\b|open acc
 
 
 class RecordFacts(Struct, frozen=True):
-    """What one record states.
+    """The publication facts of one record.
 
     Attributes:
         publisher: as printed, or "".
@@ -378,7 +378,7 @@ class RecordFacts(Struct, frozen=True):
 
 
 def facts_of(paper: Paper) -> RecordFacts:
-    """What the record of a paper states.
+    """Read the publication facts of a paper from its record.
 
     >>> facts_of(Paper("a", metadata={"publisher": "Owl Press", "cited_by_count": 12})).cited_by
     12
@@ -448,7 +448,7 @@ def _types(fields: Mapping[str, list[Any]], doi: str) -> Iterator[str]:
 
 
 def is_retracted(paper: Paper) -> bool:
-    """Whether a paper's record or its title says that it was retracted."""
+    """True if a paper's record or title says that it was retracted."""
     return "retracted" in _retraction(paper, _fields(paper.metadata))
 
 
@@ -468,7 +468,7 @@ def _retraction(paper: Paper, fields: Mapping[str, list[Any]]) -> list[str]:
 
 
 def is_preprint_doi(doi: str) -> bool:
-    """Whether only a server of preprints registers DOIs like this one."""
+    """True if the DOI is one that only a preprint server registers."""
     return _PREPRINT_DOI.match(doi) is not None
 
 

@@ -97,7 +97,7 @@ def printed(given: str, family: str, suffix: str = "") -> str:
 
 
 def is_suffix(text: str) -> bool:
-    """Whether this is what follows a name: a generation or a degree."""
+    """True if the text is a suffix of a name: a generation or a degree."""
     return _SUFFIX.fullmatch(text.strip()) is not None
 
 
@@ -136,12 +136,12 @@ def split_names(text: object) -> list[str]:
 
 
 def is_others(name: str) -> bool:
-    """Whether a name stands for the authors that a list leaves out, as ``et al.`` and ``others``."""
+    """True if a name stands for authors left out of a list, such as ``et al.`` and ``others``."""
     return _OTHERS.fullmatch(name.strip(" ,;[]()")) is not None
 
 
 def is_initials(word: str) -> bool:
-    """Whether a word is initials, as ``AB``, ``A.B.`` and ``J.-P.``."""
+    """True if a word is initials, such as ``AB``, ``A.B.`` and ``J.-P.``."""
     letters = word.replace(".", "").replace("-", "")
     return 1 <= len(letters) <= 4 and letters.isalpha() and letters.isupper()
 

@@ -128,12 +128,12 @@ class Paper(Displayed):
 
     @property
     def has_full_text(self) -> bool:
-        """Whether any section holds text."""
+        """True if any section has text."""
         return any(section.text.strip() for section in self.sections)
 
     @property
     def has_text(self) -> bool:
-        """Whether it has a title, an abstract or full text; one without is known by its identifiers only."""
+        """True if it has a title, an abstract or full text; otherwise only its identifiers are known."""
         return bool(self.title or self.abstract or self.has_full_text)
 
     def with_id(self, new: str) -> Paper:
@@ -165,7 +165,7 @@ def field_text(paper: Paper, name: str) -> str:
     """The stored text that the offsets of a :class:`Unit` count in.
 
     Raises:
-        KeyError: ``name`` is no field of this paper.
+        KeyError: this paper has no field ``name``.
     """
     if name == "title":
         return paper.title

@@ -147,7 +147,7 @@ def _sum_up(session: Session, reports: Sequence[FileReport], new: NewRecords) ->
 
 
 def _tell_versions(session: Session, new: NewRecords) -> None:
-    """Which new records are versions of a work, and which have nothing but an identifier."""
+    """Report which new records are versions of a work, and how many have only an identifier."""
     if new.versions:
         what = (
             "is a version of a work that was" if len(new.versions) == 1 else "are versions of works that were"

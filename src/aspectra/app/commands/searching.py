@@ -176,7 +176,7 @@ def _plan_text(made: Plan, style: str) -> str:
 
 
 def _costs(library: Library, made: Plan) -> str:
-    """What stages will put to a model before the search, a line each; nothing is called."""
+    """Estimate the model calls of the stages before the search, one line per stage; nothing is called."""
     from aspectra.search.stages.protocol import Context
     from aspectra.search.stages.running import estimate_steps
 
@@ -250,7 +250,7 @@ def _answer(
 
 
 def _show_steps(session: Session, ranking: Ranking) -> None:
-    """What the stages did and cost, a line each, beside the results."""
+    """Print notes and costs of the stages beside the results, one line each."""
     for step in ranking.steps:
         for note in step.notes:
             session.screen.note(safe(f"{step.name}: {note}", one_line=True))

@@ -187,7 +187,7 @@ def serve(
 
 
 def _mcp(libraries: Libraries, gate: Gate, access: Access) -> McpApplication | None:
-    """What answers at ``/mcp``; None where its extra is not installed."""
+    """The application at ``/mcp``; None if its extra is not installed."""
     try:
         with needs_extra("the parts for MCP are not installed", "mcp"):
             from aspectra.app.surfaces.mcp.server import mcp_application

@@ -30,7 +30,7 @@ _MOST_REMEMBERED = 20_000  # papers per file; a larger file is simply read again
 
 @dataclass
 class FileReport(AddReport):
-    """What became of one file.
+    """The result of reading one file.
 
     Attributes:
         path: the file.
@@ -64,7 +64,7 @@ def _expand(paths: Iterable[Path]) -> Iterator[Found]:
 
 
 def _extractor(source: str) -> str:
-    """What reads a format; another version may read the same file better."""
+    """The version of the reader of a format; another version may read the same file better."""
     if source != "pdf":
         return __version__
     from importlib import metadata
@@ -203,7 +203,7 @@ class Adding:
         self._writer.set_meta(f"read:{_absolute(report.path)}", content)
 
     def _recall(self, content: str, path: str, report: FileReport) -> bool:
-        """Whether the file is known and nothing about it changed; then the report is filled."""
+        """Fill the report from an earlier reading of the file; False if it is new or must be read again."""
         stored = self._library.meta(f"file:{content}")
         if not stored:
             return False
@@ -242,5 +242,5 @@ def _absolute(path: Path) -> str:
 
 
 def _storable(text: str) -> str:
-    """The text with what UTF-8 cannot hold escaped, as in names of files that are not UTF-8."""
+    """The text with characters escaped that UTF-8 cannot encode, as in file names that are not UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

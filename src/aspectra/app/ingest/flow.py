@@ -226,7 +226,7 @@ def _kind(name: str) -> str:
 
 
 def _origins(read: Iterable[tuple[Any, str, str, str]], nowhere: int) -> tuple[Origin, ...]:
-    """Where records came from: databases, registers, catalogues, then others; the most first."""
+    """Count the origins of records: databases, registers, catalogues, then others; the largest first."""
     counts: Counter[tuple[str, str]] = Counter()
     files: dict[tuple[str, str], set[str]] = defaultdict(set)
     for _, file, database, source in read:

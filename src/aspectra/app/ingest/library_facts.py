@@ -45,7 +45,7 @@ def summary(library: Store) -> dict[str, Any]:
 
 
 def remarks(library: Store, limit: int = 100) -> list[dict[str, Any]]:
-    """What was skipped or noted while adding, newest file first."""
+    """Skipped records and notes from adding files, newest file first."""
     rows = library.fetch(
         "SELECT a.path, a.source, r.place, r.reason, r.skipped FROM remarks r "
         f"JOIN additions a ON a.id = r.addition WHERE a.id IN ({_NEWEST}) "

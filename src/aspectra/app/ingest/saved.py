@@ -52,7 +52,7 @@ class SavedSearch:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What is new in one saved search.
+    """The new hits of one saved search.
 
     Attributes:
         name: of the search.
@@ -66,7 +66,7 @@ class News:
 
 
 class _Library(Protocol):
-    """What is needed of :class:`aspectra.app.library.Library`."""
+    """The part of :class:`aspectra.app.library.Library` that this module uses."""
 
     store: Store
 
@@ -134,7 +134,7 @@ class SavedSearches:
         """Delete one. It can be undone.
 
         Raises:
-            UsageError: there is none of that name.
+            UsageError: no saved search has that name.
         """
         self._one(name)
         with (
@@ -145,10 +145,10 @@ class SavedSearches:
             writer.connection.execute("DELETE FROM saved WHERE name = ?", (name,))
 
     def plan(self, name: str) -> Plan:
-        """What a saved search runs now.
+        """The plan that a saved search runs now.
 
         Raises:
-            UsageError: there is none of that name.
+            UsageError: no saved search has that name.
         """
         from aspectra.search.plan import Plan
         from aspectra.search.recipe import Recipe
@@ -163,18 +163,18 @@ class SavedSearches:
         return self._library.plan(asked["text"], seeds=asked["seeds"], **given)
 
     def news(self, name: str, run: Callable[[Plan], Ranking] | None = None, *, keep: bool = True) -> News:
-        """Run a saved search; what is among its hits now, was added since, and was no hit before.
+        """Run a saved search; returns the hits that were added since its last run and were not hits before.
 
-        A paper that was added and is not indexed yet is news once it is.
+        A paper that is added but not yet indexed is reported in the first run after indexing.
 
         Args:
             name: of the search.
             run: runs a plan; :meth:`~aspectra.app.library.Library.run` where None.
-            keep: remember the hits, so that they are no news the next time.
+            keep: remember the hits, so that they are not reported again.
 
         Raises:
-            UsageError: there is none of that name.
-            NoSuchPaper: a seed is no longer in the library.
+            UsageError: no saved search has that name.
+            NoSuchPaper: a seed has been removed from the library.
         """
         found = self._one(name)
         store = self._library.store

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 class NewRecords(NamedTuple):
-    """What records that were added are.
+    """Versions and incomplete records among the records that were added.
 
     Attributes:
         versions: (id, ids of the other records of the work), for those that are versions.
-        to_complete: how many have an identifier and nothing else.
+        to_complete: number of records with only an identifier.
     """
 
     versions: list[tuple[str, list[str]]]
@@ -45,7 +45,7 @@ class NewRecords(NamedTuple):
 
 
 class Works:
-    """What of a library is one work; the property ``works`` of :class:`aspectra.app.library.Library`.
+    """The works of a library and their versions; :class:`aspectra.app.library.Library` has it as ``works``.
 
     Args:
         store: the library.
@@ -55,7 +55,7 @@ class Works:
         self._store = store
 
     def duplicates(self) -> Duplicates:
-        """Groups of records that are one work, and groups to be looked at, with the reasons.
+        """Groups of records that are one work, and groups to review, with the reasons.
 
         >>> library.works.duplicates().works
         3
@@ -108,7 +108,7 @@ class Works:
         return [first, *self._store.versions([first]).get(first, [])]
 
     def split(self, *papers: str) -> list[tuple[str, str]]:
-        """Keep records apart, for good; returns the pairs that are no longer, or never become, one work.
+        """Keep records apart, for good; returns the pairs that are kept apart.
 
         It can be undone, and it lasts when the same files are added again.
 
@@ -148,7 +148,7 @@ class Works:
         return int(self._store.fetch("SELECT coalesce(max(pos), 0) FROM papers")[0][0])
 
     def added_since(self, position: int) -> NewRecords:
-        """What the papers after a position are: versions of works, or identifiers alone."""
+        """The versions of works, and the number of records with only an identifier, after a position."""
         with self._store.snapshot():
             rows = self._store.fetch(
                 "SELECT id FROM papers WHERE pos > ? AND version_group IS NOT NULL ORDER BY pos", (position,)
@@ -256,11 +256,11 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """What records of a library are of one work.
+    """Groups of records that are one work, or may be.
 
     Attributes:
         records, works: numbers of papers, and of works: a group counts once.
-        groups: first those to be looked at.
+        groups: those to review first.
     """
 
     records: int
@@ -318,7 +318,7 @@ def duplicates(store: Store) -> Duplicates:
 
 
 def _read(store: Store) -> Iterator[Compared]:
-    """What is compared of every paper, in the order in which they were added."""
+    """The comparison fields of every paper, in the order in which they were added."""
     people: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for pos, name, family in store.rows("SELECT pos, name, family FROM authors"):
         people[pos].append((name, family))
@@ -399,7 +399,7 @@ def _joined(pairs: Iterable[tuple[int, int, str]]) -> list[tuple[set[int], tuple
 
 
 class LibraryMarks:
-    """What a searcher says about the papers of a library: read it, write it, undo it.
+    """The searcher's marks on the papers of a library: read, write and undo them.
 
     Papers are named by id, DOI, arXiv id or exact title. Each change is a step that :meth:`undo` takes back,
     also in a later process.
@@ -413,11 +413,11 @@ class LibraryMarks:
 
     @property
     def read(self) -> Marks:
-        """What is there."""
+        """The current marks."""
         return self._store.marks
 
     def of(self, paper: str) -> dict[str, Any]:
-        """Everything that is said about one paper, as JSON values; what is empty is absent.
+        """All marks and origins of one paper, as JSON values; empty ones are absent.
 
         >>> library.marks.of("owl")["origins"][0]["source"]
         'bibtex'
@@ -440,7 +440,7 @@ class LibraryMarks:
             wanted: see :class:`~aspectra.papers.library.marks.reader.Wanted`.
 
         Raises:
-            UsageError: a condition cannot mean anything, or there is no such page.
+            UsageError: a condition is not valid, or the page does not exist.
 
         >>> library.marks.papers(order="title").ids
         ['mice', 'owl', 'rank']

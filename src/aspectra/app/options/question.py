@@ -82,7 +82,7 @@ def read_limits(given: str) -> Limits:
 
 
 def model_settings(session: Session, name: str = "", *, connect: bool = True) -> ModelSettings:
-    """What the settings ``llm.*`` say about the model.
+    """The model's settings, from ``llm.*``.
 
     With ``--offline`` answers come from the journal alone and no connection is opened.
 
@@ -431,7 +431,7 @@ def _permit(steps: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class ResultOptions:
-    """What is written of a ranking, and where."""
+    """The format and destination of a ranking."""
 
     format: Annotated[
         str | None,
@@ -465,7 +465,7 @@ class ResultOptions:
 
     @property
     def paged(self) -> bool:
-        """Whether one of several pages is wanted."""
+        """True if an order or a page is requested."""
         return self.sort is not None or self.page is not None
 
     def settle(self, session: Session) -> str:
@@ -499,7 +499,7 @@ def _numbers(given: Sequence[str] | None) -> tuple[int, ...]:
     """Numbers of sentences of one or several flags, each once.
 
     Raises:
-        UsageError: one is no number.
+        UsageError: a part is not a number.
     """
     parts = [part.strip() for one in given or () for part in one.split(",") if part.strip()]
     if wrong := [part for part in parts if not (part.isascii() and part.isdigit())]:

@@ -1,1 +1,1 @@
-"""What commands print: rankings, tables, JSON documents."""
+"""Output of commands: rankings, tables, JSON documents."""

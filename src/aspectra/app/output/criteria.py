@@ -40,11 +40,11 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one paper is by one criterion.
+    """The result of one criterion for one paper.
 
     Attributes:
-        grade: 0 to 1: how far a condition holds; for an aspect, the paper's likeness among the hits of the
-            page, from the least to the most alike. None where nothing is known.
+        grade: 0 to 1: the degree to which a condition holds; for an aspect, the paper's similarity on the
+            scale of the page, from its least to its most similar hit. None if unknown.
         value: a number for people: the grade, or the aspect's share of the score in deviations.
         verdict: ``met``, ``not met``, ``unknown`` or ``exempt`` for a condition, "" for an aspect.
         quote: of the paper, or "".
@@ -107,7 +107,7 @@ def _aspect_cells(ranking: Ranking, key: str) -> list[Cell]:
 
 
 def _share(hit: Hit, aspect: str) -> float | None:
-    """What an aspect adds to a hit's score, in deviations; None where it was not scored."""
+    """The contribution of an aspect to a hit's score, in deviations; None if it was not scored."""
     parts = [
         probe.weight * probe.standardised
         for probe in hit.probes
@@ -278,7 +278,7 @@ def score_shares(hit: Hit, fusion: Fusion, *, whole: bool = True) -> dict[str, f
 
 
 def why_not_higher(hit: Hit, above: Hit, fusion: Fusion) -> list[tuple[str, float]]:
-    """What parts a hit from the one above it: (part of the score, difference), the largest loss first.
+    """Differences in score to the hit above: (part of the score, difference), the largest loss first.
 
     Args:
         hit: the lower one.
@@ -299,7 +299,7 @@ _SHAPE = (3.0, 2.0)  # width and height of the map
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a paper lies.
+    """The position of a paper on a map.
 
     Attributes:
         paper: the paper.

@@ -103,7 +103,7 @@ def study_of(out: Path, **given: object) -> Study:
 
 
 def described() -> list[dict[str, Any]]:
-    """What every benchmark declares, as JSON."""
+    """The declarations of all benchmarks, as JSON values."""
     from aspectra.lab.benchmarks.protocol import BENCHMARKS
 
     return [
@@ -123,7 +123,7 @@ def described() -> list[dict[str, Any]]:
 
 
 def show_benchmarks(screen: Screen) -> None:
-    """What every benchmark declares, for people."""
+    """Print the declarations of all benchmarks."""
     from aspectra.lab.benchmarks.protocol import BENCHMARKS, COMMON
 
     for one in map(BENCHMARKS.get, BENCHMARKS):

@@ -1,4 +1,4 @@
-"""What the ``lens`` commands print for people."""
+"""Printed output of the ``lens`` commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIMULATED = "*simulated*: no language model was asked"
 
 
 def coverage(library: Store, lens: PromptedLens) -> str:
-    """How far a lens is, in a few words."""
+    """Coverage of a lens in a few words: papers with a value, of all papers."""
     from aspectra.views.prompted.definition import tally
 
     try:
@@ -29,7 +29,7 @@ def coverage(library: Store, lens: PromptedLens) -> str:
 
 
 def estimate_in_words(lens: PromptedLens, found: LensEstimate, priced: bool) -> list[str]:
-    """What a lens will cost, line by line."""
+    """The estimated cost of a lens, as lines."""
     lines = [f"lens {lens.name} ({lens.prompt.stamp}): {count(found.papers, 'paper')} to ask about"]
     if found.recorded:
         lines.append(f"  {found.recorded:,} of them are answered in the journal already, and cost nothing")
@@ -54,7 +54,7 @@ def estimate_in_words(lens: PromptedLens, found: LensEstimate, priced: bool) -> 
 
 
 def report_in_words(lens: PromptedLens, report: RunReport, whole: Tally) -> list[str]:
-    """What a run did, line by line."""
+    """The result of a run, as lines."""
     lines = [
         f"lens {lens.name}: {count(report.values, 'new value')}"
         + (f", {report.empty:,} of them saying that there is nothing to see" if report.empty else "")
@@ -101,7 +101,7 @@ def status_facts(library: Store, lens: PromptedLens) -> dict[str, Any]:
 
 
 def _indexed(library: Store, lens: PromptedLens) -> bool:
-    """Whether the index holds values of this prompt, schema and model."""
+    """True if the index has values of this prompt, schema and model."""
     folder = library.generations.current()
     if folder is None:
         return False
@@ -111,7 +111,7 @@ def _indexed(library: Store, lens: PromptedLens) -> bool:
 
 
 def status_in_words(facts: dict[str, Any]) -> list[str]:
-    """How far a lens is, line by line."""
+    """The state and coverage of a lens, as lines."""
     name = facts["lens"]
     if facts["problem"]:
         return [f"lens {name}: {facts['problem']}", f"  next: aspectra lens add {name} --prompt FILE"]

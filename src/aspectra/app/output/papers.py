@@ -75,7 +75,7 @@ def _roles(library: Library, paper: Paper) -> list[str]:
 
 
 def listed_rows(library: Library, ids: list[str]) -> list[dict[str, Any]]:
-    """What is shown of each paper; what is empty is absent."""
+    """Rows of a listing, one per paper; empty fields are absent."""
     papers = library.store.get_many(ids, full=False)
     tags, decided = library.marks.read.tags(ids), library.marks.read.decisions(ids)
     rows = []
@@ -128,7 +128,7 @@ class Page:
 
     @property
     def header(self) -> str:
-        """What a person should know, in one line."""
+        """The line above a page: its number, and the order unless it is by score."""
         page = f"page {self.number} of {self.of}"
         if self.sort == "score":
             return page
@@ -136,10 +136,10 @@ class Page:
 
 
 def check_page(sort: str, number: int) -> None:
-    """Refuse an order or a page that cannot be, before anything is searched.
+    """Check an order and a page before anything is searched.
 
     Raises:
-        UsageError: there is no such order, or no such page.
+        UsageError: the order or the page does not exist.
     """
     check_choice(sort, SORTS, "order")
     check_number("the page", number, 1, MOST_PAGES, hint="the limit sets how many papers a page has")
@@ -176,7 +176,7 @@ def page_of(
 
 
 def _key(library: Library, hits: Sequence[Hit], sort: str) -> Callable[[Hit], Any]:
-    """What papers are ordered by, lowest first."""
+    """The sort key of hits, lowest first."""
     if sort == "title":
         titles = {hit.id: normalise_title(hit.title) for hit in hits}
         return lambda hit: (not titles[hit.id], titles[hit.id])

@@ -140,7 +140,7 @@ def _show_hit(
 
 
 def _tells(found: ConditionResult) -> bool:
-    """Whether the reason that a filter was passed is more than what the hit shows anyway."""
+    """True if the reason that a filter was passed adds to what the hit shows anyway."""
     unseen = found.condition.attribute not in ("year", "venue", "author")
     return bool(found.exempt) or (bool(found.reason) and (unseen or found.grade is None))
 
@@ -210,7 +210,7 @@ def write_ranking(
 
 
 def _plan_in_words(plan: Plan, *, conditions: bool) -> str:
-    """What a plan searches for, in one line: words or seeds, on demand its conditions, the steps."""
+    """A plan in one line: its words or seeds, its conditions if requested, and its steps."""
     from aspectra.search.planning.aspects import aspects_asked
 
     texts, seeds = plan.search.texts, plan.search.seeds

@@ -135,7 +135,7 @@ def _plainly(value: Any, param: Any) -> Any:
 
 
 def _acceptable(path: str, info: Any) -> bool:
-    """Whether typer would find nothing wrong with a path."""
+    """True if typer would accept a path as it is."""
     checked = info.exists or info.resolve_path or info.allow_dash or info.path_type or info.writable
     free = not checked and info.file_okay and info.dir_okay
     return free and (os.access(path, os.R_OK) or not os.path.exists(path))

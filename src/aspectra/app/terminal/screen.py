@@ -151,7 +151,7 @@ def safe(text: str, *, one_line: bool = False) -> str:
 
 
 def schema_of(name: str) -> str:
-    """What the field ``schema`` of a command's JSON holds; the number changes with the meaning of a field.
+    """The value of ``schema`` in a command's JSON; its number changes with the meaning of a field.
 
     >>> schema_of("search")
     'aspectra.search/1'
@@ -200,7 +200,7 @@ class Screen:
 
     @cached_property
     def _plain(self) -> bool:
-        """Whether lines have neither a width nor colours: they need no console (20 ms to import)."""
+        """True if lines have neither a width nor colours, so that no console is needed (20 ms to import)."""
         return not self.terminal and not any(os.environ.get(name) for name in _WIDTHS_AND_COLOURS)
 
     def line(self, text: str = "", style: str = "", indent: int = 0, first: str = "") -> None:

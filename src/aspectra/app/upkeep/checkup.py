@@ -305,10 +305,10 @@ def _keys() -> Check:
 def restore_library(
     file: Path | str, folder: Path | str, *, replace: bool = False, progress: Progress = quiet
 ) -> Library:
-    """Make a library of a backup, and its index; nothing is encoded again.
+    """Restore a library and its index from a backup; nothing is encoded again.
 
     Args:
-        file: what :meth:`Library.backup` wrote, or a copy of a ``library.db``.
+        file: a backup by :meth:`Library.backup`, or a copy of a ``library.db``.
         folder: of the library; made where it does not exist.
         replace: also where there is a library with papers. Its database is kept in the folder, as
             ``library.db.replaced-1``.
@@ -318,8 +318,8 @@ def restore_library(
         The library, opened.
 
     Raises:
-        BadInput: ``file`` is no backup, or is damaged.
-        UsageError: there is a library with papers, and no ``replace``.
+        BadInput: ``file`` is not a backup, or is damaged.
+        UsageError: the folder has a library with papers and ``replace`` is False.
         LibraryBusy: another process is writing to the library.
         AspectraError: the index could not be built, as an encoder is not installed; the papers are there.
     """

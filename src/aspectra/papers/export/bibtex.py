@@ -45,7 +45,7 @@ _PRINTED = frozenset(
     "organization address location eventtitle venue".split()
 )
 _DATE = re.compile(r"-?\d{4}(?:-\d\d){0,2}[?~%]?(?:/(?:-?\d{4}(?:-\d\d){0,2}[?~%]?|\.\.)?)?")
-# Who published what is no book; elsewhere it is the publisher.
+# Theses and reports name their publisher in another field.
 _PUBLISHER = {
     **dict.fromkeys(("phdthesis", "mastersthesis"), "school"),
     **dict.fromkeys(("thesis", "techreport", "report"), "institution"),
@@ -140,7 +140,7 @@ def _add_dates(paper: Paper, fields: dict[str, str]) -> None:
 
 
 def _is_a_list(name: str, value: str) -> bool:
-    """Whether commas part the people of a field, which programs refuse: no name has more than two."""
+    """True if commas separate the people of a field, which programs reject: a name has at most two."""
     people = _persons(value) if name in _PEOPLE else []
     return any("{" not in person and person.count(",") > _COMMAS for person in people)
 

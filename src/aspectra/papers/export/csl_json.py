@@ -103,7 +103,7 @@ def _mend_dates(item: dict[str, Any]) -> None:
 
 
 def _valid_parts(parts: Any) -> list[list[int]]:
-    """Date parts as numbers, without months and days that no year has; nothing where there is no year."""
+    """Date parts as numbers, without months and days that do not exist; parts without a year are left out."""
     # Months beyond 12 are the seasons that CSL once had.
     lists = [one for one in parts if isinstance(one, list)] if isinstance(parts, list) else []
     return [valid for one in lists if (valid := _parts(one, months=24))]

@@ -74,7 +74,7 @@ def _people(paper: Paper, people: Sequence[str]) -> str:
 
 
 def _marks(paper: Paper) -> tuple[str, ...]:
-    """What the searcher says about the paper, for the last columns."""
+    """The searcher's decision, tags and notes, for the last columns."""
     screening, marks = (paper.metadata.get(name) for name in ("screening", "marks"))
     held = screening if isinstance(screening, dict) else {}
     said = marks if isinstance(marks, dict) else {}

@@ -107,9 +107,9 @@ class ReadBack:
 
 
 def plain_doi(paper: Paper, stated: str = "") -> str:
-    """The DOI without address and markup, in the letters of the record; "" where there is none.
+    """The DOI without address and markup, in the spelling of the record; "" if it has none.
 
-    What the record states stands where it only says more than the identifier, or is none that can be read.
+    ``stated`` is kept if it extends the identifier, or if it looks like a DOI and no identifier is known.
     """
     doi, text = paper.identifiers.get("doi", ""), stated.replace("\\", "")
     if doi and text.casefold().endswith(doi):

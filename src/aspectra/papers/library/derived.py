@@ -110,11 +110,11 @@ def _sound(key: str, total: int | None, producer: int, data: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """What makes values of papers.
+    """The origin of derived values: an encoder, a lens or another computation.
 
     Attributes:
         name: of the producer, as in ``abstract`` or ``lens:language``.
-        version: an encoder's fingerprint, a lens's number; another version has values of its own.
+        version: an encoder's fingerprint, a lens's number; each version has separate values.
         reads: parts of a paper that values depend on, see
             :func:`~aspectra.papers.library.rows.part_sql`. Papers without full text have no values of a
             producer that reads ``sections`` alone.

@@ -164,11 +164,11 @@ class Matcher:
         return ids[-1] if ids else ""
 
     def _same_paper(self, paper: Paper, one: Compared, title: str, pos: int, *, several: bool) -> bool:
-        """Whether a record that shares an id with a stored paper is that paper with other content.
+        """True if a record that shares an id with a stored paper is that paper with other content.
 
-        A file may correct what it said. A record of another file is the same paper where it has its title or
-        one of its identifiers, and nothing contradicts it. Where several papers share the id, an identifier
-        alone does not tell.
+        A file may correct its own record. A record of another file is the same paper if it has the same title
+        or a common identifier, and nothing contradicts it. If several papers share the id, a common
+        identifier alone is not enough.
         """
         files = {row[0] for row in self._db.execute("SELECT file FROM origins WHERE pos = ?", (pos,))}
         of_others = files != ({self._file} if self._file else set())
@@ -226,7 +226,7 @@ _PAGES = ("pdf", "docx", "epub", "html", "markdown")
 
 @dataclass
 class AddReport:
-    """What one ``add`` did.
+    """The result of one ``add``.
 
     Attributes:
         added, updated, unchanged: papers by outcome.
@@ -247,7 +247,7 @@ class AddReport:
 
     @property
     def papers(self) -> int:
-        """Papers read, whatever became of them."""
+        """The number of papers read: added, updated and unchanged."""
         return self.added + self.updated + self.unchanged
 
 
@@ -377,7 +377,7 @@ class Writer:
                     bump(self._db)
         if failures:
             raise failures[0]
-        if not cut:  # a file whose last record is none was cut, or synced by half
+        if not cut:  # an unreadable last record means that the file was cut, or half synced
             with self._transaction():
                 origins.finish()
         return report

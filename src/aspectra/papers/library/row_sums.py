@@ -249,7 +249,7 @@ def _totals(db: sqlite3.Connection, one: _Relation) -> dict[Any, int]:
 
 
 def problems(db: sqlite3.Connection, number: int, but: Collection[str] = ()) -> Iterator[str]:
-    """What in the database is not as it was written, over all relations, from one snapshot.
+    """The checksums that do not match the database, by relation, from one snapshot.
 
     Args:
         db: a reading connection in autocommit mode.

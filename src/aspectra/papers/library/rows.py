@@ -53,7 +53,7 @@ def paper_columns(parts: Parts = "all", *, checked: bool = True) -> str:
     All parts of a paper come from one statement, so that they belong together whatever is written meanwhile.
 
     Args:
-        parts: what is read beside the record: ``none``; ``lead``: sections where there is no abstract;
+        parts: to read besides the record: ``none``; ``lead``: sections of papers without abstract;
             ``sections``; ``all``: sections and references.
         checked: also read the checksums, which libraries of formats before 4 do not have.
     """
@@ -68,11 +68,11 @@ def part_sql(name: str) -> str:
 
     Args:
         name: ``text`` (title, abstract or lead, sentence boundaries), ``sections``, ``fallback`` (sections
-            where there is no abstract), ``record`` (everything), or a field of
+            of papers without abstract), ``record`` (everything), or a field of
             :class:`~aspectra.papers.paper.Paper`.
 
     Raises:
-        KeyError: there is no such part.
+        KeyError: the part does not exist.
     """
     if name == "fallback":
         return f"CASE WHEN {BLANK} THEN p.full_hash END"
@@ -107,7 +107,7 @@ def author_keys(name: str) -> tuple[str, str]:
 
 
 def same_given(one: str, other: str) -> bool:
-    """Whether one given name is the initial of the other.
+    """True if one given name is the initial of the other.
 
     >>> same_given("a", "ada")
     True
@@ -134,7 +134,7 @@ def paper_row(paper: Paper) -> tuple[dict[str, Any], list[str]]:
 
 
 def compared_record(paper: Paper) -> Compared:
-    """What decides on the versions of a record that is not stored."""
+    """The comparison fields (:class:`Compared`) of a record that is not stored."""
     row, _ = paper_row(paper)
     fields = (row["id"], row["title_key"], row["year"], row["venue"], row["record"], row["title"])
     named = frozenset((s, value) for s, v in paper.identifiers.items() if (value := normalise(s, v)))

@@ -24,7 +24,7 @@ from aspectra.papers.library.rows import BLANK
 
 # The number of the newest migration, see `migrations`; an older version refuses a newer library.
 FORMAT = 5
-# Damaged text is no error of SQLite's, but of whoever decodes it: rows, and messages that quote the schema.
+# Damaged text fails not in SQLite but when it is decoded: in rows, and in messages that quote the schema.
 FAULTS = (sqlite3.Error, UnicodeError)
 _FULL = "free some space, then run the same command again"
 _RESTORE = (
@@ -88,7 +88,7 @@ def writable(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def disk_is_full(folder: Path) -> bool:
-    """Whether so little space is left that SQLite cannot even make its files for reading."""
+    """True if so little space is left that SQLite cannot create even the files it needs for reading."""
     try:
         return shutil.disk_usage(folder).free < _LEAST_SPACE
     except OSError:
@@ -155,7 +155,7 @@ def _create(path: Path) -> None:
 
 
 def half_made(path: Path) -> bool:
-    """Whether the database was never finished: an empty file, or one without any table."""
+    """True if the database was never finished: an empty file, or one without tables."""
     try:
         if path.stat().st_size == 0:
             return True
@@ -217,12 +217,12 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
 
 
 def problems(path: Path, *, quick: bool = False) -> list[str]:
-    """What is wrong with a database; empty when all is well.
+    """Check a database; returns the problems found, empty if it is sound.
 
     Args:
         path: of the database.
-        quick: leave out what takes longest: derived values, which are checked whenever they are read, and
-            comparing SQLite's indexes with their tables.
+        quick: skip the slowest checks: derived values, which are also checked when they are read, and the
+            comparison of SQLite's indexes with their tables.
     """
     try:
         with noting(), contextlib.closing(connect(path, write=False)) as db:
@@ -304,10 +304,10 @@ def _digest(*parts: object) -> str:
 
 
 def _resting(path: Path, error: sqlite3.OperationalError) -> bool:
-    """Whether a database that could not be opened can be read as it lies.
+    """True if a database that could not be opened can be read from its file alone.
 
-    SQLite makes files beside a database with a write-ahead log, also for reading. It cannot on a medium that
-    is only read, nor on a full disk. Without such a log, and as long as nobody writes, the file is enough.
+    SQLite creates files beside a database with a write-ahead log, even to read it. It cannot do so on a
+    read-only medium or a full disk. With an empty log, and while nobody writes, the file alone is enough.
     """
     main = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if main not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR):
@@ -330,14 +330,14 @@ def _without_log(path: Path) -> bool:
 
 
 def _move_log(path: Path) -> None:
-    """Move what a killed writer left in the write-ahead log into the database, without any other file."""
+    """Checkpoint the log that a killed writer left, without creating files."""
     with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def at_rest(connection: sqlite3.Connection) -> bool:
-    """Whether the connection reads the file as it lies, so that nobody can write."""
+    """True if the connection reads the database file directly, which excludes writers."""
     return isinstance(connection, _AtRest)
 
 

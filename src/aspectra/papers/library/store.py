@@ -42,7 +42,7 @@ class Store:
         folder: the library's directory.
 
     Raises:
-        LibraryNotFound: there is no library there.
+        LibraryNotFound: the folder has no library.
         LibraryCorrupt: it is damaged or was written by a newer version.
     """
 
@@ -121,7 +121,7 @@ class Store:
 
     @cached_property
     def derived(self) -> Derived:
-        """What was derived from the papers: vectors, lens values, readings.
+        """Values derived from the papers: vectors, lens values, readings.
 
         Raises:
             AspectraError: the library has an older format and cannot be upgraded, see :meth:`writing`.
@@ -135,7 +135,7 @@ class Store:
 
     @cached_property
     def marks(self) -> Marks:
-        """What the searcher says about papers: tags, notes, decisions; and where their records came from."""
+        """The searcher's marks on papers (tags, notes, decisions), and the origins of their records."""
         from aspectra.papers.library.marks.reader import Marks
 
         return Marks(self)

@@ -1,13 +1,13 @@
 """The process that opens a PDF or an old workbook, apart from everything else.
 
 Run by :mod:`aspectra.papers.sources.children` with the file on standard input and the limits as one JSON
-argument. It answers on standard output with one JSON object a line: the document, then each page or row as it
-is read, then ``{"end": ...}``; the reader can use those even if the process dies.
+argument. It writes one JSON object per line to standard output: the document, each page or row as it is read,
+then ``{"end": ...}``; the reader can use these even if the process dies.
 
 It imports nothing of the package and limits its own memory, processor time and output: a file that is large,
-slow or damaged ends this process and no other. That is no sandbox. A fault in Python or PDFium that runs code
-of the file's choice gives it the rights of the user; the audit hook refuses connections, programs and writing
-files, which stops accidents and not an attacker.
+slow or damaged ends only this process. That is not a sandbox. A fault in Python or PDFium that runs code of
+the file's choice gives it the rights of the user; the audit hook refuses connections, programs and writing
+files, which stops accidents, not an attacker.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _info(document: Any) -> dict[str, str]:
     except MemoryError:
         raise
     except Exception:
-        return {}  # a damaged dictionary is no reason to lose the text
+        return {}  # a damaged dictionary should not lose the text
     return {str(key)[:60]: str(value)[:2000] for key, value in found.items()}
 
 
@@ -276,7 +276,7 @@ class _Runs:
             letter = _letter(code)
             if same and self.runs:
                 run = self.runs[-1]
-                # Two blanks for a wide gap: names in a row are told apart by it.
+                # Two blanks for a wide gap: they separate names in a row.
                 run[0] += ("  " if gap > 0.5 * size else " ") + letter if joint else letter
                 run[1], run[2] = min(run[1], left), min(run[2], low)
                 run[3], run[4] = max(run[3], right), max(run[4], high)

@@ -55,14 +55,14 @@ def each(
     *,
     titles: bool = False,
 ) -> Iterator[Paper | Remark]:
-    """What ``convert`` makes of each record, remarks passed on; a record it refuses becomes a remark.
+    """Convert each record and pass remarks on; a record that ``convert`` refuses becomes a remark.
 
     Args:
         records: (place, record or remark) in file order.
         convert: (record, place, options) -> papers and remarks; ValueError refuses the record, and another
             error may be a fault of the reader, which its remark says.
         options: limits.
-        titles: whether records have titles, so that one without is remarked.
+        titles: records should have titles, so that one without gets a remark.
     """
     for place, record in records:
         if isinstance(record, Remark):

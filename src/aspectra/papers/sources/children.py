@@ -26,7 +26,7 @@ _PASSED_ON = ("PATH", "SYSTEMROOT", "PYTHONPATH", "PYTHONHOME", "LANG", "LC_ALL"
 
 
 class ChildAnswer(NamedTuple):
-    """What a child said before it ended: JSON objects; whether it took too long; its exit status."""
+    """The output of a child process: its JSON objects, a flag for a timeout, and its exit status."""
 
     said: list[dict[str, Any]]
     late: bool
@@ -172,10 +172,10 @@ class ZipMembers:
 
     Args:
         file: the archive; it is not unpacked to the disk.
-        bounds: how far it may expand.
+        bounds: limits on its decompressed size.
 
     Raises:
-        BadInput: it is no ZIP archive, or is damaged.
+        BadInput: it is not a ZIP archive, or is damaged.
     """
 
     def __init__(self, file: InputFile, bounds: Bounds) -> None:

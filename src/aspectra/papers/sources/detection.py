@@ -40,7 +40,7 @@ def detect(path: Path | InputFile) -> str:
     that the answer never depends on the order of imports.
 
     Raises:
-        BadInput: there is no such file, or it is empty.
+        BadInput: the file does not exist, or is empty.
         UnknownFormat: no source recognises it.
     """
     if isinstance(path, Path):
@@ -67,7 +67,7 @@ def detect(path: Path | InputFile) -> str:
             hint="unpack it and add the folder; if it is no archive, fetch it again",
         )
     if confidence[best] < _LEAST or (confidence[best] == _LEAST and _several_records(file.head)):
-        # Records of an unknown kind are a loss that is said, where a picture in a folder is none.
+        # Losing records of an unknown format is an error; a picture in a folder is not a loss.
         raise (BadInput if _several_records(file.head) or _tagged(file.head) else UnknownFormat)(
             f"the format of {file.path} is not recognised",
             why="; ".join([_nature(file.head), f"formats that are read: {', '.join(confidence)}", *unusable]),
@@ -77,9 +77,9 @@ def detect(path: Path | InputFile) -> str:
 
 
 def _several_records(head: bytes) -> bool:
-    """Whether a text names the parts of several records (``DOI:``, ``Source:``), as databases print them.
+    """True if a text has the labels of several records (``DOI:``, ``Source:``), as databases print them.
 
-    Two such names occur twice or more, the first time near the beginning; a paper has them once, or in its
+    Two such labels occur at least twice, the first time near the beginning; a paper has them once, or in its
     references.
     """
     lines = [line for line in head.decode("utf-8", "replace").splitlines() if line.strip()]
@@ -92,14 +92,14 @@ def _several_records(head: bytes) -> bool:
 
 
 def _tagged(head: bytes) -> bool:
-    """Whether most lines of a text begin with a tag (``AU  - ``, ``A1 ``), as exports have them."""
+    """True if most lines of a text begin with a tag (``AU  - ``, ``A1 ``), as in exports."""
     lines = [line for line in head.decode("utf-8", "replace").splitlines() if line.strip()]
     tags = [found[0] for line in lines if (found := _TAG.match(line))]
     return len(set(tags)) >= _LEAST_TAGS and 2 * len(tags) > len(lines)
 
 
 def _nature(head: bytes) -> str:
-    """What a file looks like to a person, in a few words."""
+    """Describe the content of a file in a few words, for messages."""
     from aspectra.papers.sources.xml.elements import root_name  # loads lxml
 
     if root := root_name(head)[0]:
@@ -121,13 +121,13 @@ def read_papers(
     """Papers and remarks out of a file or folder, in its order; every paper has an id of its own.
 
     Args:
-        path: what to read; an :class:`InputFile` is left open.
+        path: to read from; an :class:`InputFile` is left open.
         as_: name of the source; found by content when None.
         options: limits; the defaults when None.
 
     Raises:
         BadInput: nothing in it can be read, or the format is not recognised.
-        UsageError: ``as_`` is no source.
+        UsageError: ``as_`` is not the name of a source.
     """
     options = options or ReadOptions()
     file = InputFile(path, options.bounds) if isinstance(path, Path) else path
@@ -137,7 +137,7 @@ def read_papers(
 
 
 def _check(path: Path) -> None:
-    """Refuse what is not there, and what no reader should open."""
+    """Refuse a path that does not exist, and files that no reader should open."""
     if not path.exists():
         raise BadInput(f"there is no file or folder {path}", hint="check the path")
     if kind := kind_of_file(path.stat().st_mode):

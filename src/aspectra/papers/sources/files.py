@@ -80,8 +80,8 @@ def walk(folder: Path) -> Iterator[Found]:
     """Every file in a folder and in the folders within it.
 
     Hidden files are left out. Nothing outside the folder is read: a symbolic link that leads out of it is
-    refused, and linked folders are not entered, so that no loop can form. An Aspectra library is no folder of
-    papers. If ``folder`` cannot be listed, the only item is ``folder`` itself.
+    refused, and linked folders are not entered, so that no loop can form. An Aspectra library does not count
+    as a folder of papers. If ``folder`` cannot be listed, the only item is ``folder`` itself.
     """
     yield from _walk(folder, folder.resolve(), 0)
 
@@ -145,7 +145,7 @@ _KINDS = (
 
 
 def kind_of_file(mode: int) -> str:
-    """What ``st_mode`` stands for where reading it may never end, such as ``a pipe (FIFO)``; else ""."""
+    """The kind of a special file whose reading may never end, such as ``a pipe (FIFO)``; else ""."""
     return next((name for test, name in _KINDS if test(mode)), "")
 
 
@@ -218,7 +218,7 @@ class InputFile:
         """The bytes from their beginning, decompressed (gzip, Zstandard, bzip2 or xz, told by content).
 
         Raises:
-            BadInput: the file cannot be opened, or is no file. Reading raises it where the data expand to
+            BadInput: the file cannot be opened, or is not a file. Reading raises it where the data expand to
                 more than the bounds allow, and :data:`DAMAGE` where they are damaged.
         """
         if self._stream is not None:
@@ -398,7 +398,7 @@ def _at_once(name: str, flags: int) -> int:
 
 
 def not_a_file(path: Path, kind: str) -> BadInput:
-    """The refusal of what is no file; ``kind`` is from :func:`kind_of_file`."""
+    """The error for something other than a file; ``kind`` is from :func:`kind_of_file`."""
     return BadInput(
         f"{path} is {kind}, not a file",
         why="reading it may never end",
@@ -414,7 +414,7 @@ def _coding(head: bytes) -> str:
     """The encoding of a text that begins so: by its byte order mark, else UTF-16 where zero bytes show it.
 
     Of Latin text in UTF-16 every other byte is zero, always on the same side. Other scripts without a mark
-    cannot be told from binary data.
+    are not distinguished from binary data.
     """
     for mark, coding in _MARKS:
         if head.startswith(mark):

@@ -72,7 +72,7 @@ class Source(Protocol):
     def endings(self) -> tuple[str, ...]: ...
 
     def sniff(self, path: Path, head: bytes) -> float:
-        """How surely this source can read the file, 0 (no) to 1 (certain).
+        """Confidence that this source can read the file, 0 (no) to 1 (certain).
 
         Args:
             path: the file or folder; its name may be a hint, but content decides.

@@ -193,7 +193,7 @@ def text_to_latex(text: str) -> str:
 # Control characters other than tab and newline, and lone surrogates, which UTF-8 cannot hold.
 
 _UNCLEAN = expression(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-# A terminal sequence goes whole: its letters ("[31m") are no text either.
+# A terminal sequence is removed as a whole: its letters ("[31m") are not text either.
 _CONTROL = expression(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _MAX_DEPTH = 50
 FOLDING_VERSION = 1  # of :func:`folded`: another one rebuilds an index
@@ -370,7 +370,7 @@ def mend_hyphens(text: str) -> str:
 
 
 def _compound(left: str, right: str, hyphened: str, words: Collection[str]) -> bool:
-    """Whether a divided word is two: written with a hyphen elsewhere, or long and of two known words."""
+    """True if a divided word is a compound: hyphenated elsewhere, or long and made of two known words."""
     if hyphened in words:
         return True
     long = min(len(left), len(right)) >= 4 and len(left) + len(right) >= 15

@@ -56,9 +56,9 @@ _NOT_AUTHOR = expression(
 )
 _LINK = expression(r"\[([^\[\]]{0,2000})\]\((<?[^()\s]{0,500}(?:\([^()\s]{0,80}\)[^()\s]{0,200})?>?)\)")
 _LINK_START = expression(r"://|doi\.org/|\b10\.\d{4,9}/")
-_MOST_HEADINGS = 20  # at either end of the text: more are no headings
+_MOST_HEADINGS = 20  # at either end of the text: more are not headings
 _MOST_BEFORE = 200  # most characters of a running head before the first entry
-_LONGEST = 4000  # characters of one entry; a longer run is no reference
+_LONGEST = 4000  # characters of one entry; a longer run is not a reference
 
 
 def cut_references(text: str) -> tuple[str, str, str]:
@@ -97,7 +97,7 @@ def _list_end(text: str) -> int:
 
 
 def _starts_fresh(text: str, at: int) -> bool:
-    """Whether the text before ``at`` could be the end of an entry."""
+    """True if the text before ``at`` could be the end of an entry."""
     before = text[:at].rstrip(" \t\n")
     return not before or bool(_ENTRY_END.search(before[-300:].rpartition("\n")[2]))
 
@@ -239,7 +239,7 @@ _VENUE = expression(
 
 
 def cited_title(raw: str) -> str:
-    """The title inside a printed entry, or "" when it cannot be told.
+    """The title inside a printed entry, or "" if it is not found.
 
     >>> cited_title("A. Lee and B. Roy. 2020. Maps of soft rooms. In Proceedings of X.")
     'Maps of soft rooms'
@@ -356,11 +356,11 @@ class Stripped(Struct, frozen=True, dict=True):
 
     @cached_property
     def text(self) -> str:
-        """What is left."""
+        """The text without its citations."""
         return self.between(0, len(self.stored))
 
     def between(self, start: int, end: int) -> str:
-        """What is left of ``stored[start:end]``."""
+        """``stored[start:end]`` without citations."""
         parts, at = [], start
         for low, high in self.removed:
             if high <= start or low >= end:

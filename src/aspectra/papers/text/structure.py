@@ -48,7 +48,7 @@ _ABBREVIATIONS = frozenset(
 
 
 def _ends_sentence(text: str, start: int, stop_start: int, stop_end: int) -> bool:
-    """Whether the stop at ``text[stop_start:stop_end]`` ends the sentence that began at ``start``."""
+    """True if the stop at ``text[stop_start:stop_end]`` ends the sentence that began at ``start``."""
     stop = text[stop_start]
     if stop in "。！？\n":
         return True
@@ -226,7 +226,7 @@ class _Headings:
             self._last = tuple(int(part) for part in parts)
 
     def _follows(self, number: tuple[int, ...]) -> bool:
-        """Whether ``number`` can come next: 2 after 1 or 1.3, 2.1 after 2, 2.4 after 2.3 or 2.3.1."""
+        """True if ``number`` can come next: 2 after 1 or 1.3, 2.1 after 2, 2.4 after 2.3 or 2.3.1."""
         if not self._last:
             return number in ((1,), (1, 1))
         if len(number) > len(self._last):
@@ -242,12 +242,12 @@ def bare_heading(heading: str) -> str:
     ('Walks', 'Proofs', '10 simple rules')
     """
     found = _NUMBERED.fullmatch(heading) or _LETTERED.fullmatch(heading)
-    article = heading.startswith("A ") and len(heading.split()) > 3  # "A Survey of ..." is no appendix
+    article = heading.startswith("A ") and len(heading.split()) > 3  # "A Survey of ..." is not an appendix
     return found["name"] if found and found["name"][0].isupper() and not article else heading
 
 
 def _title_shaped(name: str) -> bool:
-    """Whether a line behind a number reads like a heading, not like a list item or a table row."""
+    """True if the text after a number looks like a heading, not like a list item or a table row."""
     words = name.split()
     letters = sum(c.isalpha() or c.isspace() for c in name)
     return (

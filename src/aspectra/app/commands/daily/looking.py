@@ -163,7 +163,7 @@ def _place(library: Library, paper: str, *, pdf: bool) -> str:
 
 
 def _is_pdf(file: Path) -> bool:
-    """Whether a file is a PDF by name and content: a library may name any file, and some would be run."""
+    """Check that a file is a PDF by name and content: a library may name any file, even an executable one."""
     if file.suffix.casefold() != ".pdf" or not file.is_absolute() or not file.is_file():
         return False
     with contextlib.suppress(OSError), file.open("rb") as content:
@@ -172,7 +172,7 @@ def _is_pdf(file: Path) -> bool:
 
 
 def _opened(place: str) -> bool:
-    """Whether the system's own program was started for an address or a file."""
+    """Open an address or a file in the system's default program; False if that fails."""
     try:
         if sys.platform == "win32":
             os.startfile(place)  # noqa: S606 - an address, or a file that is there
@@ -192,7 +192,7 @@ def _opened(place: str) -> bool:
         return False
 
 
-# ``save``, ``saved``, ``news``: searches that are asked again.
+# ``save``, ``saved``, ``news``: searches to run again.
 
 
 @common

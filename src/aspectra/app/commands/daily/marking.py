@@ -415,7 +415,7 @@ def _in_editor(library: Library, paper: str) -> dict[str, Any]:
 
 
 def _written(text: str) -> str:
-    """What becomes of a text in the user's editor."""
+    """Open a text in the user's editor; returns the edited text."""
     import shlex
     import subprocess
     import tempfile

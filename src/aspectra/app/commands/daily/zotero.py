@@ -58,7 +58,7 @@ def push_papers(
         output: that file.
         collection: name of the collection that they are put into, or "".
         tags: added to each.
-        notes: whether each gets a note with its quoted sentences.
+        notes: True if each gets a note with its quoted sentences.
         limit: of the last search so many papers.
         yes: whether no question is put.
 
@@ -207,7 +207,7 @@ def _write_file(
 
 
 def _sent(store: Store, library: str) -> list[Pushed]:
-    """What was sent, the last at the end."""
+    """The records of earlier pushes, the last at the end."""
     names = {one.name for one in fields(Pushed)}
     rows = json.loads(store.meta(f"zotero-sent:{library}", "[]"))
     return [Pushed(**{name: value for name, value in row.items() if name in names}) for row in rows]
@@ -363,9 +363,9 @@ def _api(web: bool, group: str, port: int) -> ZoteroApi:
 
 
 def _source(session: Session, places: Places, named: bool, web: bool, group: str, port: int) -> ZoteroSource:
-    """Where Zotero is read from: what the user named, else its program since version 10, else its database.
+    """Choose the source of Zotero's items: the one named, else its API since version 10, else its database.
 
-    Programs before that do not say which items changed, so their database is quicker and tells more.
+    Earlier versions do not say which items changed, so their database is quicker and has more facts.
     """
     from aspectra.app.ingest.zotero.connection import Connection, ZoteroApi, ZoteroError, local_address
     from aspectra.papers.sources.zotero.database import ZoteroDatabase

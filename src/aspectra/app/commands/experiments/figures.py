@@ -204,7 +204,7 @@ def build(
 
 
 def _table(name: str, built: Built) -> Table:
-    """What each step left, and what it left out."""
+    """Table of the construction steps: queries, documents and judgements after each, and those left out."""
     from aspectra.lab.reports.tables import Table
 
     rows = [

@@ -229,7 +229,7 @@ def _verifiers(given: Sequence[str] | None) -> list[Recipe]:
 
 
 def _estimate(verified: Mapping[str, Study], libraries: Path, progress: Progress) -> Table:
-    """What the verifiers would ask: every question is put to a simulated model, and nothing is kept."""
+    """Estimate the calls of the verifiers by running every question on a simulated model; nothing is kept."""
     from aspectra.lab.experiments.execute import run_study
     from aspectra.lab.reports.tables import Table
 

@@ -59,7 +59,7 @@ class Reply:
         """The body as JSON.
 
         Raises:
-            ZoteroError: it is none.
+            ZoteroError: it is not JSON.
         """
         try:
             return msgspec.json.decode(self.body)
@@ -296,11 +296,11 @@ class ZoteroApi:
     Attributes:
         library, place: see :class:`~aspectra.papers.sources.zotero.mapping.ZoteroSource`.
         prefix: of the library's addresses.
-        counts: whether its versions change with its items.
+        counts: True if its versions change with its items.
 
     Raises:
         ZoteroError: it cannot be reached, or does not answer.
-        BadInput: there is no such group.
+        BadInput: the group does not exist.
     """
 
     def __init__(self, connection: Connection, group: str = "") -> None:

@@ -177,7 +177,7 @@ def import_file(papers: Sequence[Outgoing], tags: Sequence[str], form: str) -> s
 
 
 def keys_file() -> Path:
-    """Where keys are kept; it need not exist."""
+    """The file of the stored keys; it need not exist."""
     from aspectra.app.settings import user_file
 
     return user_file().with_name("zotero-keys.json")
@@ -199,10 +199,10 @@ class WriteKey:
         return self._key
 
     def renew(self) -> None:
-        """Put the question to the person, in Zotero, and wait for the answer.
+        """Request permission to write from the user, in Zotero, and wait for the answer.
 
         Raises:
-            ZoteroError: the answer is no, or this Zotero takes no writes.
+            ZoteroError: permission is refused, or this version of Zotero does not accept writes.
         """
         self._key = ""
         reply = self._connection.send("POST", "/local/authorize", {"appName": "Aspectra"})
@@ -243,7 +243,7 @@ _TRIES = 2
 
 @dataclass
 class Pushed:
-    """What was sent, so that it can be taken back; it is stored as JSON.
+    """The record of one push, which can be taken back; it is stored as JSON.
 
     Attributes:
         origin: where it went: the library, and the id of the Zotero database.
@@ -269,7 +269,7 @@ class Pushed:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was sent."""
+        """True if nothing was sent."""
         return not (self.collection or self.created or self.tags or self.joined)
 
 
@@ -324,7 +324,7 @@ class Pushing:
         Args:
             papers: what is sent.
             done: what was sent is added to it, also where an error ends the sending.
-            collection: name of the collection they are put into, made where there is none; "" for none.
+            collection: name of the collection they are put into, made if missing; "" for none.
             tags: added to each.
             known: hashes of notes that were sent before and are not sent again.
 
@@ -517,7 +517,7 @@ class Pushing:
             left.failed[key] = f"the collection {name!r} changed in Zotero since: kept"
 
     def _write(self, method: str, path: str, value: Any, headers: Mapping[str, str] | None = None) -> Reply:
-        """The answer to a writing request, with a new key where the one we have is none.
+        """The answer to a writing request, with a new key if the present one is missing or refused.
 
         Raises:
             ZoteroError: it is refused as a whole; 412 is returned, not raised.
@@ -539,7 +539,7 @@ def _some(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 
 
 def _addition(data: Mapping[str, Any], tags: Sequence[str], into: Sequence[str]) -> dict[str, Any]:
-    """What an item's tags and collections become; {} where it has them all."""
+    """The fields of an item to change: its tags and collections with the new ones; {} if it has them all."""
     held = {tag.get("tag") for tag in data.get("tags", ())}
     out: dict[str, Any] = {}
     if new := [tag for tag in tags if tag not in held]:

@@ -48,7 +48,7 @@ _LARGEST = 4 << 20  # bytes of a file of preferences
 
 @dataclass(frozen=True)
 class Places:
-    """What was found; None for what was not.
+    """The paths of Zotero's files; None for those not found.
 
     Attributes:
         database: ``zotero.sqlite``.
@@ -116,7 +116,7 @@ _AT_ONCE = 25  # PDFs between two times that the state is kept; reading one take
 
 @dataclass
 class PdfReport:
-    """What became of the attached PDFs.
+    """The result of reading the attached PDFs.
 
     Attributes:
         read: files whose text their papers now have.
@@ -242,14 +242,14 @@ _SYSTEM = "zotero"
 
 @dataclass
 class SyncReport(AddReport):
-    """What one sync did, beside what :class:`AddReport` counts.
+    """The result of one sync, beyond the counts of :class:`AddReport`.
 
     Attributes:
         nothing_new: True when the library is as it was at the last sync.
         notes, annotations: read in this sync.
         tags: of the items read in this sync.
-        gone: ids of papers whose items are no longer in Zotero, and that are kept here.
-        removed: how many such papers were removed.
+        gone: ids of papers that are kept here although their items are missing from Zotero.
+        removed: number of such papers that were removed.
         left: notes and attachments without a record of their own, which are not read.
         marked: papers whose tags or notes changed.
     """
@@ -265,7 +265,7 @@ class SyncReport(AddReport):
 
 
 def recall(store: Store, library: str) -> Remembered:
-    """What was remembered at the last sync; empty before the first."""
+    """The state that the last sync stored; empty before the first."""
     stored = store.meta(f"zotero:{library}")
     known = json.loads(stored) if stored else {}
     names = {one.name for one in fields(Remembered)} - {"papers"}
@@ -289,7 +289,7 @@ def follow(
     options: ReadOptions | None = None,
     progress: Progress = quiet,
 ) -> SyncReport:
-    """Bring what changed in a Zotero library into ours.
+    """Import the changes of a Zotero library into ours.
 
     Papers are added and updated, never removed unless ``remove``. A paper that was removed here comes back
     when its item changes in Zotero.
@@ -297,8 +297,8 @@ def follow(
     Args:
         store: our library.
         source: Zotero's.
-        remove: remove papers whose items are no longer in Zotero.
-        again: read everything, whatever is remembered.
+        remove: remove papers whose items are missing from Zotero.
+        again: read everything, also what has not changed.
         options: limits.
         progress: called with (step, done, total).
 

@@ -209,8 +209,8 @@ class Guards:
             and origin is None
             and not request.url.path.startswith(_NO_FORMS)
         ):
-            # A form of another site needs no preflight; browsers name the origin of each form. What /v1
-            # takes is no form.
+            # A form of another site needs no preflight; browsers name the origin of each form. /v1 does
+            # not take forms.
             raise NotAllowed("a form without its origin is refused", hint="send JSON, or Origin")
         if len(request.url.query) > 32_768 or len(request.url.path) > 4096:
             raise TooLarge("the address is too long", hint="POST /v1/search takes longer questions")
@@ -228,7 +228,7 @@ class Guards:
 
 
 def _is_of(origin: str, access: Access) -> bool:
-    """Whether an Origin header names this service."""
+    """True if an Origin header names this service."""
     try:
         parts = urlsplit(origin)
     except ValueError:
@@ -244,10 +244,10 @@ class NotThatWay(AspectraError):
 
 
 class Mounted(Protocol):
-    """An ASGI application that has something to be entered while requests are answered."""
+    """An ASGI application with a context to enter while requests are answered."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """What is entered once."""
+        """The context, entered once."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 

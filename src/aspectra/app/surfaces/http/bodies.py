@@ -242,7 +242,7 @@ async def read_body(request: Request, kind: type[T]) -> T:
     """The JSON body of a request as a value.
 
     Raises:
-        UsageError: it is no JSON, or no such value; the reason names the field.
+        UsageError: it is not JSON, or does not fit ``kind``; the reason names the field.
     """
     kind_given = request.headers.get("content-type", "").partition(";")[0].strip().casefold()
     if kind_given != "application/json":

@@ -44,13 +44,13 @@ _REFERENCE = "#/components/schemas/{name}"
 
 
 def body(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """What a route says of its JSON body."""
+    """The OpenAPI description of a JSON body."""
     schema = {"$ref": _REFERENCE.format(name=kind.__name__)}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def answers(name: str, about: str, status: int = 200, *errors: int) -> dict[int | str, dict[str, Any]]:
-    """What a route says of its answers: the document ``name``, and problems.
+    """The OpenAPI description of a route's answers: the document ``name``, and problems.
 
     Args:
         name: of a type in :data:`~aspectra.app.surfaces.http.bodies.ANSWERS`; "" for no JSON.

@@ -1,4 +1,4 @@
-"""What each tool takes, checked like every question; the schemas are made from these types."""
+"""The arguments of each tool, checked like every question; the schemas are made from these types."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Search(_Asking, frozen=True, kw_only=True):
     text: Annotated[str, Meta(min_length=1, max_length=4000)]
 
     def question(self) -> Question:
-        """What is asked."""
+        """The question of these arguments."""
         return Question(text=self.text, **_shared(self))
 
 
@@ -73,7 +73,7 @@ class Similar(_Asking, frozen=True, kw_only=True):
     direction: Direction = ""
 
     def question(self, seeds: tuple[str, ...]) -> Question:
-        """What is asked, of the papers that the seeds name."""
+        """The question about the papers that the seeds name."""
         return Question(seeds=seeds, instruction=self.instruction, direction=self.direction, **_shared(self))
 
 
@@ -441,7 +441,7 @@ def _of_that_name(service: Service, key: str, error: SeveralPapers) -> Choice:
 
 
 def write_state(chosen: Mapping[str, str]) -> str:
-    """What was chosen, for the client to send again; it grants nothing that arguments do not."""
+    """The user's choices as a state that the client sends back; it grants nothing beyond the arguments."""
     return json.dumps(chosen)
 
 
@@ -449,7 +449,7 @@ def read_state(text: str | None) -> dict[str, str]:
     """Inverse of :func:`write_state`.
 
     Raises:
-        UsageError: this is no state.
+        UsageError: ``text`` is not a state.
     """
     if not text:
         return {}

@@ -37,7 +37,7 @@ _WORD = re.compile(r"[A-Za-z0-9.:/_+-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a tool answers: the structured content, and a short text that says the same."""
+    """The answer of a tool: the structured content, and a short text with the same content."""
 
     structured: dict[str, Any]
     text: str
@@ -97,7 +97,7 @@ def _found(name: str, service: Service, question: Question, given: Search | Simi
 
 
 def _start(service: Service, plan: str, cursor: str) -> int:
-    """How many papers came before, by the cursor of an earlier answer to the same question."""
+    """The number of papers before this page, from the cursor of an earlier answer to the same question."""
     if not cursor:
         return 0
     held = service.handles.read(cursor)
@@ -109,7 +109,7 @@ def _start(service: Service, plan: str, cursor: str) -> int:
 
 
 def _notes(ranking: Ranking) -> dict[str, Any]:
-    """What became of the words of the question, and what the reader should know."""
+    """The requests applied and not applied, the warnings, and a flag for weak matches."""
     asked = ranking.requests.to_dict()
     applied = (f"{r['request']} “{r['words']}”" if r["words"] else r["request"] for r in asked["applied"])
     missed = (f"“{r['words']}”: {r['why']}" for r in asked["not_applied"])

@@ -119,7 +119,7 @@ def _failed(error: AspectraError) -> types.CallToolResult:
 
 
 def _can_ask(context: ServerRequestContext[Any]) -> bool:
-    """Whether the client puts questions to its user: by the revision, and by what it says of itself."""
+    """True if the client can put questions to its user, by its protocol revision and capabilities."""
     able = context.session.client_capabilities
     asks = able.elicitation if able is not None else None
     forms = asks is not None and (asks.form is not None or asks.url is None)
@@ -196,7 +196,7 @@ class McpApplication:
         self._manager = manager
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """What must be entered, once, while requests are answered: the lifespan of the application."""
+        """The lifespan of the application: entered once, while requests are answered."""
         return self._manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -80,7 +80,7 @@ def get_paper(libraries: Libraries, given: Get, chosen: Mapping[str, str]) -> To
 
 
 def _links(ids: Sequence[str]) -> dict[str, Any]:
-    """How many papers, and those that can be named."""
+    """The number of papers, and the ids that can be named."""
     return {"count": len(ids), "ids": fitting((one for one in ids[:50] if handle(one, {})), 400)}
 
 
@@ -98,7 +98,7 @@ def _text(paper: Paper) -> tuple[str, list[dict[str, Any]]]:
 
 
 def export_citations(libraries: Libraries, given: Cite, chosen: Mapping[str, str]) -> Told:
-    """Records for a reference manager, one a work, as many from ``start`` as there is room for."""
+    """Records for a reference manager, one per work; from ``start``, as many as fit."""
     from aspectra.app.ingest.works import one_each
     from aspectra.papers.export.protocol import WRITERS
 
@@ -164,7 +164,7 @@ _LISTS = 2_500  # bytes of each
 
 
 def explain_match(libraries: Libraries, given: Explain, chosen: Mapping[str, str]) -> Told:
-    """What a paper's score is made of, or what keeps it from the papers that were found."""
+    """Explain a paper's score, or why the paper is not among those found."""
     name, service = library_of(libraries, given, chosen)
     plan = service.known(given.plan)
     generation = service.generation()
@@ -274,7 +274,7 @@ def _signed(number: float | None) -> str:
 
 
 def library_status(libraries: Libraries, given: Status, chosen: Mapping[str, str]) -> Told:
-    """What the libraries hold, whether their indexes are new, and what a question may name."""
+    """The contents of the libraries, the state of their indexes, and the attributes of conditions."""
     from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 
     names = (given.library,) if given.library else libraries.names

@@ -167,14 +167,14 @@ def _linked(label: str, ids: Sequence[str], opened: OpenedPaper) -> Markup:
     return _part(f"{label} ({len(ids):,} in the library)", listed(lines, _LINKED + 1))
 
 
-# A library in a notebook: what it holds, and what waits to be indexed.
+# A library in a notebook: its contents, and the papers still to be indexed.
 
 _VIEWS = 60
 _NUMBERS = (3, 4)
 
 
 def forms_of_library(library: Library) -> Forms:
-    """What ``aspectra status`` prints, in its forms."""
+    """The output of ``aspectra status``, in its forms."""
     facts = library.status()
     rows, views = library_rows(facts), view_rows(facts)
     held = [row(_label(label), plain(text, 300)) for label, text in rows]

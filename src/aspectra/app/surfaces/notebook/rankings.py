@@ -73,7 +73,7 @@ def _escaped(part: str) -> str:
 
 
 def joined(parts: Iterable[str], between: str = "") -> Markup:
-    """Parts one after the other, those that are no markup escaped."""
+    """Join parts; those that are not markup are escaped."""
     return Markup(escape(between).join(map(_escaped, parts)))
 
 
@@ -93,7 +93,7 @@ def lines(items: Iterable[str]) -> Markup:
 
 
 def quiet(*parts: str) -> Markup:
-    """What matters less, in small type."""
+    """Secondary text, in small type."""
     return element("small", *parts)
 
 
@@ -191,7 +191,7 @@ _NOTE = 500  # bytes for the sentence that some are not there
 
 @dataclass(frozen=True)
 class Forms:
-    """How a value is shown.
+    """The forms in which a value is shown.
 
     Attributes:
         text: on a terminal.
@@ -305,7 +305,7 @@ def _heading(ranking: Ranking) -> Markup:
 
 
 def _requests(ranking: Ranking) -> Markup:
-    """What was applied, what was not, what is searched for: a row each, as in the other surfaces."""
+    """Table of requests applied, requests not applied and searched words, as in the other surfaces."""
     groups: dict[str, list[str]] = {}
     for name, item in ranking.requests.rows:
         groups.setdefault(name or next(reversed(groups)), []).append(plain(item, 200))
@@ -371,7 +371,7 @@ def _cell(cell: Cell) -> Markup:
 
 
 def _steps(ranking: Ranking) -> Markup:
-    """What each stage did, where there was any, and what it cost."""
+    """Table of the stages with their notes and times; empty without stages."""
     rows = []
     for step in ranking.steps[:_NOTES]:
         facts = [f"{step.tally.questions:,} questions" if step.tally.questions else "", *step.notes[:3]]
@@ -417,7 +417,7 @@ _HATCHES = ("", "////", "", "....", "", "xxxx")  # so that neighbours differ in 
 
 
 def score_parts(ranking: Ranking) -> Table:
-    """What the score of each hit is made of: rows of rank, id, part, share of the score, and the score.
+    """The parts of each hit's score, as rows of rank, id, part, share of the score, and score.
 
     A part is a view, an aspect that is compared (all of its views together) or a condition that moves
     papers; the shares of a hit add up to its score. Where stages changed the order, they add up to the score
@@ -537,7 +537,7 @@ def forms_of_drawing(drawing: Drawing) -> Forms:
 
 
 def _png(drawing: Drawing, dots: int) -> bytes:
-    """Its picture in at most 64 colours, which takes a third of the bytes and cannot be told from it."""
+    """The drawing as PNG in at most 64 colours: a third of the bytes, with no visible difference."""
     from PIL import Image  # matplotlib needs it
 
     drawn, small = BytesIO(), BytesIO()

@@ -1,1 +1,1 @@
-"""What the page, HTTP and MCP share: one question, one answer, its handles, and who waits for it."""
+"""The common parts of the page, HTTP and MCP: questions, answers, handles, and the queue of requests."""

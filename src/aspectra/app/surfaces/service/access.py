@@ -52,7 +52,7 @@ _RANDOM = 'export ASPECTRA_TOKEN=$(python -c "import secrets; print(secrets.toke
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address to listen on can only be reached from this computer."""
+    """True if an address to listen on can be reached only from this computer."""
     if host == "localhost":
         return True
     try:
@@ -88,11 +88,11 @@ class Access:
             host: the address.
             port: the port.
             token: the secret, or "".
-            names: further names by which the service is reached, each as the Host header has it: with its
-                port where that is none of 80 and 443.
+            names: further names by which the service is reached, each as in the Host header: with its port,
+                unless that is 80 or 443.
 
         Raises:
-            UsageError: others reach it, and there is no token, or no name; or the token is short.
+            UsageError: other computers can reach it, and a token or name is missing; or the token is short.
         """
         local = is_loopback(host)
         if not local and not token:
@@ -115,11 +115,11 @@ class Access:
         return cls((*listened, *names), port, token)
 
     def knows(self, authority: str) -> bool:
-        """Whether a Host header, or the authority of an origin, names this service."""
+        """True if a Host header, or the authority of an origin, names this service."""
         return authority.casefold() in {one.casefold() for one in self.hosts}
 
     def admits(self, given: str) -> bool:
-        """Whether a token is the one of the service."""
+        """True if a token is that of the service, or the service has none."""
         # As text, and as the bytes of a header, which arrive as Latin-1.
         sent = [given.encode(code, "ignore") for code in ("utf-8", "latin-1")]
         return not self.token or any(hmac.compare_digest(one, self.token.encode()) for one in sent)
@@ -218,12 +218,12 @@ class Gate:
         deadline: float | None = None,
         gone: Callable[[], Awaitable[bool]] | None = None,
     ) -> T:
-        """What ``work`` returns.
+        """Run ``work`` when its turn has come, and return its result.
 
         Args:
             work: blocking.
             deadline: seconds that the caller waits; None for the gate's own.
-            gone: whether the caller has left; asked when its turn has come.
+            gone: returns True if the caller has left; called when its turn has come.
 
         Raises:
             Overloaded: too many wait already.

@@ -90,8 +90,8 @@ class Handles:
         """Inverse of :meth:`write`.
 
         Raises:
-            UsageError: this is no cursor.
-            Gone: it is one that another process gave, or somebody changed it.
+            UsageError: ``text`` is not a cursor.
+            Gone: the cursor is from another process, or was changed.
         """
         try:
             if len(text) > _LONGEST or not text.isascii():
@@ -174,7 +174,7 @@ class Service:
         """The name of the newest generation; the searcher uses it from now on.
 
         Raises:
-            ViewMismatch: there is no index yet.
+            ViewMismatch: the library has no index yet.
         """
         newest = self.library.store.generations.current()
         if newest is None:
@@ -204,7 +204,7 @@ class Service:
         """A plan of this service, by its hash.
 
         Raises:
-            Gone: it is none of the newest 500.
+            Gone: it is not among the newest 500.
         """
         with self._lock:
             found = self._plans.get(handle)
@@ -311,10 +311,10 @@ class Service:
         return self.library.store.resolve(paper)
 
     def ready(self) -> dict[str, Any]:
-        """Whether searches can be answered, and from what.
+        """State of a service that can answer: generation, numbers of papers, fingerprints of the encoders.
 
         Raises:
-            AspectraError: they cannot.
+            AspectraError: searches cannot be answered.
         """
         name = self.generation()
         index = self.library.searcher.index
@@ -421,14 +421,14 @@ class Step(Value, frozen=True):
         return Plan.from_dict(self.plan)
 
     def same_as(self, other: Step) -> bool:
-        """Whether all but the number and the time are the same."""
+        """True if the steps are equal except for number and time."""
         return replace(self, number=0, at="") == replace(other, number=0, at="")
 
 
 class Trail:
     """The steps of one library, in a file of JSON Lines that only grows, and is now and then cut.
 
-    Losing the file loses nothing but the trail: a folder that cannot be written is no error, see
+    Losing the file loses only the trail: a folder that cannot be written is not an error, see
     :attr:`trouble`. Several processes may write to it.
 
     Args:
@@ -486,7 +486,7 @@ class Trail:
         """One step.
 
         Raises:
-            NoSuchThing: there is none of that number, or it was forgotten.
+            NoSuchThing: no step has that number, or it was deleted.
         """
         found = next((step for step in self.steps() if step.number == number), None)
         if found is None:
@@ -533,7 +533,7 @@ class Trail:
             self.trouble = error.strerror or str(error)
 
     def _torn(self) -> bool:
-        """Whether the file ends within a line."""
+        """True if the file ends within a line."""
         with self.path.open("rb") as file:
             if not file.seek(0, os.SEEK_END):
                 return False

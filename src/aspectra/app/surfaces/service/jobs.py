@@ -99,7 +99,7 @@ class Jobs:
         """One job.
 
         Raises:
-            NoSuchThing: there is none of that handle.
+            NoSuchThing: no job has that handle.
         """
         if (found := self._jobs.get(name)) is None:
             raise NoSuchThing("there is no such job", hint="GET /v1/jobs")
@@ -181,7 +181,7 @@ class Jobs:
             recipes: steps of searches.
 
         Raises:
-            UsageError: there is no such benchmark, or no folder of benchmarks; or a recipe names a file.
+            UsageError: the benchmark or its folder does not exist, or a recipe names a file.
         """
         from aspectra.lab.benchmarks.protocol import BENCHMARKS
 
@@ -263,7 +263,7 @@ async def _listen(job: Job, said: asyncio.StreamReader) -> None:
 
 
 def _document(text: str) -> dict[str, Any]:
-    """What a command wrote: its JSON document, or its lines."""
+    """The output of a command: its JSON document, or its lines."""
     try:
         found = json.loads(text) if text.startswith("{") else None
     except ValueError:

@@ -155,7 +155,7 @@ class Question(Value, frozen=True):
         return {"text": given.pop("text"), "seeds": [*given.pop("seeds")], "given": given}
 
     def plan(self, library: Library) -> Plan:
-        """What it searches for in a library.
+        """The plan of this question in a library.
 
         Raises:
             As :meth:`aspectra.app.library.Library.plan`.
@@ -169,7 +169,7 @@ class Question(Value, frozen=True):
         Args:
             plan: made of this question.
             without: the spelling of a condition, or ``same NAME`` or ``different NAME``, that is dropped.
-            unsaid: words that are no longer searched for.
+            unsaid: words to remove from the question.
         """
         from aspectra.search.planning.aspects import ASPECT_ROLES, Aspect, aspects_asked, named_sentences
 

@@ -201,7 +201,7 @@ def _rendered(pages: Pages, request: Request, values: dict[str, Any]) -> Respons
 
 
 def _seeds(service: Service, named: Sequence[str]) -> tuple[list[Paper], tuple[str, AspectraError] | None]:
-    """The seed papers, each once; and the first that is none, with the error."""
+    """The seed papers, each once; and the first name that is not a paper, with the error."""
     ids: list[str] = []
     unknown = None
     for one in named:
@@ -223,7 +223,7 @@ def _answer(service: Service, wanted: Wanted) -> Answer:
 
 
 def _results(service: Service, wanted: Wanted, answer: Answer) -> dict[str, Any]:
-    """What the template shows of an answer."""
+    """The values of an answer for the template."""
     library, question, ranking = service.library, wanted.question, answer.ranking
     here = wanted.address(page=wanted.page)
     if wanted.above is not None:
@@ -273,7 +273,7 @@ def _state(service: Service) -> str:
 
 
 def _home(service: Service) -> dict[str, Any]:
-    """What is shown before anything was asked: what the library holds, and questions to begin with."""
+    """The values of the start page: size of the library and example questions."""
     state = _state(service)
     if state:
         return {"state": state, "held": len(service.library)}
@@ -318,7 +318,7 @@ def _examples(service: Service, papers: Sequence[Paper]) -> list[tuple[str, str,
 
 
 def _map(service: Service, wanted: Wanted, aspect: str) -> dict[str, Any]:
-    """Where the best papers and the seeds lie; by the first aspect that was asked for where none is named."""
+    """Map the best papers and the seeds by an aspect; by default the first aspect of the question."""
     library, question = service.library, wanted.question
     made = service.plan(question)
     ranking = service.run(replace(made, limit=_MAPPED, evidence=0))
@@ -348,7 +348,7 @@ def _map(service: Service, wanted: Wanted, aspect: str) -> dict[str, Any]:
 
 
 def _why(service: Service, wanted: Wanted, named: str) -> dict[str, Any]:
-    """What parts a paper from the one above it, or keeps it out."""
+    """Explain why a paper ranks below the one above it, or is not found."""
     out: dict[str, Any] = {"back": wanted.address(), "hit": None, "above": None, "parts": [], "reasons": None}
     out |= {"error": None, "suggested": []}
     try:
@@ -413,7 +413,7 @@ class Compared:
 
     @property
     def same(self) -> bool:
-        """Whether plan, index, encoders, papers and scores are the same."""
+        """True if plan, index, encoders, papers and scores are the same."""
         return all(fact[3] for fact in self.facts)
 
 
@@ -461,7 +461,7 @@ def trail_pages(pages: Pages) -> APIRouter:
 
     @router.get("/trail/clear")
     async def confirm(request: Request) -> Response:
-        """What would be forgotten."""
+        """Show the number of steps that would be deleted."""
         count = len(await pages.work(request, trail.steps))
         return pages.render(request, "trail_clear.html", count=count)
 
@@ -490,7 +490,7 @@ def trail_pages(pages: Pages) -> APIRouter:
 
 
 def _titles(library: Library, ids: Iterable[str]) -> dict[str, str]:
-    """Id -> title; papers that are no longer in the library are left out."""
+    """Id -> title, without papers that were removed from the library."""
     held = library.store.get_many(list(dict.fromkeys(ids)), full=False)
     return {one: paper.title or one for one, paper in held.items()}
 

@@ -171,7 +171,7 @@ def library_pages(pages: Pages) -> APIRouter:
 
     @router.get("/library")
     async def overview(request: Request) -> Response:
-        """What the library holds, and its papers, page by page."""
+        """The counts of the library, and its papers, page by page."""
         given = given_of(request)
         wanted = _wanted(given)
 
@@ -286,7 +286,7 @@ def library_pages(pages: Pages) -> APIRouter:
 
     @router.post("/library/saved")
     async def keep_saved(request: Request) -> Response:
-        """Save a search, delete one, or remember what is new in one, so that it is no news the next time."""
+        """Save a search, delete one, or mark its new hits as seen."""
         form = await read_form(request)
         save, delete, seen = (one_of(form, name) for name in ("save", "delete", "seen"))
 
@@ -311,7 +311,7 @@ def _wanted(given: dict[str, list[str]]) -> dict[str, Any]:
     """The arguments of a listing that an address names.
 
     Raises:
-        UsageError: the page is no number.
+        UsageError: the page is not a number.
     """
     last = {name: values[-1].strip() for name, values in given.items() if values and values[-1].strip()}
     page = last.get("page", "1")
@@ -328,7 +328,7 @@ def _wanted(given: dict[str, list[str]]) -> dict[str, Any]:
 
 
 def _kept(wanted: dict[str, Any]) -> list[tuple[str, str]]:
-    """What the links of other pages of a listing keep."""
+    """The parameters that links to other pages of a listing keep."""
     named = {**wanted, "tag": (wanted["tags"] or ("",))[0]}
     plain = {"order": "added"}
     return [
@@ -491,7 +491,7 @@ def _linked(library: Library, paper: Paper) -> list[tuple[str, int, list[dict[st
 
 
 def _elsewhere(paper: Paper) -> list[tuple[str, str]]:
-    """Where the record names the paper elsewhere; only addresses that a browser opens as pages."""
+    """Links to the paper on other sites, from its record; only addresses that a browser opens as pages."""
     held = paper.identifiers
     out = [
         (f"{name} {held[name]}", RESOLVERS[name].format(quote(held[name]))) for name in _SITES if name in held

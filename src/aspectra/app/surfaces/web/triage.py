@@ -1,4 +1,4 @@
-"""What one does with papers on the page: decide on them one at a time, mark and export them."""
+"""Triage on the page: decide on papers one at a time, mark and export them."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ class Work:
 
 @dataclass
 class Screening:
-    """What the page of triage shows.
+    """The state of the triage page.
 
     Attributes:
         question: whose papers are screened; without words or seeds the undecided papers of the library.
         works: that are screened, in order; of the library only those that come next.
         shown: the work that is decided on now, or None at the end.
-        counts: decision -> how many were made; ``any``: those that are not told apart.
+        counts: decision -> number of works; ``any``: those not counted by decision.
         of: works in all.
-        moving: whether the order changes with every decision.
+        moving: True if the order changes with every decision.
         skipped: ids that were left out for now.
         ranking: of the question, or None.
     """
@@ -101,7 +101,7 @@ class Shown:
         place: the field that ``lead`` is.
         criteria: the name of each criterion, the criterion, what the paper is by it, the class of its colour.
         evidence: quotes from elsewhere in the paper, where they are, and the class of their colour.
-        rank: among the papers of the question; 0 where it is none of them.
+        rank: among the papers of the question; 0 if it is not one of them.
         tags, notes: on it.
     """
 
@@ -380,7 +380,7 @@ def marking(pages: Pages) -> APIRouter:
 
     @router.post("/tag")
     async def tag(request: Request) -> Response:
-        """Add tags, several parted by commas, and take one away."""
+        """Add tags, separated by commas, and remove one."""
         form = await read_form(request)
         ids = ids_of(form.getlist("id"))
         add = [part.strip() for part in one_of(form, "add").split(",") if part.strip()]

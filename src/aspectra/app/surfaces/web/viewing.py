@@ -1,4 +1,4 @@
-"""What the pages of searches show: addresses, tags of what was read, hits with their criteria and quotes."""
+"""Contents of the search pages: addresses, tags of requests, hits with their criteria and quotes."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _prose(text: object) -> str:
 
 
 def _retracted(paper: Paper | Mapping[str, Any]) -> bool:
-    """Whether a paper, or a row of a listing, says that it was retracted."""
+    """True if a paper, or a row of a listing, says that it was retracted."""
     return bool(paper.get("retracted")) if isinstance(paper, Mapping) else is_retracted(paper)
 
 
@@ -181,7 +181,7 @@ class Pages:
 
     @staticmethod
     def back(wanted: str, to: str = "/") -> Response:
-        """After a form: to an address of this site, or to ``to`` where it is none."""
+        """Redirect after a form to an address of this site, or to ``to`` if ``wanted`` is not one."""
         inside = wanted.startswith("/") and not wanted.startswith(("//", "/\\"))
         plain = inside and wanted.isascii() and wanted.isprintable()
         return RedirectResponse(wanted if plain else to, 303)
@@ -202,16 +202,16 @@ def address(question: Question, path: str = "/", more: Iterable[tuple[str, objec
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an address of the page says.
+    """The values in an address of the page.
 
     Attributes:
         question: that is asked.
         page: which one is shown, from 1.
         sort: its order, see :data:`aspectra.app.output.papers.SORTS`.
         above: only papers down to this rank; None for a page of them.
-        edit: whether the form shows every field that is set.
-        read: mark of the words that were read before and are taken literally for that; "" where somebody
-            wants whatever words there are taken literally.
+        edit: True if the form shows every field that is set.
+        read: mark of the words that were read before and are therefore taken literally; "" if the user
+            wants any words taken literally.
     """
 
     question: Question = Question()
@@ -254,7 +254,7 @@ class Wanted:
 
     @property
     def asked(self) -> bool:
-        """Whether there is something to search for."""
+        """True if there is something to search for."""
         return bool(self.question.text or self.question.seeds)
 
     def address(self, path: str = "/", *, page: int = 1, sort: str | None = None) -> str:
@@ -367,7 +367,7 @@ def kind_of(name: str) -> str:
 
 
 def asked_tags(question: Question, ranking: Ranking, more: Iterable[tuple[str, object]] = ()) -> list[Asked]:
-    """What was applied, then what was not, each with a link that drops it.
+    """Tags of the requests applied, then of those not applied, each with a link that drops it.
 
     Args:
         question: that was asked.
@@ -445,7 +445,7 @@ def _applied_address(question: Question, plan: Plan, one: Unread, more: Iterable
 
 @dataclass(frozen=True)
 class Row:
-    """What a hit is by one criterion.
+    """The result of one criterion for a hit.
 
     Attributes:
         criterion, cell: as in :mod:`aspectra.app.output.criteria`.
@@ -531,7 +531,7 @@ def _row(hit: Hit, column: Criterion, cell: Cell) -> Row:
 
 
 def place_of(paper: Paper, evidence: Evidence) -> str:
-    """Where a quote is, for people: ``abstract, sentence 3``."""
+    """The place of a quote in words, such as ``abstract, sentence 3``."""
     if evidence.heading:
         return evidence.heading
     kind, _, number = evidence.field.partition(":")

@@ -73,7 +73,7 @@ def back_up(library: Store, target: Path) -> Path:
 
 
 def restore(file: Path, folder: Path, *, replace: bool = False) -> Path | None:
-    """Make a library of a backup; its index is left to be built.
+    """Restore a library from a backup, without its index, which must be built again.
 
     Args:
         file: the backup, or another copy of a ``library.db``; it is checked first, and not changed.
@@ -84,8 +84,8 @@ def restore(file: Path, folder: Path, *, replace: bool = False) -> Path | None:
         Where the replaced database is kept; None where none was replaced.
 
     Raises:
-        BadInput: ``file`` is no backup, or is damaged; nothing is changed then.
-        UsageError: there is a library with papers, and no ``replace``; or the folder holds other things.
+        BadInput: ``file`` is not a backup, or is damaged; nothing is changed then.
+        UsageError: the folder has a library with papers and ``replace`` is False; or it holds other things.
         LibraryBusy: another process is writing to the library.
     """
     file = file.expanduser()
@@ -161,7 +161,11 @@ def _keep(database: Path, kept: Path) -> None:
 
 
 def _log_moved(database: Path) -> bool:
-    """Whether the write-ahead log is now part of the old database."""
+    """Checkpoint the write-ahead log of the old database; False if the database cannot be opened.
+
+    Raises:
+        AspectraError: the log is in use.
+    """
     try:
         with contextlib.closing(schema.connect(database, write=True)) as connection:
             (busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -175,7 +179,7 @@ def _log_moved(database: Path) -> bool:
 
 
 def _has_papers(folder: Path) -> bool:
-    """Whether there is a library with papers, or one that cannot be opened and may have some."""
+    """Check for a library with papers; True also if it cannot be opened and may have some."""
     try:
         with Store(folder) as library:
             return len(library) > 0
@@ -200,10 +204,10 @@ def _mark_of(file: Path) -> int:
 
 
 def _check(file: Path) -> None:
-    """Refuse a file that is no sound library.
+    """Check that a file is a sound library.
 
     Raises:
-        BadInput: always then.
+        BadInput: it is not one, or it is damaged.
     """
     try:
         found = schema.problems(file)

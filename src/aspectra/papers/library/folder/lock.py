@@ -161,7 +161,7 @@ def _release(descriptor: int) -> None:
 
 
 def try_lock(descriptor: int, *, shared: bool) -> bool:
-    """Whether the file could be locked; True also where the system has no such locks."""
+    """Lock a file without waiting; False if it is already locked, True if the system has no such locks."""
     if sys.platform == "win32":
         return True
     import fcntl
@@ -177,7 +177,7 @@ def try_lock(descriptor: int, *, shared: bool) -> bool:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[bool]:
-    """Whether nobody else holds a file or a folder; it is locked meanwhile. True where it is missing."""
+    """Lock a file or folder for the block; yields False if it is already locked, True if it is missing."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:
@@ -190,13 +190,13 @@ def locked(path: Path) -> Iterator[bool]:
 
 
 def hold(folder: Path) -> int | None:
-    """Keep writers away while a database is read as it lies; returns a descriptor, to be closed at the end.
+    """Keep writers away while a database file is read directly; returns a descriptor to close at the end.
 
-    Returns None where the lock cannot be had in this way: there is no lock file, or the system has only
-    exclusive locks.
+    Returns None if such a lock is not available: the lock file is missing, or the system has only exclusive
+    locks.
 
     Raises:
-        LibraryBusy: somebody is writing.
+        LibraryBusy: another process is writing.
     """
     if sys.platform == "win32":
         return None

@@ -81,12 +81,12 @@ class FileSums:
         return self._sums
 
     def holds(self, content: memoryview, number: int) -> bool:
-        """Whether a block of the content is what was written."""
+        """Check a block of the content against its sum."""
         part = content[number * self.block : (number + 1) * self.block]
         return xxh3_64_digest(part) == self._sums[number * SUM_BYTES : (number + 1) * SUM_BYTES]
 
     def changed(self, path: Path) -> bool:
-        """Whether any block of a file is not what was written; reads all of it."""
+        """True if the size or any block of a file differs from what was written; reads the whole file."""
         with path.open("rb") as stream:
             return block_sums(stream, self.block) != (self.size, self._sums)
 
@@ -165,7 +165,7 @@ class _Format(msgspec.Struct):
 
 
 class _Manifest(_Format):
-    """What a manifest of this format holds, and of which types."""
+    """The fields of a manifest of this format, with their types."""
 
     papers: int
     revision: int
@@ -181,8 +181,8 @@ def damaged(what: str, error: Exception | str) -> AspectraError:
     """The error for a file of a generation that cannot be used, and how to make it again.
 
     Args:
-        what: that fails, without its reason: ``years.npy of the index cannot be read``.
-        error: the reason. Too many open files, or a file that may not be read, is no damage.
+        what: the failure without its reason: ``years.npy of the index cannot be read``.
+        error: the reason. Too many open files and missing permissions are not damage.
     """
     if isinstance(error, OSError) and error.errno in _NOT_DAMAGE:
         reason = error.strerror or str(error)
@@ -318,7 +318,7 @@ class Generations:
                     disk().remove(path)
 
     def building(self) -> bool:
-        """Whether another process is building a generation."""
+        """True if another process is building a generation."""
         for path in self.root.glob(f"{_BUILDING}*") if self.root.is_dir() else ():
             with locked(path) as free:
                 if not free:

@@ -45,7 +45,7 @@ _WORD = expression(r"[^\W_]+")
 
 
 class Compared(NamedTuple):
-    """What of a paper decides on its versions.
+    """The fields of a paper by which versions of one work are detected.
 
     Attributes:
         pos, id: its place and its id.
@@ -85,7 +85,7 @@ _KNOWN: dict[tuple[int, str, str], Compared] = {}
 
 
 class Verdict(NamedTuple):
-    """What a pair of records is: ``one`` work, or only to be looked at (``look``); and why, for people."""
+    """Result for a pair of records: ``one`` work, or a pair to review (``look``); with a readable reason."""
 
     kind: Literal["one", "look"]
     why: str
@@ -119,7 +119,7 @@ def compared(
     people: Collection[tuple[str, str]],
     named: frozenset[tuple[str, str]],
 ) -> Compared:
-    """What is compared of a row (id, title_key, year, venue, record, title), its authors and identifiers.
+    """Build the comparison of a row (id, title_key, year, venue, record, title), its authors and identifiers.
 
     Authors are (whole name, family name), folded.
     """
@@ -137,7 +137,7 @@ def compared(
 
 
 def compare(one: Compared, other: Compared) -> Verdict | None:
-    """Whether two records are one work; None where nothing says so."""
+    """Compare two records; None if nothing suggests that they are one work."""
     both = one.named & other.named
     for scheme in _SURE_SCHEMES if both else ():
         if (shared := {value for kind, value in both if kind == scheme}) and _people(one, other) != "other":
@@ -189,7 +189,7 @@ def _same_title(one: Compared, other: Compared) -> Verdict | None:
 
 
 def contradict(one: Compared, other: Compared) -> bool:
-    """Whether two records cannot be one work, though a third one may be a version of both."""
+    """True if two records cannot be one work, even if a third record may be a version of both."""
     if _people(one, other) == "other" or (one.title == other.title and _other_signs(one, other)):
         verdict = compare(one, other)
         return verdict is None or verdict.kind != "one"
@@ -197,7 +197,7 @@ def contradict(one: Compared, other: Compared) -> bool:
 
 
 def near(one: Compared, other: Compared) -> Verdict | None:
-    """Whether two records of other titles and no shared identifier should be looked at."""
+    """Compare two records with different titles and no shared identifier; ``look`` if similar, else None."""
     if not one.title or not other.title or _people(one, other) == "other":
         return None
     if (apart := _apart(one, other)) is not None and apart > 1:
@@ -220,7 +220,7 @@ def near(one: Compared, other: Compared) -> Verdict | None:
 
 
 def _people(one: Compared, other: Compared) -> Literal["same", "other", "unknown"]:
-    """Whether the authors are the same: half of those of the shorter list, which may end in "et al."."""
+    """Compare the authors: "same" if half of the shorter list, which may end in "et al.", is shared."""
     if not one.families or not other.families:
         return "unknown"
     shorter = min(len(one.families), len(other.families))
@@ -228,7 +228,7 @@ def _people(one: Compared, other: Compared) -> Literal["same", "other", "unknown
 
 
 def _turned(one: Compared, other: Compared) -> bool:
-    """Whether half of the family names of one are words of the other's names: "Wei Li" beside "Li, Wei"."""
+    """True if half of one's family names are words of the other's names, as in "Wei Li" and "Li, Wei"."""
     return bool(one.families) and 2 * len(one.families & other.names) >= len(one.families)
 
 
@@ -243,12 +243,12 @@ def _share(one: str, other: str) -> float:
 
 
 def _elsewhere(one: Compared, other: Compared) -> bool:
-    """Whether titles and first pages differ."""
+    """True if the titles differ, and the first pages too."""
     return one.title != other.title and bool(one.page and other.page and one.page != other.page)
 
 
 def _apart_by_doi(one: Compared, other: Compared) -> bool:
-    """Whether both have DOIs and share none, as two publications have; those of preprints do not count."""
+    """True if both have DOIs and share none, as two publications do; False if one is a DOI of a preprint."""
     mine, theirs = one.values("doi"), other.values("doi")
     if not mine or not theirs or mine & theirs or any(map(is_preprint_doi, mine | theirs)):
         return False
@@ -264,9 +264,9 @@ def _signs(printed: str) -> tuple[str, ...]:
 
 
 def _other_signs(one: Compared, other: Compared) -> bool:
-    """Whether titles of the same words have other signs at one place: C++ and C#, (+)- and (-)-.
+    """True if titles with the same words have different signs in one place: C++ and C#, (+)- and (-)-.
 
-    A sign that only one of them has was perhaps lost on the way.
+    A sign that only one of them has does not count: the other may have lost it in an export.
     """
     if len(one.signs) != len(other.signs):
         return False
@@ -282,7 +282,7 @@ _ROMAN = frozenset("i ii iii iv v vi vii viii ix x".split())
 
 
 class _Library(Protocol):
-    """What is needed of :class:`~aspectra.papers.library.store.Store`."""
+    """The part of :class:`~aspectra.papers.library.store.Store` that this module uses."""
 
     checksums: RowSums
 
@@ -364,7 +364,7 @@ def _first(papers: Iterable[Paper], name: str) -> Any:
 
 
 def _published(paper: Paper) -> bool:
-    """Whether it is no preprint: it has a venue, volume or DOI that no server of preprints has."""
+    """True if the paper is published: it has a venue or DOI, and neither is that of a preprint server."""
     doi = paper.identifiers.get("doi", "").lower()
     if doi and is_preprint_doi(doi):
         return False
@@ -375,7 +375,7 @@ def _published(paper: Paper) -> bool:
 
 
 def _complete(paper: Paper) -> int:
-    """How many parts of the record are filled."""
+    """The number of non-empty parts of the record."""
     fields = (paper.title, paper.abstract.strip(), paper.authors, paper.year, paper.venue, paper.identifiers)
     return sum(map(bool, (*fields, paper.has_full_text, *(paper.metadata.get(name) for name in SHARED))))
 
@@ -496,10 +496,10 @@ def _said(db: sqlite3.Connection, pos: int) -> tuple[set[int], set[int]]:
 
 
 def _contradicted(db: sqlite3.Connection, parts: set[_Part], others: set[_Part]) -> bool:
-    """Whether a record of one set cannot be one work with a record of the other set.
+    """True if a record of one set contradicts a record of the other set, see :func:`contradict`.
 
-    Records that the user merged with others say nothing: they may differ in everything. Of a large set,
-    as passages of one title are, the first :data:`MOST_ALIKE` records are compared.
+    Records that the user merged with others are skipped: they may differ in everything. Of a large set,
+    such as the passages of one title, the first :data:`MOST_ALIKE` records are compared.
     """
     sides = [_positions(db, side, MOST_ALIKE) for side in (parts, others)]
     if len(sides[0]) == len(sides[1]) == 1:
@@ -509,7 +509,7 @@ def _contradicted(db: sqlite3.Connection, parts: set[_Part], others: set[_Part])
 
 
 def _kept_apart(db: sqlite3.Connection, parts: set[_Part], others: set[_Part]) -> bool:
-    """Whether a paper of one set was split from one of the other set."""
+    """True if a paper of one set was split from one of the other set."""
 
     def size(side: set[_Part]) -> int:
         counts = (f"SELECT count(*) FROM papers WHERE {column} = {value}" for column, value in side)

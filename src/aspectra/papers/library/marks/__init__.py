@@ -1,1 +1,1 @@
-"""What a searcher says about papers, where their records came from, and how a step is undone."""
+"""The searcher's marks on papers (tags, notes, decisions, edits), the origin of records, and undo."""

@@ -119,7 +119,7 @@ class Step:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was kept."""
+        """True if nothing was kept."""
         return self._parts == 0
 
 

@@ -52,10 +52,10 @@ class MarkedLibrary(Protocol):
 
 
 class Marks:
-    """What a searcher says about the papers of a library; all of it empty in libraries of older formats.
+    """The searcher's marks on the papers of a library; empty in libraries of older formats.
 
-    Everything is checked against its checksum before it is returned, so every method raises LibraryCorrupt
-    where a row is not as it was written. Ids that are not in the library have no marks.
+    Each row is checked against its checksum before it is returned, so every method raises LibraryCorrupt
+    if a row is not as it was written. Ids that are not in the library have no marks.
 
     Args:
         store: the library.
@@ -150,7 +150,7 @@ class Marks:
         return Counter(dict(found.most_common()))
 
     def edit(self, paper: str) -> Edit:
-        """What the searcher changed in the record of a paper; without fields where nothing."""
+        """The searcher's changes to the record of a paper; without fields if there are none."""
         for _, given, file, file_hash, at in self._of(
             "edits", "pos, given, file, file_hash, at", [paper], "pos"
         ):
@@ -191,7 +191,7 @@ class Marks:
 
     @property
     def _kept(self) -> bool:
-        """Whether the library has the tables."""
+        """True if the library has the tables of marks."""
         return self._store.format >= MARKED
 
     def _of(self, table: str, columns: str, papers: Iterable[str] | None, order: str) -> list[Any]:
@@ -240,10 +240,10 @@ _MOST = 1_000_000_000
 
 
 class Wanted(Struct, frozen=True):
-    """Which papers, in which order.
+    """Conditions, order and page of a list of papers.
 
     Attributes:
-        tags: all of these.
+        tags: papers have all of these.
         decision: ``include``, ``exclude``, ``maybe``; ``any``: decided; ``none``: undecided; "": all papers.
         years: ``2020``, ``2018-2020``, ``2018-`` or ``-2020``; "" for every year.
         no_abstract: only papers without abstract.
@@ -282,7 +282,7 @@ def listed(library: MarkedLibrary, wanted: Wanted) -> Listing:
     """The papers of one page.
 
     Raises:
-        UsageError: a condition cannot mean anything, or there is no such page.
+        UsageError: a condition is not valid, or the page does not exist.
     """
     check_choice(wanted.order, ORDERS, "order")
     check_number("the limit", wanted.limit, 1, _MOST)

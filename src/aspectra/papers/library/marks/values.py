@@ -63,7 +63,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a paper is included.
+    """The decision to include or exclude a paper.
 
     Attributes:
         decision: one of :data:`DECISIONS`.
@@ -81,7 +81,7 @@ class Decision:
 
 
 class Edit(Struct, frozen=True):
-    """What the searcher changed in the record of a paper.
+    """The searcher's changes to the record of a paper.
 
     Attributes:
         given: field -> the searcher's value; JSON values, as in :meth:`Paper.to_dict`.
@@ -98,7 +98,7 @@ class Edit(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a record of a paper was read.
+    """The place that a record of a paper was read from.
 
     Attributes:
         file: its path, or another program's address.
@@ -262,7 +262,7 @@ def put_edit(db: sqlite3.Connection, pos: int, edit: Edit) -> None:
 def refile(db: sqlite3.Connection, pos: int, given: Mapping[str, Any]) -> dict[str, Any]:
     """Replace the whole edit of a paper; returns the fields that were given before.
 
-    Fields that are no longer given have the value of the paper's file again.
+    Fields left out of ``given`` get the value of the paper's file again.
 
     Raises:
         msgspec.ValidationError: a value has the wrong type.

@@ -182,7 +182,7 @@ class MarksWriter:
         """Remove a note of the searcher's own; returns the paper's id.
 
         Raises:
-            UsageError: there is none with this number, or it comes from another program.
+            UsageError: no note has this number, or it comes from another program.
         """
         find = "SELECT p.id, n.source FROM notes n JOIN papers p USING (pos) WHERE n.id = ?"
         row = self._db.execute(find, (number,)).fetchone()
@@ -197,7 +197,7 @@ class MarksWriter:
         return str(row[0])
 
     def decide(self, papers: Sequence[str], decision: str, reason: str = "", *, under: str = "") -> int:
-        """Include or exclude papers; returns for how many that is another decision than before.
+        """Include or exclude papers; returns the number of papers whose decision changed.
 
         Args:
             papers: their ids.
@@ -207,7 +207,7 @@ class MarksWriter:
 
         Raises:
             NoSuchPaper: an id is not in the library.
-            UsageError: there is no such decision.
+            UsageError: ``decision`` is not one of them.
         """
         if decision and decision not in DECISIONS:
             raise UsageError(f"there is no decision {decision!r}", hint=f"one of {', '.join(DECISIONS)}")
@@ -242,7 +242,7 @@ class MarksWriter:
 
         Raises:
             NoSuchPaper: the id is not in the library.
-            UsageError: there is no such field, or the value has the wrong type.
+            UsageError: a field does not exist or cannot be edited, or its value has the wrong type.
         """
         unknown = set(fields).difference(EDITABLE)
         if unknown:
@@ -409,7 +409,7 @@ def _note_row(note: Note) -> tuple[str, ...]:
 
 
 def _typed(text: str) -> str:
-    """What the searcher wrote on one line; UnicodeEncodeError where it is not UTF-8."""
+    """The searcher's text on one line; UnicodeEncodeError if it cannot be encoded as UTF-8."""
     text.encode()
     return one_line(text)
 

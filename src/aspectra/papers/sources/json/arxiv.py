@@ -88,7 +88,7 @@ def snapshot_paper(record: Mapping[str, Any], place: str, options: ReadOptions) 
 
 
 def _date(created: object) -> str:
-    """``Mon, 2 Apr 2007 19:18:42 GMT`` as ``2007-04-02``; "" when it is no date."""
+    """``Mon, 2 Apr 2007 19:18:42 GMT`` as ``2007-04-02``; "" if it is not a date."""
     text = one_line(created)
     try:
         when: datetime = parsedate_to_datetime(text)

@@ -71,10 +71,10 @@ class JsonFormat:
         return self.confidence(keys, head) if keys else 0.0
 
     def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | Remark]:
-        """Papers in file order; a line or element that is no record is a remark.
+        """Papers in file order; a line or element that is not a record gives a remark.
 
         Raises:
-            BadInput: the file is empty, or holds no JSON object.
+            BadInput: the file is empty, or has no JSON object.
         """
         return each(_json_records(file), self.convert, options)
 
@@ -146,7 +146,7 @@ def _json_records(file: InputFile) -> Iterator[_Item]:
     A broken line or element costs only itself.
 
     Raises:
-        BadInput: the file is empty, or holds no JSON object.
+        BadInput: the file is empty, or has no JSON object.
     """
     found = tried = 0
     reason = "no line or element is a JSON object"
@@ -280,10 +280,10 @@ class _Window:
                 return ""
 
     def decode(self) -> Any:
-        """The value at ``at``, which is behind it afterwards.
+        """Decode the value at ``at`` and move ``at`` behind it.
 
         Raises:
-            ValueError: it is no JSON, or larger than a record may be.
+            ValueError: it is not JSON, or larger than the limit of a record.
             RecursionError: it is nested too deeply.
         """
         while True:
@@ -302,11 +302,11 @@ class _Window:
             _check_size(self.text, self.at)
 
     def resume(self, at: int, begins: Collection[str]) -> bool:
-        """Go on behind a broken element; False where there is no other.
+        """Go on behind a broken element; False if no other element follows.
 
         Args:
             at: where the element was found broken.
-            begins: first keys of the elements, by which the next one is told from objects inside.
+            begins: first keys of the elements, which distinguish the next one from nested objects.
         """
         self.at = at
         while True:

@@ -68,7 +68,7 @@ class Docx:
         """The one paper of the document.
 
         Raises:
-            BadInput: it is no Word document, is damaged, or holds no text.
+            BadInput: it is not a Word document, is damaged, or has no text.
         """
         members = ZipMembers(file, options.bounds)
         if _DOCUMENT not in members:

@@ -46,7 +46,7 @@ class Epub:
         """The one paper or book of the file, after remarks.
 
         Raises:
-            BadInput: it is no e-book, is damaged, or holds no text.
+            BadInput: it is not an e-book, is damaged, or has no text.
         """
         members = ZipMembers(file, options.bounds)
         if _CONTAINER not in members:

@@ -1,8 +1,8 @@
 """A saved web page of one paper: a publisher's, arXiv's, PubMed's.
 
 Title, authors, year, identifiers come from its meta tags (Highwire's ``citation_*``, Dublin Core) and its
-JSON-LD; abstract and full text from the page. Of a page with no more than the abstract, the rest is the
-site's. Nothing is fetched, and a page that is no paper's is refused.
+JSON-LD; abstract and full text from the page. If a page has only the abstract, the rest of it belongs to
+the site. Nothing is fetched, and a page that does not show a paper is refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _START = re.compile(
     re.I | re.S,
 )
 _SCHOLARLY = frozenset(("ScholarlyArticle", "MedicalScholarlyArticle", "Thesis", "Report", "TechArticle"))
-_LONG = 150  # characters of a paragraph that is no caption, link or menu
+_LONG = 150  # characters of a paragraph; captions, links and menus are shorter
 _FULL = 5  # such paragraphs beside the abstract make a full text
 _TAGS = re.compile(r"<[^<>]{1,200}>")
 _TITLES = ("citation_title", "dc.title", "dcterms.title", "bepress_citation_title", "eprints.title")
@@ -95,7 +95,7 @@ class Html:
         """The paper of the page, after remarks.
 
         Raises:
-            BadInput: it is no HTML, or no page of a paper.
+            BadInput: it is not HTML, or does not show a paper.
         """
         root = parsed(file.content(LIMITS.line_bytes), file.path)
         meta, linked = _meta(root), _linked_data(root)

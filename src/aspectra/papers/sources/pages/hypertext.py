@@ -169,7 +169,7 @@ def parsed(content: bytes, path: Path) -> Element:
     """The root element of a page.
 
     Raises:
-        BadInput: there is no element, or too many, or they are nested too deeply to be read as a whole.
+        BadInput: it has no elements, too many, or elements that are nested too deeply.
     """
     why = f"more than {LIMITS.values:,} tags" if content.count(b"<") > LIMITS.values else ""
     if not why and _comparisons(content) > _MOST_COMPARED:

@@ -123,12 +123,12 @@ class Markdown:
 
 
 def _marked(text: str) -> bool:
-    """Whether a text has marks of a paper, or of entries to read: a front matter, an abstract, BibTeX."""
+    """True if a text has front matter, an abstract or BibTeX: the signs of a paper or of entries."""
     return bool(_FRONT.match(text) or _ABSTRACT_LINE.search(text) or _BIBTEX_FENCE.search(text))
 
 
 def other_format(text: str) -> bool:
-    r"""Whether a text looks tagged, as databases export records, or like a table.
+    r"""True if a text looks like tagged records, as databases export them, or like a table.
 
     Tagged: a third of the lines at the margin begin with tags of two to four capitals, and three tags differ;
     or the first line is a number in pointed brackets. Table: nearly all lines have the same number of tabs.
@@ -148,7 +148,7 @@ def other_format(text: str) -> bool:
 
 
 def _cited(path: Path, entries: str, options: ReadOptions) -> Iterator[Paper | Remark]:
-    """The papers of the BibTeX entries on a page; the page itself is none."""
+    """The papers of the BibTeX entries on a page; the page itself is not a paper."""
     reason = "cites papers in BibTeX: its entries are read, its own text is not"
     yield Remark("file", reason, skipped=False)
     yield from SOURCES.get("bibtex").read(InnerFile.of_text(path, entries), options)
@@ -187,7 +187,7 @@ def _decodes(head: bytes) -> bool:
 
 
 def _mostly_printable(head: bytes) -> bool:
-    """Whether bytes that are no UTF-8 may still be Windows-1252 text."""
+    """True if bytes that are not UTF-8 may be Windows-1252 text."""
     control = sum(byte < 9 or 13 < byte < 32 or byte == 127 for byte in head)
     return control == 0 and sum(byte > 127 for byte in head) < 0.2 * len(head)
 
@@ -220,10 +220,10 @@ def _assemble(
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], str, str]:
-    r"""(fields of a YAML front matter, the text behind it, what is wrong with it or "").
+    r"""Split a text into (fields of its YAML front matter, the text after it, a problem with it or "").
 
-    Values are texts, lists and mappings: nothing is executed or built, and nothing is guessed (``no`` is no
-    boolean). Where it is not YAML (``title: A: B``), its simple lines are read.
+    Values are texts, lists and mappings: nothing is executed or built, and nothing is guessed (``no`` is not
+    a boolean). If it is not valid YAML (``title: A: B``), its simple lines are read.
 
     >>> front_matter("---\ntitle: A walk\nauthors: [Ada Example, Bo Sample]\n---\nText")
     ({'title': 'A walk', 'authors': ['Ada Example', 'Bo Sample']}, 'Text', '')
@@ -255,8 +255,8 @@ def _loaded(text: str) -> Any:
     """The value of a YAML document: texts, lists and mappings only.
 
     Raises:
-        yaml.YAMLError: it is no YAML.
-        ValueError: it holds aliases; aliases of aliases expand without end.
+        yaml.YAMLError: it is not YAML.
+        ValueError: it has aliases; aliases of aliases grow exponentially.
     """
     import yaml
 

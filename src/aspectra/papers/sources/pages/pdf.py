@@ -2,9 +2,9 @@
 
 A PDF is a program of sorts, and some are hostile: it is opened in a child process with limits on memory,
 processor time and pages, and a wall clock that ends it. A file that needs too much of them costs only itself.
-The child is no sandbox: it has the rights of the user. What is title, author, heading or column is told from
-the places, sizes and fonts of the text by :mod:`aspectra.papers.sources.pages.layout`; scanned pages without
-a text layer are remarked, not recognised.
+The child is not a sandbox: it has the rights of the user. :mod:`aspectra.papers.sources.pages.layout` finds
+title, authors, headings and columns by the positions, sizes and fonts of the text; scanned pages without a
+text layer get a remark and are not recognised (no OCR).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]+")
 
 @dataclass(slots=True)
 class _Answer:
-    """What the child process reported before it ended."""
+    """The report of the child process."""
 
     version: str = ""
     pages: int = 0
@@ -67,7 +67,7 @@ class Pdf:
         """The paper, after remarks on what was cut or unclear; or only a remark when it has no text.
 
         Raises:
-            BadInput: the file is no PDF, is encrypted or damaged, or did not end within the limits.
+            BadInput: the file is not a PDF, is encrypted or damaged, or did not end within the limits.
         """
         answer = _extract(file, options)
         if answer.error:

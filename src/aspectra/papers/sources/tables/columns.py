@@ -1,7 +1,7 @@
-"""Which column of a table holds which part of a paper, by the names in its header (``columns.toml``).
+"""Map the columns of a table to the parts of a paper by the names in its header (``columns.toml``).
 
-Names of people and lists in one cell, in the spellings that exports use; and decisions of a screening that an
-export carries along: a column, or Rayyan's line in the notes.
+Also reads names of people and lists in one cell, in the spellings that exports use, and screening decisions
+in an export: a column, or Rayyan's line in the notes.
 """
 
 from __future__ import annotations
@@ -206,22 +206,22 @@ class Header(Struct, frozen=True, dict=True):
 
     @cached_property
     def known(self) -> int:
-        """How many columns have a name that is read."""
+        """The number of columns with a known name."""
         return sum(len(numbers) for name, numbers in self.keys.items() if name in known_names())
 
     @cached_property
     def titled(self) -> bool:
-        """Whether a column holds titles."""
+        """True if there is a column of titles."""
         return bool(self.columns(words().attributes["title"]))
 
     @cached_property
     def abstracted(self) -> bool:
-        """Whether a column is named after abstracts; a summary may be one of anything."""
+        """True if there is a column whose name includes "abstract"; a summary may be one of anything."""
         named = [name for name in words().attributes["abstract"] if "abstract" in name]
         return bool(self.columns(named))
 
     @cached_property
     def identified(self) -> bool:
-        """Whether a column holds identifiers by which a paper can be completed later."""
+        """True if there is a column of identifiers by which a paper can be completed later."""
         schemes = ("doi", "pmid", "pmcid", "arxiv", "openalex", "s2", "acl")
         return any(self.columns(words().identifiers[scheme]) for scheme in schemes)

@@ -143,7 +143,7 @@ def _width(row: list[str]) -> int:
 
 
 def _quoted(rows: list[list[str]]) -> bool:
-    """Whether cells that were read without quoting look quoted."""
+    """True if cells that were read without quoting look quoted."""
     cells = [cell for row in rows for cell in row if '"' in cell]
     whole = sum(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in cells)
     return bool(cells) and whole >= 0.5 * len(cells)
@@ -187,9 +187,9 @@ class _Again:
 def _rows(file: InputFile, way: _Way) -> Iterator[Row | Remark]:
     """(place, cells) of every row.
 
-    A row over several lines began with a stray quote where its lines look like rows of their own, see
+    A row over several lines began with a stray quote if its lines look like separate rows, see
     :func:`_stray`: its first line is left out, and reading goes on behind it. Lines are read twice only as
-    long as that is no more than what was read before: it stays linear.
+    long as their total stays below that of all lines read, which keeps the time linear.
     """
     lines = _Again(file.text_lines())
     reader = csv.reader(lines, delimiter=way.sign, **way.quoting)
@@ -223,11 +223,11 @@ def _rows(file: InputFile, way: _Way) -> Iterator[Row | Remark]:
 
 
 def _stray(cells: list[str], lines: list[str], way: _Way) -> bool:
-    """Whether a quote that begins no cell joined lines that are rows of their own.
+    """True if a quote that does not begin a cell joined lines that are separate rows.
 
-    Lines of a quoted text are none: they have other numbers of cells than the rows, or, where they happen to
-    have as many, blanks behind their commas. A row of the right width counts only where text follows its
-    closing quote, or where all of its lines are as wide as the row: the quote was closed in a later row.
+    Lines of a quoted text are not rows: their numbers of cells differ from those of rows or, if they happen
+    to be equal, blanks follow their commas. A row of the right width counts only if text follows its closing
+    quote, or if all of its lines are as wide as the row: the quote was closed in a later row.
     """
     if len(cells) != way.width:
         return any(len(_alone(line, way)) == way.width for line in lines[1:_TRIED])
@@ -238,7 +238,7 @@ def _stray(cells: list[str], lines: list[str], way: _Way) -> bool:
 
 
 def _alone(line: str, way: _Way) -> list[str]:
-    """The cells of a line that is a row of its own; none where a quote in it stays open."""
+    """The cells of a line read as a separate row; none if a quote in it stays open."""
     return [] if line.count('"') % 2 else next(way.rows([line]), [])
 
 

@@ -1,4 +1,4 @@
-"""A list of DOIs, PMIDs, arXiv ids or web addresses, one a line.
+"""A list of DOIs, PMIDs, arXiv ids or web addresses, one per line.
 
 Each is kept as a paper without text, under its identifier: a record of the same paper that comes later
 completes it. A web address without identifier is kept as the paper's address.

@@ -66,13 +66,13 @@ def find_header(rows: Iterable[Sequence[str]]) -> tuple[int, Header]:
 
 
 def are_rows(lines: Iterable[Sequence[str]], width: int) -> bool:
-    """Whether these lines, cut into cells, are all rows of a table of this width, not a text with commas.
+    """True if these lines, cut into cells, are all rows of a table of this width, not a text with commas.
 
-    Two lines may have as many cells by chance, as authors one below the other: a column must have a number,
-    a DOI or an address in both.
+    Two lines may have equal numbers of cells by chance, such as two lines of authors: a column must have a
+    number, a DOI or an address in both.
     """
     cut: list[Sequence[str]] = []
-    for line in lines:  # the first that is none ends it: a text may have millions
+    for line in lines:  # the first other line ends it: a text may have millions
         if len(line) != width or width < 3 or any(cell[:1].isspace() for cell in line):
             return False
         cut.append(line)
@@ -90,7 +90,7 @@ def papers_in_rows(
         options: limits.
 
     Raises:
-        BadInput: there is no row, or no column with titles, abstracts or identifiers.
+        BadInput: the table has no rows, or no column of titles, abstracts or identifiers.
     """
     waiting = iter(rows)
     head: list[Row] = []
@@ -135,7 +135,7 @@ def _no_titles(path: Path, header: Header) -> BadInput:
 
 
 def _repeats_header(cells: Sequence[str]) -> bool:
-    """Whether most cells are names of columns; a paper may be called "Title", and its journal "Journal"."""
+    """True if most cells are names of columns; a paper may be called "Title", and its journal "Journal"."""
     return Header.of(cells).known > max(1, sum(map(bool, cells)) / 2)
 
 

@@ -64,7 +64,7 @@ class Xlsx:
         """Papers and remarks, sheet by sheet.
 
         Raises:
-            BadInput: it is no workbook, is damaged, or no sheet has titles, abstracts or identifiers.
+            BadInput: it is not a workbook, is damaged, or no sheet has titles, abstracts or identifiers.
         """
         members = ZipMembers(file, options.bounds)
         if _WORKBOOK not in members:
@@ -93,8 +93,8 @@ class Sheets:
         """Papers and remarks, sheet by sheet.
 
         Raises:
-            BadInput: it is no workbook, is damaged, encrypted or too large, or no sheet has titles, abstracts
-                or identifiers.
+            BadInput: it is not a workbook, is damaged, encrypted or too large, or no sheet has titles,
+                abstracts or identifiers.
         """
         limits = {"seconds": options.pdf_seconds, "memory_mb": options.pdf_memory_mb, "chars": _MOST_CHARS}
         said, late, _ = ask_child(file, {"what": "sheets", **limits})
@@ -161,7 +161,7 @@ class _TooMuch(BadInput):
 
 @dataclass
 class _Room:
-    """What wide rows and shared texts may still add to a workbook, in cells and characters."""
+    """The remaining allowance for wide rows and shared texts of a workbook, in cells and characters."""
 
     name: str
     left: int

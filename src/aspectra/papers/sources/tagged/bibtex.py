@@ -183,7 +183,7 @@ class BibTeX:
         if entries:
             if named or text.lstrip()[:1] in ("@", "%"):
                 return 0.95
-            # A page that quotes an entry is no bibliography; a preface before many entries makes no page.
+            # A page that quotes an entry is not a bibliography; many entries after a preface are.
             lines = [line for line in text.split("\n") if line.strip()]
             return 0.8 if 2 * sum(map(bool, map(_LINE.match, lines))) > len(lines) else 0.25
         return 0.3 if named and text.strip() else 0.0

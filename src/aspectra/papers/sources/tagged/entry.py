@@ -1,7 +1,7 @@
-"""What the fields of one BibTeX or BibLaTeX entry say about a paper.
+"""Read the fields of a BibTeX or BibLaTeX entry as the parts of a paper.
 
-The reader and the writer share this: a writer may keep a raw field as long as it still reads as what the
-paper holds.
+Reader and writer share this: a writer may keep a raw field as long as it still reads as the value in the
+paper.
 """
 
 from __future__ import annotations

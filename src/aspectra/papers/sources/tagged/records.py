@@ -21,7 +21,7 @@ _LINE_COST = 64  # bytes that a line needs beside its characters
 
 @dataclass(frozen=True)
 class Rules:
-    """How the records of a format are cut out of its text.
+    """Rules that split the text of a format into records.
 
     Attributes:
         start: name of the tag that begins a record.
@@ -30,7 +30,7 @@ class Rules:
         loose: the same in records whose first line does not match ``tag``; None where all lines must.
         stop: name of the tag that ends a record, or "" where there is none.
         end: a line that ends a record. If its group 1 is not empty, the line counts only if a record follows.
-        headless: whether a record may lack its start tag: at the beginning of the file, and for ``fresh``.
+        headless: True if a record may lack its start tag: at the beginning of the file, and for ``fresh``.
         fresh: tags that begin a record behind a blank line when the one before has a title; a start tag among
             the lines of a record without one is then its own.
         titles: the tags of titles.
@@ -217,7 +217,7 @@ def _filled(lines: Iterable[tuple[int, str] | Remark]) -> Iterator[tuple[int, st
 
 
 def _headless(tag: str, current: _Open | None, rules: Rules, blank: bool) -> bool:
-    """Whether a record begins at a tag that is not the start tag."""
+    """True if a record begins at a tag other than the start tag."""
     if current is None:
         return rules.headless
     return current.ended or (blank and tag in rules.fresh and current.titled)

@@ -21,7 +21,7 @@ from aspectra.papers.text.cleaning import clean, one_line, storable
 from aspectra.papers.text.references import read_reference
 
 _NAMES = names_in("wos")
-# The lines around the records are no fields of one: name and version of the format, end of the file.
+# The lines around the records are not fields of one: name and version of the format, end of the file.
 _RULES = Rules(
     start="PT",
     begins=re.compile(r"^PT(?: [A-Z]{0,2})?\s*+$"),

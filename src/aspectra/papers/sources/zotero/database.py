@@ -39,7 +39,7 @@ class ZoteroDatabase:
         group: name or number of a group; "" for the person's own library.
 
     Raises:
-        BadInput: there is no such file.
+        BadInput: the file does not exist.
     """
 
     def __init__(self, path: Path, group: str = "") -> None:
@@ -66,7 +66,7 @@ class ZoteroDatabase:
         """See :class:`~aspectra.papers.sources.zotero.mapping.ZoteroSource`.
 
         Raises:
-            BadInput: it is no database of Zotero's, is damaged, or has no such group.
+            BadInput: it is not a Zotero database, is damaged, or does not have the group.
         """
         origin = f"database {self.path.absolute()} {self._group}".rstrip()
         signature = self.signature()

@@ -27,7 +27,7 @@ CHILDREN = ("note", "attachment", "annotation")
 
 @dataclass
 class Remembered:
-    """What is kept of one Zotero library between two syncs; it is stored as JSON.
+    """The state of one Zotero library that is kept between syncs; stored as JSON.
 
     Attributes:
         origin: where it was read from: ``database`` and the file's place, or ``api`` and the server's id.
@@ -54,10 +54,10 @@ class Remembered:
 
 @dataclass
 class Changes:
-    """What is different from what was remembered.
+    """The changes of a Zotero library since the last sync.
 
     Attributes:
-        none: nothing is; all else is empty then.
+        none: True if nothing changed; all else is empty then.
         items: key -> item in the JSON of Zotero's API (its ``data``), for every item of any type that is new
             or another. Those in the trash are not among them.
         stamps: as in :class:`Remembered`, of all items that there are.
@@ -86,7 +86,7 @@ class ZoteroSource(Protocol):
     place: str
 
     def changes(self, known: Remembered, progress: Callable[[str, int, int], None]) -> Changes:
-        """What is different from what is known.
+        """Read the changes since the known state.
 
         Raises:
             AspectraError: it cannot be read.
@@ -114,7 +114,7 @@ def collection_paths(rows: Iterable[tuple[str, str, str]]) -> dict[str, str]:
 
 
 def pdf_path(item: Mapping[str, Any], data: Path | None, base: Path | None) -> Path | None:
-    """Where the PDF of an attachment is on this computer; None where it is no PDF, or its place is not known.
+    """The path of an attached PDF on this computer; None if it is not a PDF, or its path is not known.
 
     Args:
         item: the attachment in the API's JSON.

@@ -34,19 +34,19 @@ _NUMBER = re.compile(r"\W{0,3}(?:page\s+)?(\d{1,5}|[ivxlc]{1,6})(?:\s*(?:/|of)\s
 def remove_running(
     pages: Sequence[Page], body: float, title: str = "", kept: Collection[int] = ()
 ) -> tuple[list[str], int]:
-    """Take heads, feet and page numbers off the pages.
+    """Remove running heads, feet and page numbers from the pages.
 
-    A line at the edge of a page is one when its text comes back on other pages, numbers apart; when it is a
-    number that grows with the pages; or when it is the title of the paper on a later page.
+    A line at the edge of a page is one of these if its text, apart from numbers, recurs on other pages; if it
+    is a number that grows with the pages; or if it is the title of the paper on a later page.
 
     Args:
         pages: changed in place.
-        body: size of the text in points; what is much larger is no head (the title of a slide).
+        body: size of the text in points; a much larger line is not a head (but the title of a slide).
         title: of the paper, or "".
-        kept: ids of runs that stay, whatever they repeat (the title itself).
+        kept: ids of runs that stay even if they recur (the title itself).
 
     Returns:
-        Each different head once, and how many letters and digits were taken off.
+        Each different head once, and the number of letters and digits removed.
     """
     edges = [
         (page, line)
@@ -98,7 +98,7 @@ def remove_running(
 
 
 def _apart(line: Line, others: Sequence[Line]) -> bool:
-    """Whether a line keeps away from the text above and below it, as the end of a column does not."""
+    """True if a line is set off from the text above and below it, unlike the last line of a column."""
     return not any(
         abs(line.base - other.base) < 1.4 * max(line.size, other.size)
         and ((other.left < line.right and line.left < other.right) or abs(line.base - other.base) < 2)
@@ -107,7 +107,7 @@ def _apart(line: Line, others: Sequence[Line]) -> bool:
 
 
 def _level(places: Sequence[tuple[float, int]], line: Line) -> int:
-    """On how many pages a text is printed at the height of ``line``: heads keep their place."""
+    """Count the pages on which a text is printed at the height of ``line``: heads keep their place."""
     return len({page for base, page in places if abs(base - line.base) < 6})
 
 
@@ -138,7 +138,7 @@ def _numbers(line: Line) -> list[int]:
 
 
 def _cut_title(line: str, title: str) -> bool:
-    """Whether a line is the title, or its beginning where it was too long for the head."""
+    """True if a line is the title, or the beginning of a title that was too long for the head."""
     return len(line) > 8 and (line == title or (title.startswith(line) and len(line) > 0.4 * len(title)))
 
 
@@ -154,8 +154,8 @@ _END = re.compile(r"[.!?:;][”’\"')\]\d†‡∗*]{0,4}$")
 def paragraphs(rows: Sequence[Row], body: Body) -> list[str]:
     r"""Paragraphs as printed lines with ``\\n`` between them, so that hyphens can be mended.
 
-    Every row is in exactly one paragraph. What is set smaller than the body (footnotes, labels of figures,
-    cells of tables) and captions never stand within a sentence of the text: they follow its paragraph.
+    Every row is in exactly one paragraph. Captions and rows in smaller type than the body (footnotes, labels
+    of figures, cells of tables) never interrupt a sentence of the text: they follow its paragraph.
     """
     out: list[str] = []
     waiting: list[str] = []
@@ -167,14 +167,14 @@ def paragraphs(rows: Sequence[Row], body: Body) -> list[str]:
         if text and _goes_on(text[-1], block):
             text.append(block)
             continue
-        # What was printed within a paragraph comes behind it.
+        # Blocks printed within a paragraph follow it.
         out += ["\n".join(text), *waiting] if text else waiting
         waiting, text = [], [block]
     return [*out, *(["\n".join(text)] if text else []), *waiting]
 
 
 def _goes_on(text: str, block: str) -> bool:
-    """Whether ``block`` is the rest of an unfinished sentence."""
+    """True if ``block`` continues an unfinished sentence."""
     if text.endswith("-"):
         return block[:1].islower()
     return not _END.search(text[-12:]) and (block[:1].islower() or block[:1] in "(,;")
@@ -207,7 +207,7 @@ def _blocks(rows: Sequence[Row], body: Body) -> Iterator[tuple[str, bool]]:
 
 
 def _breaks(last: Row, row: Row, rows: Sequence[Row], body: Body, caption: bool) -> bool:
-    """Whether a paragraph ends between two rows that follow each other."""
+    """True if a paragraph ends between two consecutive rows."""
     if last.region != row.region:
         return True
     one, two = last.line, row.line
@@ -395,13 +395,16 @@ def _front(rows: list[Row], headings: list[Heading], abstract: Abstract, page: i
 
 
 def _small(front: set[int], rows: list[Row], headings: list[Heading], abstract: Abstract) -> bool:
-    """Whether the lines before the text are a front: without abstract and headings they may be everything."""
+    """True if the lines before the text are front matter, with less than 0.3 of all letters.
+
+    False without abstract and headings: these lines may be the whole document.
+    """
     letters = sum(rows[i].line.letters for i in front)
     return bool(headings or abstract.rows) and letters < 0.3 * sum(row.line.letters for row in rows)
 
 
 def _local(rows: list[Row], numbers: set[int], body: Body) -> Body:
-    """The style of some rows taken for body: an abstract is set smaller and is no footnote."""
+    """The style of some rows, used as body style: an abstract in small type is not a footnote."""
     return body_of([rows[i].line for i in sorted(numbers)]) if numbers else body
 
 

@@ -70,7 +70,7 @@ _SUFFIX = frozenset("jr sr ii iii iv phd md".split())
 
 
 def title_rows(lines: Sequence[Line], body: float, height: float) -> list[Line]:
-    """The lines of the title: the largest type near the top that is no stamp, head or name of a journal.
+    """The lines of the title: the largest type near the top, except stamps, heads and names of journals.
 
     Args:
         lines: of the first page, in reading order.
@@ -431,12 +431,14 @@ def _below(
 
 
 def _within(heading: Heading, rows: Sequence[Row], last: Mapping[str, int]) -> bool:
-    """Whether a heading such as "Methods" is a part of a structured abstract: the paper's own follow.
+    """True if a heading such as "Methods" is part of a structured abstract.
+
+    That is so on page 1 if a section of the same name or the introduction follows.
 
     Args:
         heading: on any page.
         rows: of the document.
-        last: usual names of sections and where each comes last.
+        last: usual names of sections -> row of the last heading with the name.
     """
     if not _STRUCTURED.fullmatch(heading.text) or rows[heading.first].line.page > 1:
         return False
@@ -446,7 +448,7 @@ def _within(heading: Heading, rows: Sequence[Row], last: Mapping[str, int]) -> b
 
 
 def _leaves(rows: Sequence[Row], number: int, size: float, body: Body) -> bool:
-    """Whether the text of the body begins: three lines in its size, which is not the abstract's."""
+    """True if the body text begins here: three lines of its size, which differs from that of the abstract."""
     if abs(size - body.size) < 0.4:
         return False
     part = rows[number : number + 3]

@@ -41,7 +41,7 @@ Style = tuple[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What most of the document is set in: font, size in points, distance of its lines in points."""
+    """The main type of the document: font, size in points, line distance in points."""
 
     font: str
     size: float
@@ -209,7 +209,7 @@ def _glue(one: str, two: str) -> str:
 
 
 def _runs_in(rows: Sequence[Line], regions: Sequence[int], last: int, body: Body) -> bool:
-    """Whether the line behind goes on in bold and turns into text: a lead, not a heading."""
+    """True if the next line starts in bold and continues as plain text: a run-in heading of a paragraph."""
     if last + 1 >= len(rows) or regions[last + 1] != regions[last]:
         return False
     row, following = rows[last], rows[last + 1]
@@ -225,7 +225,7 @@ def _runs_in(rows: Sequence[Line], regions: Sequence[int], last: int, body: Body
 
 
 def _trusted(candidates: Sequence[Heading], rows: Sequence[Line], body: Body) -> Mapping[Style, int]:
-    """Styles of numbered headings and of those with a usual name, and how often each occurs."""
+    """Styles of numbered headings and of those with a usual name, with the count of each."""
     votes: Counter[Style] = Counter()
     tops: list[int] = []
     for heading in candidates:
@@ -297,7 +297,7 @@ def _numbered(line: str) -> str:
 
 
 def _shaped(name: str, more_rows: int) -> bool:
-    """Whether a text reads like a heading."""
+    """True if a text looks like a heading."""
     letters = sum(c.isalpha() or c.isspace() for c in name)
     return (
         len(name) <= _LONGEST
@@ -310,7 +310,7 @@ def _shaped(name: str, more_rows: int) -> bool:
 
 
 def _stands_alone(heading: Heading, rows: Sequence[Line], regions: Sequence[int], body: Body) -> bool:
-    """Whether there is more white above than between lines, or the top of a column."""
+    """True if a heading has more white space above it than lines have, or starts a column."""
     at = heading.first
     if at == 0 or regions[at - 1] != regions[at]:
         return True

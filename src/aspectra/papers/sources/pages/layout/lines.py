@@ -161,7 +161,7 @@ def joined(runs: Sequence[Run]) -> str:
 
 
 def is_prose(rows: Sequence[Row], at: int) -> bool:
-    """Whether running text begins: three full lines of one size below each other, with common words."""
+    """True if running text begins at a row: three full lines of one size in sequence, with common words."""
     part = rows[at : at + 4]
     if len(part) < 4 or any(row.region != part[0].region for row in part):
         return False
@@ -262,7 +262,7 @@ def _bands(line: Line) -> Iterable[int]:
 
 
 def _touch(one: Line, other: Line) -> bool:
-    """Whether two pieces are parts of one line: side by side, no farther than a blank."""
+    """True if two pieces belong to one line: side by side, at most a blank apart."""
     small, large = sorted((one.size, other.size))
     overlap = min(one.bottom, other.bottom) - max(one.top, other.top)
     gap = other.left - one.right
@@ -349,7 +349,7 @@ def _beside(lines: list[Line], across: set[int]) -> set[int]:
 
 
 def _ends(last: Line, line: Line, lines: list[Line], gutter: float) -> bool:
-    """Whether a short line is the end of a paragraph that runs across the gutter."""
+    """True if a short line is the end of a paragraph that runs across the gutter."""
     same = abs(last.size - line.size) < 0.3 and last.font.name == line.font.name
     if not same or not 0 < line.base - last.base < 1.45 * line.size or abs(line.left - last.left) > 2:
         return False
@@ -398,7 +398,10 @@ def _gutter(lines: list[Line], width: float) -> tuple[float, float] | None:
 
 
 def _facing(text: list[Line], x: float, width: float) -> int:
-    """How many lines, on the poorer side, have a line of the other side beside them."""
+    """Count the lines with a line beside them on the other side of ``x``; the lower count of the two sides.
+
+    Returns 0 if the sides look like cells of a table.
+    """
     left = [line for line in text if line.right <= x]
     right = [line for line in text if line.left >= x]
     counts = []

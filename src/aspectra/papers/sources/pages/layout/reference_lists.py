@@ -30,7 +30,7 @@ _LABELLED = re.compile(r"(?:[-*•]\s+)?(?:\[[^\[\]]{1,40}\]|\(?\d{1,3}[.)])\s*\
 
 @dataclass
 class ReferenceList:
-    """Numbers of the rows of the list and of its headings; after ``read`` its entries and what is none."""
+    """Rows of the list and of its headings, by number; after ``read``: its entries, and text outside them."""
 
     rows: set[int] = field(default_factory=set)
     headings: set[int] = field(default_factory=set)
@@ -76,7 +76,7 @@ def find_references(rows: Sequence[Row], headings: Sequence[Heading], body: Body
 
 
 def _labelled(rows: Sequence[Row]) -> int | None:
-    """Where the last list of labels begins that counts from 1 and has five or more."""
+    """The first row of the last list that is numbered from 1 to 5 or more; None if there is none."""
     best: int | None = None
     start, expected = 0, 1
     for number, row in enumerate(rows):
@@ -94,7 +94,7 @@ def _labelled(rows: Sequence[Row]) -> int | None:
 
 
 def _own(rows: Sequence[Row], start: int, end: int) -> list[int]:
-    """Rows of the list itself: tables and figures between, and text after it in another type, are left."""
+    """Rows of the list itself, without tables and figures in between and text in another type after it."""
     # The type of the first rows is the list's; the most common may be that of a long appendix.
     opening: Counter[float] = Counter()
     for number in range(start, min(end, start + 12)):
@@ -194,7 +194,7 @@ def _with_blanks(rows: Sequence[Row]) -> list[str]:
 
 
 def _hangs(by_region: dict[int, list[Row]]) -> bool:
-    """Whether the first lines of entries stand out to the left."""
+    """True if entries have hanging indents: their first lines start further left."""
     out = inner = 0
     for part in by_region.values():
         edge = min(row.line.left for row in part)
