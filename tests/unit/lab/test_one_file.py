@@ -16,8 +16,8 @@ def halfway(measure, topic):
     return measure.cut / 2
 """
 BENCHMARK = """
-from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged
-from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
+from aspectra.lab.benchmarks._audit import Corpus, audited, keep_judged
+from aspectra.lab.benchmarks.protocol import HubSet, Option, Topic, benchmark
 
 @benchmark(
     "quiz",
@@ -33,8 +33,7 @@ def load(folder, options):
     corpus = Corpus(lambda: folder.rows(folder.need("papers.jsonl")))
     topics = [Topic("q", "owl", labels={"level": options["level"]})]
     kept, qrels, problems = keep_judged(topics, {"gold": {"q": {"p1": 1.0}}}, "gold")
-    found = audit(folder, corpus.scan(), kept, qrels, problems=problems)
-    return Benchmark("quiz", corpus.papers, kept, qrels, audit=found)
+    return audited(folder, corpus, "quiz", kept, qrels, problems)
 """
 MAIN = """
 import sys

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import BadInput
 from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.benchmarks.protocol import Audit, Topic
+from aspectra.lab.benchmarks.protocol import Audit, Benchmark, Topic
 from aspectra.lab.runs.files import Grades
 from aspectra.lab.runs.rows import Row, first_of, text_of
 from aspectra.papers.paper import Paper
@@ -422,53 +422,58 @@ def keep_judged(
     return kept, out, problems
 
 
-def audit(
+def audited(
     folder: Folder,
-    scan: Scan,
+    corpus: Corpus,
+    name: str,
     topics: Sequence[Topic],
     qrels: Mapping[str, Grades],
-    *,
-    pools: Mapping[str, Sequence[str]] | None = None,
-    excluded: Mapping[str, Iterable[str]] | None = None,
     problems: Iterable[str] = (),
-) -> Audit:
-    """The audit of a benchmark: what is wrong, counted, behind what its loader found itself.
+    *,
+    clashes: bool = False,
+    **fields: Any,
+) -> Benchmark:
+    """A benchmark with its audit: what is wrong, counted, behind what its loader found itself.
 
     Args:
         folder: whose checksums and notes are reported.
-        scan: of the corpus.
+        corpus: its papers.
+        name: of the benchmark.
         topics: those kept.
         qrels: those kept.
-        pools: documents to be ranked by topic, or None.
-        excluded: documents dropped from rankings by topic.
         problems: the loader's own findings.
+        clashes: whether relevant documents that are excluded are a problem.
+        fields: further ones of :class:`Benchmark`.
     """
+    scan, pools = corpus.scan(), fields.get("pools")
     found = Problems((*problems, *scan.problems()))
     empty = sum(not topic.text.strip() and not topic.seed for topic in topics)
     found.add(empty, "query is", "queries are", "empty")
-    for name, grades in qrels.items():
+    for of, grades in qrels.items():
         pairs = [(query, document) for query, of_query in grades.items() for document in of_query]
         lost = [document for _, document in pairs if document not in scan.ids]
-        rest = f"not in the corpus ({counted(len(lost), 'judgement', 'judgements')} of {name!r})"
+        rest = f"not in the corpus ({counted(len(lost), 'judgement', 'judgements')} of {of!r})"
         found.add(len(set(lost)), "judged document is", "judged documents are", rest)
         bare = sum(not any(grade > 0 for grade in of_query.values()) for of_query in grades.values())
-        found.add(bare, "topic has", "topics have", f"nothing relevant in {name!r}")
+        found.add(bare, "topic has", "topics have", f"nothing relevant in {of!r}")
     if pools is not None:
         groups = {id(pool): pool for pool in pools.values()}
         lost_pool = {document for pool in groups.values() for document in pool} - scan.ids
         found.add(len(lost_pool), "document", "documents", "of the pools not in the corpus")
     clash = {
         (query, document)
-        for query, documents in (excluded or {}).items()
+        for query, documents in (fields["excluded"] if clashes else {}).items()
         for document in documents
         for grades in qrels.values()
         if grades.get(query, {}).get(document, 0) > 0
     }
     found.add(len(clash), "relevant document is", "relevant documents are", "excluded")
-    return Audit(
+    made = Audit(
         checksums=dict(folder.checksums),
         documents=len(scan.ids),
         topics=len(topics),
         judged={name: sum(map(len, grades.values())) for name, grades in qrels.items()},
         problems=(*found, *folder.notes),
     )
+    papers = fields.pop("papers", corpus.papers)
+    return Benchmark(name, papers, tuple(topics), qrels, audit=made, **fields)

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from aspectra.base.errors import BadInput
-from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged, own_id
+from aspectra.lab.benchmarks._audit import Corpus, audited, keep_judged, own_id
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.rows import Row, text_of
@@ -62,14 +62,9 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     kept, judged, problems = keep_judged(topics, {"gold": qrels}, "gold")
     lost = sum(topic.seed not in scan.ids for topic in kept)
     problems.add(lost, "seed is", "seeds are", "not in the corpus")
-    return Benchmark(
-        name=f"aspect-pairs/{folder.root.resolve().name}",
-        papers=corpus.papers,
-        topics=kept,
-        qrels=judged,
-        excluded={topic.id: frozenset([topic.seed]) for topic in kept},
-        audit=audit(folder, scan, kept, judged, problems=problems),
-    )
+    name = f"aspect-pairs/{folder.root.resolve().name}"
+    excluded = {topic.id: frozenset([topic.seed]) for topic in kept}
+    return audited(folder, corpus, name, kept, judged, problems, excluded=excluded)
 
 
 def plain_name(label: str) -> str:

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged, own_id
+from aspectra.lab.benchmarks._audit import Corpus, audited, keep_judged, own_id
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._places import Collection, collections
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
@@ -70,18 +71,10 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     same = sum(not topic.seed for topic in kept if topic.id in excluded)
     problems.add(same, "document has", "documents have", "the id of a query: excluded for it")
     pools = _pools(kept, qrels["gold"]) if _pooled(options["pools"], kept, qrels["gold"]) else None
-    return Benchmark(
-        name=options["name"] or _name(folder.root, known, which),
-        licence=options["licence"] or known.licence,
-        source=options["source"] or known.source,
-        papers=corpus.papers,
-        topics=kept,
-        qrels=qrels,
-        pools=pools,
-        excluded=excluded,
-        measures=known.measures,
-        audit=audit(folder, scan, kept, qrels, pools=pools, problems=problems),
-    )
+    name = options["name"] or _name(folder.root, known, which)
+    told: dict[str, Any] = {"pools": pools, "excluded": excluded, "measures": known.measures}
+    told |= {"licence": options["licence"] or known.licence, "source": options["source"] or known.source}
+    return audited(folder, corpus, name, kept, qrels, problems, **told)
 
 
 def _documents(folder: Folder, given: str) -> list[Path]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError, unknown_name
 from aspectra.base.values import replace
-from aspectra.lab.benchmarks._audit import Corpus, audit, paper_of
+from aspectra.lab.benchmarks._audit import Corpus, audited, paper_of
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._places import read_data
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
@@ -159,17 +159,8 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     folds, note = _folds(folder, topics, facets)
     if note:
         problems.append(note)
-    return Benchmark(
-        name="csfcube",
-        papers=corpus.papers,
-        topics=tuple(topics),
-        qrels={"gold": gold},
-        pools=pools,
-        people=people,
-        excluded=excluded,
-        folds=folds,
-        audit=audit(folder, scan, topics, {"gold": gold}, pools=pools, problems=problems),
-    )
+    told: dict[str, Any] = {"pools": pools, "people": people, "excluded": excluded, "folds": folds}
+    return audited(folder, corpus, "csfcube", topics, {"gold": gold}, problems, **told)
 
 
 def _wordings(facet: str, variant: str, path: str) -> dict[str, str]:

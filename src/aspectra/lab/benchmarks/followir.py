@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged
+from aspectra.lab.benchmarks._audit import Corpus, audited, keep_judged
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.infosearch import instruction_negatives, read_part
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, benchmark
@@ -38,7 +38,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     """Load one collection."""
     part = read_part(folder, "", _MODES, {})
     corpus = Corpus(lambda: folder.rows(*part.corpus))
-    scan = corpus.scan()
+    corpus.scan()  # now, as checksums are listed in the order of reading
     kept, qrels, problems = keep_judged(part.topics, part.qrels, "original")
     for mode in _MODES:
         without = sum(mode not in topic.instructions for topic in kept)
@@ -51,15 +51,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
         pools = {topic.id: pools[topic.id] for topic in kept if topic.id in pools}
         problems.add(len(kept) - len(pools), "topic has", "topics have", "no documents to re-rank")
     name = folder.root.resolve().name.casefold().removesuffix("-instructions")
-    return Benchmark(
-        name=f"followir/{name}",
-        papers=corpus.papers,
-        topics=kept,
-        qrels=qrels,
-        modes=_MODES,
-        pools=pools,
-        audit=audit(folder, scan, kept, qrels, pools=pools, problems=problems),
-    )
+    return audited(folder, corpus, f"followir/{name}", kept, qrels, problems, modes=_MODES, pools=pools)
 
 
 def _top_ranked(folder: Folder) -> dict[str, tuple[str, ...]] | None:

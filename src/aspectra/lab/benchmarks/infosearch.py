@@ -14,11 +14,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.files import digest_texts
 from aspectra.base.values import replace
-from aspectra.lab.benchmarks._audit import Corpus, Problems, audit, keep_judged, own_id
+from aspectra.lab.benchmarks._audit import Corpus, Problems, audited, keep_judged, own_id
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._places import Collection, collection
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
@@ -182,17 +183,10 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     if not folder.find(held.file, f"../{held.file}"):
         held = Collection("infosearch", "", "")
     only = next(iter(parts)) if len(parts) == 1 else ""
-    return Benchmark(
-        name="/".join(filter(None, [held.name, only])),
-        licence=held.licence,
-        source=held.source,
-        papers=corpus.papers,
-        topics=kept,
-        qrels=qrels,
-        modes=MODES,
-        pools=pools,
-        audit=audit(folder, scan, kept, qrels, problems=problems),
-    )
+    name = "/".join(filter(None, [held.name, only]))
+    told: dict[str, Any] = {"modes": MODES, "pools": pools}
+    told |= {"licence": held.licence, "source": held.source}
+    return audited(folder, corpus, name, kept, qrels, problems, **told)
 
 
 def _dimensions(folder: Folder) -> dict[str, str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged, own_id
+from aspectra.lab.benchmarks._audit import Corpus, audited, keep_judged, own_id
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.infosearch import group_of
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic, benchmark
@@ -42,19 +42,12 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     judged = folder.table("qrels") or folder.table("default") or [folder.need("qrels/test.tsv")]
     grades = folder.qrels(*judged)
     corpus = Corpus(lambda: folder.rows(*documents))
-    scan = corpus.scan()
+    corpus.scan()  # now, as checksums are listed in the order of reading
     given: dict[str, Grades] = {"original": grades, "instructed": grades}
     kept, qrels, problems = keep_judged(list(_topics(folder)), given, "instructed")
     bare = sum(not topic.instructions for topic in kept)
     problems.add(bare, "topic has", "topics have", "no instruction")
-    return Benchmark(
-        name="instructir",
-        papers=corpus.papers,
-        topics=kept,
-        qrels=qrels,
-        modes=("original", "instructed"),
-        audit=audit(folder, scan, kept, qrels, problems=problems),
-    )
+    return audited(folder, corpus, "instructir", kept, qrels, problems, modes=tuple(given))
 
 
 def _topics(folder: Folder) -> Iterator[Topic]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from aspectra.base.errors import BadInput
-from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged, paper_of
+from aspectra.lab.benchmarks._audit import Corpus, audited, keep_judged, paper_of
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.rows import Row, text_of
@@ -49,7 +49,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
 
     convert = paper_of if options["text"] == "full" else _short
     corpus = Corpus(lambda: folder.rows(*documents), convert)
-    scan = corpus.scan()
+    corpus.scan()  # now, as checksums are listed in the order of reading
     topics: list[Topic] = []
     gold: dict[str, dict[str, float]] = {}
     again = 0
@@ -62,13 +62,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
             again += len(answers) - len(gold[topic.id])
     kept, qrels, problems = keep_judged(topics, {"gold": gold}, "gold")
     problems.add(again, "answer is", "answers are", "listed twice")
-    return Benchmark(
-        name="litsearch",
-        papers=corpus.papers,
-        topics=kept,
-        qrels=qrels,
-        audit=audit(folder, scan, kept, qrels, problems=problems),
-    )
+    return audited(folder, corpus, "litsearch", kept, qrels, problems)
 
 
 def _short(row: Row) -> Paper:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.values import replace
-from aspectra.lab.benchmarks._audit import Corpus, Problems, audit, keep_judged, own_id, paper_of
+from aspectra.lab.benchmarks._audit import Corpus, Problems, audited, keep_judged, own_id, paper_of
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._places import Collection, collection
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
@@ -90,16 +90,8 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
 
     plain = Collection(name, "", "")
     held = next((kin for kin in map(collection, _KIN) if folder.find(kin.file)), plain)
-    return Benchmark(
-        name=held.name,
-        licence=held.licence,
-        source=held.source,
-        papers=corpus.papers,
-        topics=kept,
-        qrels=qrels,
-        excluded=excluded,
-        audit=audit(folder, scan, kept, qrels, excluded=excluded, problems=[*left_out, *problems]),
-    )
+    told = {"excluded": excluded, "licence": held.licence, "source": held.source}
+    return audited(folder, corpus, held.name, kept, qrels, [*left_out, *problems], clashes=True, **told)
 
 
 @dataclass(frozen=True)

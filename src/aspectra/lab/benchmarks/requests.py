@@ -29,7 +29,7 @@ from aspectra.lab.benchmarks._audit import (
     Corpus,
     Facts,
     Problems,
-    audit,
+    audited,
     heading_words,
     own_id,
     plain_words,
@@ -94,7 +94,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     documents = folder.need("papers.jsonl", "corpus.jsonl")
     given = folder.find("labels.jsonl")
     corpus = Corpus(lambda: folder.rows(documents))
-    scan = corpus.scan()
+    corpus.scan()  # now, as checksums are listed in the order of reading
     labels = {own_id(row): row for row in folder.rows(given)} if given else {}
     facts = Facts()
     seen: set[str] = set()
@@ -129,17 +129,10 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
             why="its papers have too few years, venues, keywords or labels in common",
             hint="use a collection of some hundred papers",
         )
-    qrels = {"gold": grades}
-    return Benchmark(
-        name="/".join(["requests", part, *(["soft"] if soft else [])]),
-        licence="texts: CC0; papers: as their collection states",
-        source="wordings of our own over the papers of the folder",
-        papers=corpus.papers,
-        topics=tuple(topics),
-        qrels=qrels,
-        excluded=excluded,
-        audit=audit(folder, scan, topics, qrels, problems=problems),
-    )
+    name = "/".join(["requests", part, *(["soft"] if soft else [])])
+    told: dict[str, Any] = {"excluded": excluded, "licence": "texts: CC0; papers: as their collection states"}
+    told["source"] = "wordings of our own over the papers of the folder"
+    return audited(folder, corpus, name, topics, {"gold": grades}, problems, **told)
 
 
 def _whole(text: str, name: str) -> int:

@@ -22,7 +22,7 @@ from typing import Any
 from aspectra.base.errors import BadInput
 from aspectra.base.files import digest_texts
 from aspectra.base.values import replace
-from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged
+from aspectra.lab.benchmarks._audit import Corpus, audited, keep_judged
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
 from aspectra.lab.runs.rows import Row
@@ -133,16 +133,9 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     problems.add(len(excluded), "query paper is", "query papers are", rest)
     rest = "not in the corpus: indexed with full text, and ranked for no query"
     problems.add(len(joined), "query paper is", "query papers are", rest)
-    return Benchmark(
-        name="scifullbench",
-        papers=papers,
-        topics=kept,
-        qrels=qrels,
-        excluded=excluded,
-        unranked=joined,
-        audit=audit(folder, scan, kept, qrels, problems=problems),
-        seeds=lambda: _seeds(folder, queries),
-    )
+    told: dict[str, Any] = {"papers": papers, "excluded": excluded, "unranked": joined}
+    told["seeds"] = lambda: _seeds(folder, queries)
+    return audited(folder, corpus, "scifullbench", kept, qrels, problems, **told)
 
 
 def _key(row: Row) -> str:
