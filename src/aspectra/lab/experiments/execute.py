@@ -30,7 +30,6 @@ from aspectra.lab.experiments.experiment import (
     Cell,
     Models,
     PaperVectors,
-    Record,
     Records,
     benchmark_library,
     library_state,
@@ -87,24 +86,16 @@ def add_ceilings(cells: Iterable[Cell], records: Records) -> int:
             if cell.person:
                 rated = people[cell.person].get(base.topic, {})
                 order = sorted(base.ids, key=lambda i: (rated.get(i, -1.0), i), reverse=True)
-                records.add(_placed(base, cell, order))
-                made += 1
-                continue
-            on_subject = _relevant(qrels[BASE_MODE].get(base.topic, {}))
-            comply = _relevant(qrels[base.mode].get(base.topic, {})) & on_subject
-            if base.mode == BASE_MODE:
-                on_subject = comply = set()
-            groups: tuple[list[str], list[str], list[str]] = ([], [], [])
-            for paper in base.ids:
-                groups[0 if paper in comply else 2 if paper in on_subject else 1].append(paper)
-            records.add(_placed(base, cell, [paper for group in groups for paper in group]))
+            else:
+                on_subject = _relevant(qrels[BASE_MODE].get(base.topic, {}))
+                comply = _relevant(qrels[base.mode].get(base.topic, {})) & on_subject
+                if base.mode == BASE_MODE:
+                    on_subject = comply = set()
+                order = sorted(base.ids, key=lambda i: 0 if i in comply else 2 if i in on_subject else 1)
+            scores = tuple(-float(place) for place in range(len(order)))
+            records.add(replace(base, cell=cell.key, ids=tuple(order), scores=scores))
             made += 1
     return made
-
-
-def _placed(base: Record, cell: Cell, ids: Sequence[str]) -> Record:
-    scores = tuple(-float(place) for place in range(len(ids)))
-    return replace(base, cell=cell.key, ids=tuple(ids), scores=scores)
 
 
 def _relevant(grades: Mapping[str, float]) -> set[str]:
@@ -214,7 +205,7 @@ def run_study(
             write_json(folder / FILES["results"], found)
             facts = manifest(study, outcomes, records, searchers, results=found)
             write_json(folder / FILES["manifest"], {**facts, "failures": failures})
-        for name, table in main_tables(scores_of(outcomes)).items():
+        for name, table in main_tables(scores_of(outcomes, held=found)).items():
             make_folder(folder / FILES["tables"])
             write_durably(folder / FILES["tables"] / f"{name}.md", render(table, "markdown"))
     return Finished(tuple(outcomes), made, kept, tuple(failures))
@@ -324,18 +315,27 @@ def _cell(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def scores_of(outcomes: Sequence[Outcome], where: str = "") -> list[System]:
+def scores_of(
+    outcomes: Sequence[Outcome], where: str = "", held: Mapping[str, Any] | None = None
+) -> list[System]:
     """Outcomes as tables take them: with what making the rankings took, which ``results.json`` leaves out.
 
     Args:
         outcomes: of any cells.
         where: name of the experiment that they are from.
+        held: their :func:`results`, where they are known already.
     """
-    held = results(outcomes)
-    for cell, outcome in zip(held["cells"], outcomes, strict=True):
-        labels = {unit: own for e in outcome.evaluations.values() for unit, own in e.labels.items()}
-        cell |= {"seconds": outcome.seconds, "cost": outcome.cost, "labels": labels}
-    return read_systems(where, held)
+    found = held or results(outcomes)
+    cells = [
+        {
+            **cell,
+            "seconds": outcome.seconds,
+            "cost": outcome.cost,
+            "labels": {unit: own for e in outcome.evaluations.values() for unit, own in e.labels.items()},
+        }
+        for cell, outcome in zip(found["cells"], outcomes, strict=True)
+    ]
+    return read_systems(where, {**found, "cells": cells})
 
 
 def recorded_run(

@@ -128,6 +128,7 @@ def run_study_file(
         absent += [f"the part {name} needs {need.kind}: {need.text}" for name, need in needs.items()]
     tables: list[tuple[TableSpec, list[Table]]] = []
     ran = Ran(file.parts, outcomes, needs)
+    scored = cache(lambda part: scores_of(outcomes[part], part))
     for spec in file.tables:
         if file.paper is not None and spec.published:
             tables.append((spec, paper_tables(spec, file.paper, ran)))
@@ -135,7 +136,7 @@ def run_study_file(
         if missing := [name for name in spec.parts or file.parts if name not in outcomes]:
             absent.append(f"the table {spec.title!r} needs the part {missing[0]}")
             continue
-        tables.append((spec, _study_tables(spec, outcomes)))
+        tables.append((spec, _study_tables(spec, outcomes, scored)))
     make_folder(folder)
     (folder / "page.md").write_text(_page(file, tables, absent), "utf-8")
     every = [table for _, made_of in tables for table in made_of]
@@ -181,20 +182,23 @@ def _manifest(parts: Mapping[str, Mapping[str, Any]], needs: Mapping[str, Need])
     return {"created": first.get("created"), "versions": first.get("versions"), "parts": shown}
 
 
-def _study_tables(spec: TableSpec, outcomes: Mapping[str, Sequence[Outcome]]) -> list[Table]:
+def _study_tables(
+    spec: TableSpec, outcomes: Mapping[str, Sequence[Outcome]], scored: Callable[[str], Sequence[System]]
+) -> list[Table]:
     """The tables of one description: several where recipes are compared under several protocols.
 
     Args:
         spec: the description.
         outcomes: part -> its outcomes.
+        scored: part -> its scores.
 
     Raises:
         UsageError: a row or column names something that was not measured.
     """
-    held = {part: found for part, found in outcomes.items() if not spec.parts or part in spec.parts}
+    parts = [part for part in outcomes if not spec.parts or part in spec.parts]
     if spec.gap:
-        return gap_tables([one for found in held.values() for one in found], spec.gap)
-    every = [system for part, found in held.items() for system in scores_of(found, part)]
+        return gap_tables([one for part in parts for one in outcomes[part]], spec.gap)
+    every = [system for part in parts for system in scored(part)]
     here = [s for s in every if _fits(s, spec) and (not spec.rows or s.recipe in spec.rows)]
     if missing := [row for row in spec.rows if row not in {s.recipe for s in here}]:
         raise UsageError(f"the table {spec.title!r} has no recipe for its row {missing[0]!r}")
