@@ -15,6 +15,7 @@ from aspectra.search.planning.aspects import REST, Aspect, corrected_roles
 from aspectra.search.planning.index_views import IndexSeeds, term_warnings
 from aspectra.search.planning.planners import guided
 from aspectra.search.query import NAMED, Query, Shares
+from aspectra.search.scoring.phases import join
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.generation import FEW
 from aspectra.views.build.run import build_index
@@ -276,7 +277,7 @@ def test_residual_contrast_takes_away_what_the_rest_predicts(tmp_path, encoder):
     assert plan.search.fusion.contrast == "residual"
     assert "only what it predicts" in plan.describe()
     assert Plan.loads(plan.to_json()) == plan
-    found = searcher.result(plan).draft.fused
+    found = join(searcher.result(plan).draft.rows.parts)
     probes = plan.search.probes
     rest = [n for n, p in enumerate(probes) if p.aspect == REST]
     alike = [n for n, p in enumerate(probes) if p.aspect == "method"]
@@ -286,7 +287,7 @@ def test_residual_contrast_takes_away_what_the_rest_predicts(tmp_path, encoder):
         return sum(probes[n].weight * found.standardised[n] for n in numbers)
 
     # All papers are the sample here, but the seed is scored beside them.
-    every = searcher.engine.find(replace_exclusions(plan), plan.search, 99).fused
+    every = join(searcher.engine.find(replace_exclusions(plan), plan.search, 99).rows.parts)
     sample = searcher.index.sample
 
     def drawn(numbers):

@@ -16,11 +16,12 @@ from test_order_of_papers import PAPERS, WORDS
 from aspectra.base.errors import AspectraError
 from aspectra.base.values import replace
 from aspectra.search.conditions.condition import Condition
+from aspectra.search.conditions.grading import best_scores, field_mean, lead
 from aspectra.search.plan import Fusion, Search
 from aspectra.search.planning.planners.protocol import PLANNERS
 from aspectra.search.query import Query
 from aspectra.search.scoring.engine import Engine
-from aspectra.search.scoring.phases import Part
+from aspectra.search.scoring.phases import Fused, Part, Rows, join
 from aspectra.views.terms import view as heads
 from aspectra.views.view import Probe
 from small_library import searcher_over
@@ -97,7 +98,7 @@ def answer(searcher, plan):
     """All that is found and said, and the scores of all candidates by id."""
     try:
         found = searcher.run(plan, explain=True).to_dict(explain=True)
-        fused = searcher.result(plan).draft.fused
+        fused = join(searcher.result(plan).draft.rows.parts)
     except AspectraError as error:
         return error.what
     order = np.argsort(fused.papers)
@@ -198,3 +199,41 @@ def test_a_part_tells_of_its_own_papers(searcher):
     nothing = Part(index, asked, allowed, ~allowed)
     assert nothing.survey([0], sample)[0].highest is None
     assert Part(index, asked, None, np.zeros(len(index), np.bool_)).lowest([0]) == [None]
+
+
+def test_the_best_of_all_are_among_the_best_of_each_part():
+    draw = np.random.default_rng(1)
+    scores = draw.normal(size=2000)
+    for among in (10, 40_000):
+        for count in COUNTS:
+            owner = draw.integers(0, count, len(scores))
+            best = np.concatenate([best_scores(scores[owner == part], among) for part in range(count)])
+            assert len(best) <= 200 * count
+            assert lead(best, among) == lead(scores, among)
+            assert field_mean(best) == field_mean(scores)
+
+
+def test_the_best_share_is_of_the_papers_of_all_parts(searcher, monkeypatch):
+    plan = searcher.plan(Query("owls", conditions=(Condition.parse("prefer year=>=2003"),)), "hybrid")
+    plan = replace(plan, within=tuple(paper.id for paper in PAPERS[:50]))
+    counted = []
+    monkeypatch.setattr(
+        "aspectra.search.scoring.scores.lead", lambda scores, among: counted.append(among) or 1
+    )
+    compared(searcher, plan, np.arange(len(PAPERS)) % 3, searcher.index.sample)
+    assert set(counted) == {50}
+
+
+def test_rows_are_counted_and_picked_over_all_parts():
+    def part(papers, scores):
+        raw = [np.array(scores, np.float32), None]
+        return Fused(np.array(papers, np.int64), np.nan_to_num(scores), raw, [None, None], [None, None])
+
+    rows = Rows((part([0, 5], [1.0, np.nan]), part([], []), part([3, 2], [1.0, 3.0])))
+    order = np.array([0, 9, 1, 2, 9, 3])
+    assert len(rows) == 4
+    assert rows.best(2, order).papers.tolist() == [2, 3]  # of equal scores the later id
+    assert rows.best(2, order[::-1]).papers.tolist() == [2, 0]
+    assert [rows.above(0, score) for score in (0.5, 1.0, 3.0)] == [3, 1, 0]
+    assert rows.above(1, 0.0) == 0
+    assert rows.of(np.array([2, 1, 0])).papers.tolist() == [0, 2]

@@ -190,11 +190,11 @@ def test_scales_of_a_whole_can_be_given(searcher):
     query = Query("owl night", limit=9, evidence=0)
     plan = searcher.plan(query, "hybrid")
     whole = searcher.engine.find(plan, plan.search, 9)
-    given = searcher.engine.find(plan, plan.search, 9, scales=whole.fused.scales)
+    given = searcher.engine.find(plan, plan.search, 9, scales=whole.rows.scales)
     assert given.scores == whole.scores
     sampled = Engine(searcher.index, sample=np.arange(2), versions=lambda ids: {})
-    other = sampled.find(plan, plan.search, 9, scales=whole.fused.scales)
+    other = sampled.find(plan, plan.search, 9, scales=whole.rows.scales)
     assert other.ids == whole.ids
     assert sampled.find(plan, plan.search, 9).scores != whole.scores
-    stretched = [scale._replace(deviation=2 * scale.deviation) for scale in whole.fused.scales]
+    stretched = [scale._replace(deviation=2 * scale.deviation) for scale in whole.rows.scales]
     assert searcher.engine.find(plan, plan.search, 9, scales=stretched).scores != whole.scores

@@ -299,6 +299,16 @@ def _sharpen(grades: Floats) -> NDArray[np.float64]:
     return np.asarray((raw - ends) / (1.0 - 2.0 * ends))
 
 
+def best_scores(scores: NDArray[np.floating], among: int) -> NDArray[np.floating]:
+    """The best scores, in any order: all that :func:`lead` and :func:`field_mean` read of them.
+
+    Args:
+        scores: (n,) of candidates.
+        among: papers that may be ranked.
+    """
+    return _best(scores, max(_FIELD, int(_FIELD_SHARE * among)))
+
+
 def lead(scores: NDArray[np.floating], among: int = 0) -> float:
     """How far the best paper is ahead of the mean of the best ones; 1.0 where there are no others.
 
@@ -308,18 +318,21 @@ def lead(scores: NDArray[np.floating], among: int = 0) -> float:
     """
     if len(scores) < 2:
         return 1.0
-    return max(float(scores.max()) - _mean_of_best(scores, max(_FIELD, int(_FIELD_SHARE * among))), 1e-6)
+    return max(float(scores.max()) - _exact_mean(best_scores(scores, among)), 1e-6)
 
 
 def field_mean(scores: NDArray[np.floating]) -> float:
     """The mean score of the best hundred candidates; inf where there are none."""
-    return _mean_of_best(scores, _FIELD) if len(scores) else np.inf
+    return _exact_mean(_best(scores, _FIELD)) if len(scores) else np.inf
 
 
-def _mean_of_best(scores: NDArray[np.floating], count: int) -> float:
-    count = min(count, len(scores))
-    # An exact sum: what a partition leaves has no order.
-    return math.fsum(np.partition(scores, len(scores) - count)[-count:].tolist()) / count
+def _best(scores: NDArray[np.floating], count: int) -> NDArray[np.floating]:
+    first = len(scores) - count
+    return np.partition(scores, first)[first:] if first > 0 else scores
+
+
+def _exact_mean(scores: NDArray[np.floating]) -> float:
+    return math.fsum(scores.tolist()) / len(scores)  # what a partition leaves has no order
 
 
 def bound_conditions(

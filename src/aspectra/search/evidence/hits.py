@@ -26,6 +26,7 @@ from aspectra.search.plan import Plan, Search
 from aspectra.search.planning.aspects import ASPECT_ROLES, aspect_probes
 from aspectra.search.ranking import ConditionResult, Evidence, Fit, Hit, ProbeScore
 from aspectra.search.scoring.engine import Engine
+from aspectra.search.scoring.phases import Fused
 from aspectra.search.stages.protocol import Draft
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import TERMS, UnitView, ViewFacts
@@ -192,45 +193,44 @@ class Explainer:
     """
 
     def __init__(self, engine: Engine, plan: Plan, draft: Draft, positions: Positions) -> None:
-        self._index, self._plan, self._draft = engine.index, plan, draft
-        fused = draft.fused
-        if fused is None:
+        self._index, self._plan = engine.index, plan
+        self._search, rows = draft.search, draft.rows
+        if rows is None:
             raise ValueError("a draft that was not searched has nothing to explain")
-        self._fused = fused
-        where = np.full(len(engine), -1, dtype=np.int64)
-        where[fused.papers] = np.arange(len(fused.papers))
-        self._places = where[positions]
-        brought = positions[self._places < 0]
-        self._brought = engine.score(draft.search, fused, brought)
-        self._brought_places = np.cumsum(self._places < 0) - 1
-        self._grades = apply_conditions(engine.index, plan.conditions, brought, 0.0).grades
+        self._rows, self._ranked, self._positions = rows, rows.of(positions), positions
+        brought = positions[~np.isin(positions, self._ranked.papers)]
+        self._brought = engine.score(draft.search, rows, brought)
+        grades = apply_conditions(engine.index, plan.conditions, brought, 0.0).grades
+        zeros = [np.zeros(len(brought))] * len(grades)
+        self._brought = replace(self._brought, grades=grades, moves=zeros)
+
+    def _place(self, number: int) -> tuple[Fused, int]:
+        """The scores and grades of a paper: in which table, and where."""
+        for table in (self._ranked, self._brought):
+            if len(at := np.flatnonzero(table.papers == self._positions[number])):
+                return table, int(at[0])
+        raise IndexError(number)
 
     def probes(self, number: int, *, ranks: bool) -> tuple[ProbeScore, ...]:
         """Each probe's score of a paper; with ``ranks`` also its place in the probe's own order."""
-        at, source = int(self._places[number]), self._fused
-        if brought := at < 0:
-            at, source = int(self._brought_places[number]), self._brought
+        source, at = self._place(number)
         out = []
-        for probe, raw, standard in zip(
-            self._draft.search.probes, source.raw, source.standardised, strict=True
-        ):
+        for n, probe in enumerate(self._search.probes):
+            raw, standard = source.raw[n], source.standardised[n]
             score = None if raw is None or np.isnan(raw[at]) else float(raw[at])
             rank = None
-            if ranks and not brought and raw is not None and score is not None:
-                rank = 1 + int(np.count_nonzero(raw > raw[at]))
+            if ranks and source is self._ranked and score is not None:
+                rank = 1 + self._rows.above(n, score)
             value = None if standard is None else float(standard[at])
             out.append(ProbeScore(probe.view, probe.weight, score, value, rank, probe.aspect))
         return tuple(out)
 
     def conditions(self, number: int, paper: Paper) -> tuple[ConditionResult, ...]:
         """What each condition found in a paper, quoted from the part of it that was read."""
-        at = int(self._places[number])
+        source, at = self._place(number)
         out = []
         for place, condition in enumerate(self._plan.conditions):
-            if at >= 0:
-                value, moved = self._fused.grades[place][at], float(self._fused.moves[place][at])
-            else:
-                value, moved = self._grades[place][self._brought_places[number]], 0.0
+            value, moved = source.grades[place][at], float(source.moves[place][at])
             grade = None if np.isnan(value) else float(value)
             span = None
             if self._plan.evidence and grade is not None and grade >= MEETS:

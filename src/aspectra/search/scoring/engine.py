@@ -24,11 +24,11 @@ from aspectra.search.conditions.grading import (
 )
 from aspectra.search.plan import Plan, Search
 from aspectra.search.scoring.chain import Chain, Scale
-from aspectra.search.scoring.phases import Fused, Mask, Scoring, join
+from aspectra.search.scoring.phases import Fused, Mask, Rows, Scoring
 from aspectra.search.scoring.scores import score_exactly, score_papers
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
-from aspectra.views.view import Positions, top_positions
+from aspectra.views.view import Positions
 
 # Papers in the order of what their years allow: in time, just out of it, of unknown year.
 
@@ -66,12 +66,12 @@ class Found:
     Attributes:
         ids: the best papers, best first.
         scores: theirs.
-        fused: scores of all papers that were candidates.
+        rows: all papers that were candidates.
     """
 
     ids: tuple[str, ...]
     scores: tuple[float, ...]
-    fused: Fused
+    rows: Rows
 
 
 class Engine:
@@ -221,23 +221,24 @@ class Engine:
         how = Scoring(search, graded, plan.compliance, self.sample, scales, asked, chain)
         ids: list[str] = []
         scores: list[float] = []
-        parts: list[Fused] = []
+        done: list[Fused] = []
         for mask in in_year_order(self.index.years, search.years, self.allowed(plan, within)):
-            if parts and len(ids) >= count:
+            if done and len(ids) >= count:
                 break
-            fused = score_papers(self.index, how, mask, count - len(ids), self._parts)
-            if parts and len(fused.scores):  # all of them below the papers before
-                above = min(part.scores.min(initial=np.inf) for part in parts)
-                fused = replace(fused, scores=fused.scores - max(fused.scores.max() - above + 1.0, 0.0))
-            at = top_positions(fused.scores, count - len(ids), self.index.id_order[fused.papers])
-            ids += [self.index.ids[position] for position in fused.papers[at]]
-            scores += fused.scores[at].tolist()
-            parts.append(fused)
-        return Found(tuple(ids), tuple(scores), join(parts))
+            rows = score_papers(self.index, how, mask, count - len(ids), self._parts)
+            if done and len(rows):  # all of them below the papers before
+                above = min(one.scores.min(initial=np.inf) for one in done)
+                lower = max(max(one.scores.max(initial=-np.inf) for one in rows.parts) - above + 1.0, 0.0)
+                rows = Rows(tuple(replace(one, scores=one.scores - lower) for one in rows.parts))
+            best = rows.best(count - len(ids), self.index.id_order)
+            ids += [self.index.ids[position] for position in best.papers]
+            scores += best.scores.tolist()
+            done += rows.parts
+        return Found(tuple(ids), tuple(scores), Rows(tuple(done)))
 
-    def score(self, search: Search, fused: Fused, papers: Positions) -> Fused:
+    def score(self, search: Search, rows: Rows, papers: Positions) -> Fused:
         """Scores of papers that a search did not rank, see :func:`score_exactly`."""
-        return score_exactly(self.index, search, fused, papers, self._parts)
+        return score_exactly(self.index, search, rows, papers, self._parts)
 
     def versions(self, ids: Iterable[str]) -> Mapping[str, Sequence[str]]:
         """Id -> ids of other versions of the same work, for those that have any."""

@@ -2,14 +2,15 @@
 
 A part *surveys* its own papers: how the probes score its share of the fixed sample, and how high. What the
 parts tell is *merged*: all of them score by it. Then each part gives *rows*: the scores of its papers on the
-scale of the whole. Where few papers are to be scored exactly, they are asked for by name. A phase follows
-from its arguments alone, so that it may be repeated, and the answer is the same in bits whatever the parts.
+scale of the whole, then what conditions add to these on the scale of the best of all parts. Where few papers
+are to be scored exactly, or graded from their texts, they are asked for by name. A phase follows from its
+arguments alone, so that it may be repeated, and the answer is the same in bits whatever the parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import Condition
+from aspectra.search.conditions.grading import apply_conditions
 from aspectra.search.plan import Search
 from aspectra.search.planning.aspects import REST
 from aspectra.search.scoring.chain import Chain, Scale, highest, reciprocal_ranks, scale
@@ -93,7 +95,7 @@ class Scoring(Struct, frozen=True):
 
 
 def join(parts: Sequence[Fused]) -> Fused:
-    """Parts of one candidate list as one."""
+    """Parts of one candidate list as one; at least one of them."""
     if len(parts) == 1:
         return parts[0]
 
@@ -110,6 +112,41 @@ def join(parts: Sequence[Fused]) -> Fused:
         columns("grades"),
         columns("moves"),
     )
+
+
+class Rows(Struct, frozen=True):
+    """All papers that a search scored, as the parts of the collection hold them.
+
+    Attributes:
+        parts: of each part its papers, in one piece or several; at least one.
+    """
+
+    parts: tuple[Fused, ...]
+
+    def __len__(self) -> int:
+        return sum(len(part.papers) for part in self.parts)
+
+    @property
+    def scales(self) -> list[Scale | None]:
+        """Per probe its scale, or None."""
+        return self.parts[0].scales
+
+    def best(self, k: int, id_order: NDArray[np.int32]) -> Fused:
+        """The k best papers, best first; ``id_order`` as in :func:`fuse`."""
+        tops = []
+        for part in self.parts:
+            tops.append(part.take(top_positions(part.scores, k, id_order[part.papers])))
+        found = join(tops)
+        return found if len(tops) == 1 else found.take(top_positions(found.scores, k, id_order[found.papers]))
+
+    def above(self, number: int, score: float) -> int:
+        """How many papers a probe scores higher."""
+        columns = [part.raw[number] for part in self.parts]
+        return sum(int(np.count_nonzero(raw > score)) for raw in columns if raw is not None)
+
+    def of(self, papers: Positions) -> Fused:
+        """Those of the papers that are among these, in any order."""
+        return join([part.take(np.flatnonzero(np.isin(part.papers, papers))) for part in self.parts])
 
 
 class Survey(Struct, frozen=True):
@@ -155,6 +192,10 @@ class Part:
     def ranked(self) -> int:
         """How many may be ranked."""
         return len(self._index) if self._allowed is None else int(np.count_nonzero(self._allowed))
+
+    def own(self, rows: Fused) -> Fused:
+        """Those of the papers that are of this part."""
+        return rows if self._held is None else rows.take(np.flatnonzero(self._held[rows.papers]))
 
     @cached_property
     def kept(self) -> Positions:
@@ -226,6 +267,28 @@ class Part:
         answers = self._index.score([self._asked[number] for number in numbers], papers)
         return [self._mine(papers, answer.scores) for answer in answers]
 
+    def graded(
+        self, conditions: Sequence[Condition], numbers: Sequence[int], rows: Fused, worth: float, field: float
+    ) -> Fused:
+        """Papers of this part with what some conditions add to their scores, without those that these drop.
+
+        Args:
+            conditions: all that grade papers.
+            numbers: of those that grade them now.
+            rows: the papers.
+            worth: the most that one preference adds or takes.
+            field: mean of the best papers of the whole collection, below which no exclusion lowers any.
+        """
+        above = np.maximum(rows.scores - field, 0.0)
+        found = apply_conditions(self._index, [conditions[n] for n in numbers], rows.papers, worth, above)
+        zeros = np.zeros(len(rows.papers))
+        grades = list(rows.grades) or [zeros.astype(np.float32)] * len(conditions)
+        moves = list(rows.moves) or [zeros] * len(conditions)
+        for number, grade, move in zip(numbers, found.grades, found.moves, strict=True):
+            grades[number], moves[number] = grade, move
+        rows = replace(rows, scores=rows.scores + sum(found.moves), grades=grades, moves=moves)
+        return rows if found.passed.all() else rows.take(np.flatnonzero(found.passed))
+
     def best(self, numbers: Sequence[int], k: int, few: bool = False) -> list[Scored]:
         """Per probe its k best papers; with ``few`` a costly one scores only those that may be ranked.
 
@@ -251,13 +314,18 @@ def _either(parts: Sequence[Floats]) -> Floats:
     return parts[0] if len(parts) == 1 else np.fmax.reduce(parts)
 
 
+def split(parts: Sequence[Part], rows: Fused) -> tuple[Fused, ...]:
+    """Papers as the parts hold them."""
+    return tuple(part.own(rows) for part in parts)
+
+
 def exactly(parts: Sequence[Part], numbers: Sequence[int], papers: Positions) -> list[Floats]:
     """Per probe (n,) scores of papers of any parts."""
     return [*map(_either, zip(*(part.exact(numbers, papers) for part in parts), strict=True))]
 
 
-def fuse(parts: Sequence[Part], how: Scoring, id_order: NDArray[np.int32], depth: int) -> Fused:
-    """Fused scores of the papers of all parts.
+def fuse(parts: Sequence[Part], how: Scoring, id_order: NDArray[np.int32], depth: int) -> tuple[Fused, ...]:
+    """Fused scores of the papers of each part, before conditions.
 
     Args:
         parts: of the collection.
@@ -270,14 +338,14 @@ def fuse(parts: Sequence[Part], how: Scoring, id_order: NDArray[np.int32], depth
     if len(probes) == 1 and probes[0].weight > 0 and not kept_all:
         few = sum(part.ranked for part in parts) <= fusion.candidates
         top = _ranked([part.best([0], depth, few)[0] for part in parts], depth, id_order)
-        return Fused(top.papers, _finite(top.scores), [top.scores], [None], [None])
+        return split(parts, Fused(top.papers, _finite(top.scores), [top.scores], [None], [None]))
     if fusion.kind == "rrf":
-        return _fuse_ranks(parts, how.search, id_order, depth)
+        return split(parts, _fuse_ranks(parts, how.search, id_order, depth))
     if fusion.kind == "sum":
         every = range(len(probes))
         lows = zip(*(part.lowest(every) for part in parts), strict=True)
         lowest = [min((one for one in of if one is not None), default=0.0) for of in lows]
-        return join([part.sums([probe.weight for probe in probes], lowest) for part in parts])
+        return tuple(part.sums([probe.weight for probe in probes], lowest) for part in parts)
     everything = sum(part.papers for part in parts) <= fusion.scan_limit
     quick = [n for n in range(len(probes)) if everything or parts[0].cheap(n)]
     costly = [n for n in range(len(probes)) if n not in quick]
@@ -285,11 +353,9 @@ def fuse(parts: Sequence[Part], how: Scoring, id_order: NDArray[np.int32], depth
     told = dict(zip(quick, map(Survey.merged, surveys), strict=True))
     scales = {n: how.scale(n, one.sample, one.highest) for n, one in told.items()}
     drawn = {n: scales[n].apply(told[n].sample) for n in quick}
-    found = join([part.rows({n: probes[n].weight for n in quick}, scales) for part in parts])
+    rows = tuple(part.rows({n: probes[n].weight for n in quick}, scales) for part in parts)
     if costly:
-        if quick:
-            some = max(fusion.candidates, depth)
-            found = found.take(top_positions(found.scores, some, id_order[found.papers]))
+        found = Rows(rows).best(max(fusion.candidates, depth), id_order) if quick else join(rows)
         total, raw, standard, scaled = found.scores, [*found.raw], [*found.standardised], [*found.scales]
         answers, references = (exactly(parts, costly, papers) for papers in (found.papers, how.sample))
         for n, scores, reference in zip(costly, answers, references, strict=True):
@@ -298,8 +364,9 @@ def fuse(parts: Sequence[Part], how: Scoring, id_order: NDArray[np.int32], depth
             standard[n] = values = one.apply(scores)
             drawn[n] = one.apply(reference)
             total = total + probes[n].weight * values
-        found = Fused(found.papers, total, raw, standard, scaled)
-    return replace(found, scores=found.scores + _contrast(how.search, found.standardised, drawn))
+        rows = split(parts, Fused(found.papers, total, raw, standard, scaled))
+    contrasted = _contrasted(how.search, drawn)
+    return rows if contrasted is None else tuple(map(contrasted, rows))
 
 
 def _fuse_ranks(parts: Sequence[Part], search: Search, id_order: NDArray[np.int32], depth: int) -> Fused:
@@ -330,29 +397,34 @@ def _ranked(parts: Sequence[Scored], k: int, id_order: NDArray[np.int32]) -> Sco
     return Scored(papers, scores).best(k, id_order[papers])
 
 
-def _contrast(
-    search: Search, standard: Sequence[Any], drawn: Mapping[int, NDArray[np.float64]]
-) -> NDArray[np.float64] | float:
-    """What the fusion's contrast changes in scores from which the rest was subtracted by its weight; (n,).
+def _contrasted(search: Search, drawn: Mapping[int, NDArray[np.float64]]) -> Callable[[Fused], Fused] | None:
+    """What the fusion's contrast makes of papers from whose scores the rest was subtracted by its weight.
 
     Args:
         search: whose probes on the rest of a paper have the aspect :data:`REST`.
-        standard: per probe the papers' standardised scores.
-        drawn: per probe those of the sample.
+        drawn: per probe the standardised scores of the sample.
+
+    Returns:
+        A function of the papers of any part; None where nothing changes.
     """
     weights = {n: probe.weight for n, probe in enumerate(search.probes) if probe.aspect and n in drawn}
     rest = [n for n in weights if search.probes[n].aspect == REST]
     alike = [n for n in weights if n not in rest and weights[n] > 0]
     if search.fusion.contrast == "subtract" or not rest or not alike:
-        return 0.0
+        return None
     wanted = np.sum([weights[n] * drawn[n] for n in alike], axis=0)
     other = np.sum([weights[n] * drawn[n] for n in rest], axis=0)
     whole = sum(weights[n] for n in rest)
     spread = float(np.var(other))
     slope = whole * float(np.cov(wanted, other, bias=True)[0, 1]) / spread if spread > 1e-12 else 0.0
-    # The weighted sum of the rest is in the scores already: what stays of it is slope times that.
-    held: NDArray[np.float64] = np.sum([weights[n] * standard[n] for n in rest], axis=0)
-    return (slope - 1.0) * held
+
+    def contrasted(rows: Fused) -> Fused:
+        # The weighted sum of the rest is in the scores already: what stays of it is slope times that.
+        columns = ((weights[n], rows.standardised[n]) for n in rest)
+        held = reduce(np.add, (weight * column for weight, column in columns if column is not None))
+        return replace(rows, scores=rows.scores + (slope - 1.0) * held)
+
+    return contrasted
 
 
 def _finite(scores: Floats) -> Floats:

@@ -90,7 +90,7 @@ class ChainStage(Chain):
         Raises:
             UsageError: it does not follow a search, or one that cannot be continued.
         """
-        if draft.fused is not None:
+        if draft.rows is not None:
             raise UsageError(
                 "a chain follows a search", why="papers were found and changed before", hint="prism | chain"
             )

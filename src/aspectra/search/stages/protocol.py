@@ -26,7 +26,7 @@ from aspectra.search.planning.aspects import aspects_asked
 from aspectra.search.rerank.shown_texts import Candidate, Question
 from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.engine import Engine, Found
-from aspectra.search.scoring.phases import Fused
+from aspectra.search.scoring.phases import Rows
 
 
 class Draft(Struct, frozen=True):
@@ -37,7 +37,7 @@ class Draft(Struct, frozen=True):
         within: ids that it may rank, of the step before it; None for all papers.
         ids: papers, best first; () where ``search`` was not run yet.
         scores: theirs; () once a stage has put them in an order of its own.
-        fused: all that the last search scored; None where ``search`` was not run yet.
+        rows: all that the last search scored; None where ``search`` was not run yet.
         graded: whether conditions move papers in it: they do in a plan's last search.
     """
 
@@ -45,12 +45,12 @@ class Draft(Struct, frozen=True):
     within: tuple[str, ...] | None = None
     ids: tuple[str, ...] = ()
     scores: tuple[float, ...] = ()
-    fused: Fused | None = None
+    rows: Rows | None = None
     graded: bool = True
 
     def found(self, found: Found) -> Draft:
         """With what a search gave."""
-        return replace(self, ids=found.ids, scores=found.scores, fused=found.fused)
+        return replace(self, ids=found.ids, scores=found.scores, rows=found.rows)
 
     def anew(self, search: Search) -> Draft:
         """With another search, that is to be run on the same papers."""

@@ -105,7 +105,7 @@ def estimate_steps(context: Context) -> list[tuple[str, Cost]]:
 
 def _searched(context: Context, draft: Draft, count: int) -> Draft:
     """The draft with papers, if it had none yet."""
-    return draft if draft.fused is not None else draft.found(context.search(draft, count))
+    return draft if draft.rows is not None else draft.found(context.search(draft, count))
 
 
 def _after(stage: Stage, done: Progress, read: int, wanted: int, context: Context) -> Progress:
