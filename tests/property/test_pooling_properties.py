@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
 from aspectra.lab.evaluation.calculate import evaluate
-from aspectra.lab.experiments.gap.verification import Pooling, System, with_pools
+from aspectra.lab.experiments.gap.verification import Pooling, RecordedSystem, with_pools
 
 DOCUMENTS = [f"d{n:02}" for n in range(30)]
 RANKING = st.lists(st.sampled_from(DOCUMENTS), unique=True)
@@ -34,7 +34,7 @@ def pool_of(case, **given):
         excluded={"q": case["excluded"]},
     )
     systems = [
-        System(str(n), {"q": {doc: -float(place) for place, doc in enumerate(ranking)}})
+        RecordedSystem(str(n), {"q": {doc: -float(place) for place, doc in enumerate(ranking)}})
         for n, ranking in enumerate(case["rankings"])
     ]
     return with_pools(benchmark, Pooling(("here",), size=size, **given), systems)

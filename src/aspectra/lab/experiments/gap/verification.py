@@ -66,7 +66,7 @@ class Pooling(Value, frozen=True):
 
 
 @dataclass(frozen=True)
-class System:
+class RecordedSystem:
     """A system whose rankings were recorded.
 
     Attributes:
@@ -95,7 +95,7 @@ class PooledBenchmark(Benchmark):
         depths: topic -> the lowest place that a document of its pool was taken from.
     """
 
-    systems: tuple[System, ...]
+    systems: tuple[RecordedSystem, ...]
     pooling: Pooling
     found: Mapping[str, tuple[str, ...]]
     depths: Mapping[str, int]
@@ -147,7 +147,7 @@ def pooled(benchmark: Benchmark, pooling: Pooling) -> PooledBenchmark:
     )
 
 
-def with_pools(benchmark: Benchmark, pooling: Pooling, systems: Sequence[System]) -> PooledBenchmark:
+def with_pools(benchmark: Benchmark, pooling: Pooling, systems: Sequence[RecordedSystem]) -> PooledBenchmark:
     """The benchmark with pools made from the rankings of systems, see :func:`pooled`."""
     if len(benchmark.modes) > 1:
         raise UsageError(
@@ -179,7 +179,7 @@ def with_pools(benchmark: Benchmark, pooling: Pooling, systems: Sequence[System]
     return PooledBenchmark(**{**given, **made})
 
 
-def recorded_systems(benchmark: str, topics: Collection[str], pooling: Pooling) -> tuple[System, ...]:
+def recorded_systems(benchmark: str, topics: Collection[str], pooling: Pooling) -> tuple[RecordedSystem, ...]:
     """The systems whose rankings of a benchmark were recorded, in the order in which they are named.
 
     Args:
@@ -190,13 +190,13 @@ def recorded_systems(benchmark: str, topics: Collection[str], pooling: Pooling) 
     Raises:
         BadInput, UsageError: as :func:`pooled`.
     """
-    out: list[System] = []
+    out: list[RecordedSystem] = []
     for place in map(Path, pooling.runs):
         if place.is_dir():
             out += _recorded(place, benchmark)
         else:
             run = Run.read(place)
-            out.append(System(run.name, run.data))
+            out.append(RecordedSystem(run.name, run.data))
     names = [system.name for system in out]
     if twice := [name for n, name in enumerate(names) if name in names[:n]]:
         raise UsageError(f"two systems are called {twice[0]!r}", hint="give one of the files another name")
@@ -209,7 +209,7 @@ def recorded_systems(benchmark: str, topics: Collection[str], pooling: Pooling) 
     return tuple(replace(s, agent=s.agent or s.name in pooling.agents) for s in out)
 
 
-def _recorded(folder: Path, benchmark: str) -> list[System]:
+def _recorded(folder: Path, benchmark: str) -> list[RecordedSystem]:
     """The systems of an experiment: rankings of the collection, where there are none those of pools."""
     path = folder / "experiment.json"
     try:
@@ -239,7 +239,7 @@ def _recorded(folder: Path, benchmark: str) -> list[System]:
                 recipe = recipes.get(cell["recipe"])
                 agent = recipe is not None and needs_model(recipe.stages)
                 simulated = any(r.tally.simulated for r in held)
-                out.append(System(cell["recipe"], run, agent, simulated, cell["protocol"] == "pool"))
+                out.append(RecordedSystem(cell["recipe"], run, agent, simulated, cell["protocol"] == "pool"))
     if not out:
         raise UsageError(
             f"{folder} holds no rankings of {benchmark or 'one benchmark alone'}",
@@ -379,7 +379,7 @@ def _pool_score(
 
 
 def _notes(
-    benchmarks: Sequence[PooledBenchmark], systems: Mapping[str, System], judged: str
+    benchmarks: Sequence[PooledBenchmark], systems: Mapping[str, RecordedSystem], judged: str
 ) -> tuple[str, ...]:
     largest = max(benchmarks, key=lambda benchmark: benchmark.pooling.size)
     pool = largest.facts()["pool"]
