@@ -57,11 +57,10 @@ def measure(
 
     An export:  aspectra measure results.csv qrels.tsv --titles corpus.jsonl
     """
-    from aspectra.app.options.question import read_excluded, read_labels, read_titles
     from aspectra.lab.evaluation.calculate import evaluate
     from aspectra.lab.evaluation.means import get_preset
     from aspectra.lab.runs.files import Checks, check_run
-    from aspectra.lab.runs.run import Qrels
+    from aspectra.lab.runs.run import Qrels, read_excluded, read_labels, read_titles
 
     chosen = get_preset(preset or "paper")
     wanted = list(measures or chosen.measures)

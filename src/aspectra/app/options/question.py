@@ -16,11 +16,8 @@ import typer
 
 from aspectra.app.settings import SPENDING, TABLE_FORMATS, export_formats
 from aspectra.app.terminal.panels import FILTERS, OUTPUT, PREFERENCES, SEARCH, OutputFile, option
-from aspectra.base.errors import BadInput, NotTrusted, UsageError, check_choice
+from aspectra.base.errors import NotTrusted, UsageError, check_choice
 from aspectra.base.trust import Permission, require
-from aspectra.lab.runs.files import DOCUMENT_KEYS, TOPIC_KEYS
-from aspectra.lab.runs.rows import first_of, read_rows
-from aspectra.papers.sources.files import read_text
 
 if TYPE_CHECKING:
     from aspectra.app.session import Session
@@ -511,7 +508,7 @@ def _numbers(given: Sequence[str] | None) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(part[:9]) for part in parts))
 
 
-# Options that the lab's commands share, and files that a measuring command takes.
+# Options that the commands of the lab share.
 
 
 def choice(about: str, *flags: str, metavar: str = "NAME") -> Any:
@@ -536,76 +533,3 @@ Test = Annotated[str, choice("t, wilcoxon, randomisation [t].", "--test")]
 Correction = Annotated[str, choice("none, holm, bonferroni [bonferroni].", "--correction")]
 By = Annotated[str | None, choice("Means by the values of a label.", "--by", metavar="LABEL")]
 Baseline = Annotated[str, choice("Recipe to test others against.", "--baseline")]
-
-
-_TITLES = ("title", "name")
-_IDS = ("_id", "paper_id", "corpusid", *DOCUMENT_KEYS)
-
-
-def read_labels(path: Path) -> dict[str, dict[str, str]]:
-    """Topic -> label -> value, from a JSON object of objects, or rows with a column for the topic.
-
-    Raises:
-        BadInput: the file cannot be read, or has no column for topics.
-    """
-    whole = _json(_text(path))
-    if isinstance(whole, dict) and all(isinstance(v, dict) for v in whole.values()):
-        return {str(t): {str(k): str(v) for k, v in held.items()} for t, held in whole.items()}
-    out: dict[str, dict[str, str]] = {}
-    for number, row in read_rows(path):
-        key = next((name for name in ("_id", *TOPIC_KEYS, "id") if row.get(name) not in (None, "")), None)
-        if key is None:
-            raise BadInput(f"{path}, line {number}: no topic", hint="name its column query_id")
-        out[str(row[key])] = {n: str(v) for n, v in row.items() if n != key and isinstance(v, str | int)}
-    return out
-
-
-def read_excluded(path: Path) -> dict[str, frozenset[str]]:
-    """Topic -> documents dropped, from a JSON object of lists, or lines with a topic and a document.
-
-    Raises:
-        BadInput: the file is neither.
-    """
-    text = _text(path)
-    whole = _json(text)
-    if isinstance(whole, dict) and all(isinstance(v, list) for v in whole.values()):
-        return {str(t): frozenset(map(str, docs)) for t, docs in whole.items()}
-    out: dict[str, set[str]] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.split("\t") if "\t" in line else line.split()
-        if not words or words[0].lower() in TOPIC_KEYS:
-            continue
-        if len(words) != 2:
-            raise BadInput(f"{path}, line {number}: {len(words)} words instead of topic and document")
-        out.setdefault(words[0].strip(), set()).add(words[1].strip())
-    return {topic: frozenset(docs) for topic, docs in out.items()}
-
-
-def read_titles(path: Path) -> dict[str, str]:
-    """Id -> title of a corpus: JSON Lines, csv or tsv with a column for each.
-
-    Raises:
-        BadInput: the file cannot be read, or a row has no id.
-    """
-    out: dict[str, str] = {}
-    for number, row in read_rows(path):
-        own = first_of(row, _IDS)
-        if not own:
-            raise BadInput(f"{path}, line {number}: no id", hint="name its column _id")
-        out[own] = first_of(row, _TITLES)
-    if not out:
-        raise BadInput(f"{path} has no rows")
-    return out
-
-
-def _text(path: Path) -> str:
-    if not path.is_file():
-        raise BadInput(f"there is no file {path}", hint="check the path")
-    return read_text(path)[0]
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
