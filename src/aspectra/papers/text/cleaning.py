@@ -25,9 +25,6 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
-from pylatexenc.latex2text import LatexNodes2Text
-from pylatexenc.latexwalker import LatexWalkerError
-
 from aspectra.base.expressions import expression
 
 # LaTeX in bibliographies to Unicode and back.
@@ -36,8 +33,8 @@ from aspectra.base.expressions import expression
 # pass whose pieces are remembered; whatever else holds a macro goes through pylatexenc as a whole, which
 # is correct but thousands of times slower.
 
-_SPECIAL = re.compile(r"[\\{}$~]|--|``|''|[?!]`")
-_TOKEN = re.compile(
+_SPECIAL = expression(r"[\\{}$~]|--|``|''|[?!]`")
+_TOKEN = expression(
     r"""
       (?P<sign>\\(?:text(?:backslash|braceleft|braceright|asciitilde|asciicircum|less|greater|bar|underscore
                 |quotedbl)|copyright|pounds|euro|ddag|slash|S|P)(?:\{\}|(?![A-Za-z])[ ]*))
@@ -77,15 +74,15 @@ _SIGNS = {
     "S": "§",
     "P": "¶",
 }
-_UNKNOWN_SIGN = re.compile(r"\\(" + "|".join([*_SIGNS][5:]) + r")(?:\{\}|(?![A-Za-z])[ ]*)")
+_UNKNOWN_SIGN = expression(r"\\(" + "|".join([*_SIGNS][5:]) + r")(?:\{\}|(?![A-Za-z])[ ]*)")
 _MARKS_OF_TEX = {"---": "—", "--": "–", "``": "“", "''": "”", "?`": "¿", "!`": "¡"}
-_MATH = re.compile(r"(?<!\\)\$[^$]{1,400}(?<!\\)\$")
-_DISPLAYED = re.compile(r"(?<![\\$])\$\$(?!\$)")
-_INDEX = re.compile(r"_(?:\{\s?(\d{1,3})\s?\}|(\d))")  # of a formula: CO$_2$ is written CO2
-_POWER = re.compile(r"\^\s?(?:\{\s?([+-]?\d{1,5})\s?\}|(\d))")
-_DEGREE = re.compile(r"\^\s?(?:\{\s?\\circ\s?\}|\\circ(?![A-Za-z]))")
+_MATH = expression(r"(?<!\\)\$[^$]{1,400}(?<!\\)\$")
+_DISPLAYED = expression(r"(?<![\\$])\$\$(?!\$)")
+_INDEX = expression(r"_(?:\{\s?(\d{1,3})\s?\}|(\d))")  # of a formula: CO$_2$ is written CO2
+_POWER = expression(r"\^\s?(?:\{\s?([+-]?\d{1,5})\s?\}|(\d))")
+_DEGREE = expression(r"\^\s?(?:\{\s?\\circ\s?\}|\\circ(?![A-Za-z]))")
 # pylatexenc takes these as comment, tabulation and parameter signs; in a bibliography they are text.
-_BARE = re.compile(r"(?<!\\)([%&#])")
+_BARE = expression(r"(?<!\\)([%&#])")
 RAISED = str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 _LONGEST = 20_000
 
@@ -154,6 +151,9 @@ def _whole(value: str) -> str:
 
 
 def _convert(latex: str) -> str:
+    from pylatexenc.latex2text import LatexNodes2Text  # a search, which cleans no records, needs neither
+    from pylatexenc.latexwalker import LatexWalkerError
+
     try:
         text: str = LatexNodes2Text(math_mode="text").latex_to_text(latex)
     except (LatexWalkerError, RecursionError, ArithmeticError, LookupError, ValueError, TypeError):
@@ -176,7 +176,7 @@ _ESCAPES = {
     "_": r"\_",
 }
 # What LaTeX or a BibTeX reader would take for something else gets an empty or a one-letter group.
-_PLAIN_TEX = re.compile(r"[\\{}~^$&#%_]|(?<=-)-|(?<=`)`|(?<=')'|(?<=[?!])`|^@|(?<=\n)[ \t]*@", re.M)
+_PLAIN_TEX = expression(r"[\\{}~^$&#%_]|(?<=-)-|(?<=`)`|(?<=')'|(?<=[?!])`|^@|(?<=\n)[ \t]*@", re.M)
 
 
 def text_to_latex(text: str) -> str:
