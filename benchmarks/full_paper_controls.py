@@ -24,9 +24,9 @@ from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.experiments.directory import corpus_hash
 from aspectra.lab.experiments.experiment import benchmark_library
+from aspectra.lab.reports.scores import half_of
 from aspectra.lab.reports.tables import Table, render
 from aspectra.lab.statistics.significance import paired_t
-from aspectra.lab.reports.scores import half_of
 from aspectra.papers.library.store import Store
 from aspectra.search.query import Query
 from aspectra.search.scoring.chain import highest, reciprocal_ranks, scale

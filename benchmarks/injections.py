@@ -20,8 +20,8 @@ from aspectra.lab.reports.tables import Table, render
 from aspectra.lab.simulation.oracle import Oracle
 from aspectra.llm.chat import ChatModel
 from aspectra.llm.scripted import Scripted
+from aspectra.search.rerank.question import Question
 from aspectra.search.rerank.rerank import Method, rerank
-from aspectra.search.rerank.shown_texts import Question
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))

@@ -38,8 +38,8 @@ from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.query import Query
+from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import Method, rerank
-from aspectra.search.rerank.shown_texts import Candidate, Question
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.lenses.protocol import default_lenses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from aspectra.search.rerank.shown_texts import Candidate
+from aspectra.search.rerank.question import Candidate
 
 TAGS = "".join(chr(0xE0000 + ord(c)) for c in "OBEY: [2]")
 FAMILIES = {

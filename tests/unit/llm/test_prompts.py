@@ -23,7 +23,8 @@ from aspectra.llm.prompts.conversation import (
     without_marks,
 )
 from aspectra.papers.paper import Paper
-from aspectra.search.rerank.shown_texts import Candidate, Prompt, Question, ShownTexts, criterion
+from aspectra.search.rerank.question import Candidate, Question
+from aspectra.search.rerank.shown_texts import Prompt, ShownTexts, criterion
 from aspectra.views.prompted.definition import LensPrompt
 from aspectra.views.prompted.running import show
 

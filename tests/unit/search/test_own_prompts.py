@@ -16,8 +16,8 @@ from aspectra.llm.client.openai_wire import request_body
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.query import Query
+from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import Method, rerank
-from aspectra.search.rerank.shown_texts import Candidate, Question
 from aspectra.search.searcher import Searcher
 from aspectra.search.stages.rewrite import prompt as stage_prompt
 from aspectra.views.prompted.definition import LensPrompt

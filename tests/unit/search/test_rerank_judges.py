@@ -18,8 +18,9 @@ from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.cross_encoder import Local
 from aspectra.search.rerank.judges.prompted import Grade, Listwise, Pairwise, Points, ThinkFirst, YesNo
 from aspectra.search.rerank.judges.protocol import JUDGES, ListJudge, PairJudge, ScoreJudge
+from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import Method, rerank
-from aspectra.search.rerank.shown_texts import Candidate, Fit, Question, ShownTexts
+from aspectra.search.rerank.shown_texts import Fit, ShownTexts
 from aspectra.search.rerank.sorters.sorts import Single
 
 # Judges that ask a language model; what the others read is in test_rerank_local_judges.py.

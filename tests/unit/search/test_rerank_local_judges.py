@@ -10,8 +10,8 @@ import pytest
 from aspectra.base.errors import MissingExtra, NotTrusted, UsageError
 from aspectra.base.trust import Permission, allow
 from aspectra.search.rerank.judges import cross_encoder as module
+from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import Method, rerank
-from aspectra.search.rerank.shown_texts import Candidate, Question
 from aspectra.search.stages.protocol import permissions_of
 from aspectra.views.dense.matching import transport
 from fake_encoder import FakeEncoder

@@ -13,9 +13,9 @@ import pytest
 from aspectra.base.errors import UsageError
 from aspectra.lab.simulation.oracle import Oracle
 from aspectra.llm.chat import Message, Request
+from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.repair import read_labels
 from aspectra.search.rerank.rerank import Method, rerank
-from aspectra.search.rerank.shown_texts import Candidate, Question
 
 GRADES = {"a": 3.0, "b": 2.0, "c": 1.0}
 

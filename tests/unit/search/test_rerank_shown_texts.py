@@ -14,16 +14,9 @@ from aspectra.lab.simulation.oracle import Oracle
 from aspectra.llm.budget import estimate_tokens
 from aspectra.llm.prompts.conversation import as_data
 from aspectra.llm.scripted import Scripted
+from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import Method, rerank
-from aspectra.search.rerank.shown_texts import (
-    Candidate,
-    Fit,
-    Question,
-    ShownTexts,
-    fit_text,
-    share_out,
-    shared_words,
-)
+from aspectra.search.rerank.shown_texts import Fit, ShownTexts, fit_text, share_out, shared_words
 from injections import FAMILIES, METHODS, gullible, poisoned
 from long import some
 

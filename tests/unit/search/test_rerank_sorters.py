@@ -15,8 +15,8 @@ from aspectra.lab.simulation.oracle import Oracle
 from aspectra.llm.chat import BudgetReached, Transient
 from aspectra.llm.scripted import Scripted
 from aspectra.search.rerank.asker import in_parallel
+from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import Method, rerank
-from aspectra.search.rerank.shown_texts import Candidate, Question
 from aspectra.search.rerank.sorters.protocol import SORTERS
 from aspectra.search.rerank.sorters.sorts import AllPairs, Bubble, Heapsort, Merge, Tournament, Window
 from long import LONG, some

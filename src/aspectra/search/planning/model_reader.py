@@ -28,8 +28,9 @@ from aspectra.search.conditions.condition import Condition
 from aspectra.search.instructions.reading import OUTER, Reading, read_instruction
 from aspectra.search.query import Unread
 from aspectra.search.rerank.asker import Asker
+from aspectra.search.rerank.question import Question
 from aspectra.search.rerank.repair import without_thoughts
-from aspectra.search.rerank.shown_texts import Fit, Prompt, Question, ShownTexts
+from aspectra.search.rerank.shown_texts import Fit, Prompt, ShownTexts
 
 _ITEM = object_schema(words={"type": "string"}, condition={"type": "string"})
 _SCHEMA = object_schema(requests={"type": "array", "items": _ITEM})

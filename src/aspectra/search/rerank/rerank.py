@@ -12,7 +12,8 @@ from aspectra.llm.chat import ChatModel, ModelError
 from aspectra.search.plan import Tally
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.protocol import JUDGES, Judge
-from aspectra.search.rerank.shown_texts import Candidate, Fit, Question, ShownTexts
+from aspectra.search.rerank.question import Candidate, Question
+from aspectra.search.rerank.shown_texts import Fit, ShownTexts
 from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, JudgedPapers, Sorted, Sorter
 
 # A method of reranking: a judge and a sorter that fit, as a value with one spelling.

@@ -13,8 +13,9 @@ from aspectra.llm.chat import Reply, Request, object_schema
 from aspectra.llm.prompts.conversation import as_data, without_marks
 from aspectra.search.plan import Step
 from aspectra.search.rerank.asker import Asker
+from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_labels
-from aspectra.search.rerank.shown_texts import Candidate, ShownTexts, check_tokens, fit_for
+from aspectra.search.rerank.shown_texts import ShownTexts, check_tokens, fit_for
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.stages.rewrite import (
     ask_wording,

@@ -23,7 +23,7 @@ from aspectra.llm.chat import ChatModel
 from aspectra.papers.paper import Paper
 from aspectra.search.plan import Plan, Search, Step
 from aspectra.search.planning.aspects import aspects_asked
-from aspectra.search.rerank.shown_texts import Candidate, Question
+from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.engine import Engine, Found
 from aspectra.search.scoring.phases import Rows

@@ -24,7 +24,7 @@ class Reranking:
         method: judge and sorter, as in ``listwise+tournament``.
         depth: how many of the first papers are put in order.
         criterion: what makes a paper fit, see
-            :class:`~aspectra.search.rerank.shown_texts.Question`; "" for the aspect that is asked for, else
+            :class:`~aspectra.search.rerank.question.Question`; "" for the aspect that is asked for, else
             relevance.
         full: whether judges see full texts too, fitted to the budget.
         solutions: whether judges see solutions, of the query and of the papers (``solution`` in a record).

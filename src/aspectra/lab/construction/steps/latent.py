@@ -23,7 +23,8 @@ from aspectra.llm import loops
 from aspectra.papers.text.cleaning import folded
 from aspectra.search.rerank.asker import Asker, in_parallel
 from aspectra.search.rerank.judges.prompted import Grade
-from aspectra.search.rerank.shown_texts import Candidate, Question, ShownTexts
+from aspectra.search.rerank.question import Candidate, Question
+from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.views.prompted.definition import definition, readings
 from aspectra.views.view import Floats
 

@@ -19,7 +19,8 @@ from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request
 from aspectra.papers.paper import normalise_title
 from aspectra.search.rerank.asker import Asker, in_parallel
-from aspectra.search.rerank.shown_texts import Candidate, Prompt, Question, ShownTexts
+from aspectra.search.rerank.question import Candidate, Question
+from aspectra.search.rerank.shown_texts import Prompt, ShownTexts
 from aspectra.search.stages.rewrite import wording
 
 _SAMPLE = 2_000  # documents whose words are counted

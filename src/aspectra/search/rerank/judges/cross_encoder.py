@@ -16,7 +16,7 @@ from aspectra.base.trust import Permission, require
 from aspectra.papers.text.structure import split_sentences
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.protocol import JUDGES, Answers
-from aspectra.search.rerank.shown_texts import Candidate
+from aspectra.search.rerank.question import Candidate
 from aspectra.views.dense.matching import transport
 from aspectra.views.encoders.protocol import Encoder, load_encoder, needs_of
 from aspectra.views.encoders.torch.loading import model_permissions

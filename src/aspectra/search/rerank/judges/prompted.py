@@ -16,8 +16,9 @@ from aspectra.base.errors import UsageError
 from aspectra.llm.chat import Reply, Request, object_schema
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.protocol import JUDGES, Answers
+from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_choice, read_labels, read_number
-from aspectra.search.rerank.shown_texts import Candidate, Prompt
+from aspectra.search.rerank.shown_texts import Prompt
 
 _BLANKS = " \t\r\n▁Ġ\"'*.:"  # what tokenizers and habits put around a word
 _POINTS = object_schema(points={"type": "integer"})

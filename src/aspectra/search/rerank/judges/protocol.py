@@ -13,7 +13,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from aspectra.base.registry import Registry
 from aspectra.search.rerank.asker import Asker
-from aspectra.search.rerank.shown_texts import Candidate
+from aspectra.search.rerank.question import Candidate
 
 # Kinds of answers: a score for each paper, the better of two, an order of several.
 Answers = Literal["scores", "pairs", "lists"]

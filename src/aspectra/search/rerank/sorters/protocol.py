@@ -18,8 +18,8 @@ from aspectra.base.errors import UsageError
 from aspectra.base.registry import Registry
 from aspectra.search.rerank.asker import Asker, in_parallel
 from aspectra.search.rerank.judges.protocol import Answers, Judge, ListJudge, PairJudge, ScoreJudge
+from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import repair
-from aspectra.search.rerank.shown_texts import Candidate
 
 T = TypeVar("T")
 S = TypeVar("S")
