@@ -244,7 +244,7 @@ class Searcher:
             views = replace(index_views(engine.index), second=self.second)
             plan = with_permitted(lambda views: made.plan(query, views), views, engine.index)
             bound = bound_conditions(plan.conditions, query.seeds, engine.index, self.lists)
-            conditions, moved = ordering_conditions(bound, engine.index)
+            conditions, moved = ordering_conditions(bound, engine.grader)
             unread = (*plan.unread, *(Unread(c.words or c.label, why) for c, why in moved))
             return in_publication_order(replace(plan, conditions=conditions, unread=unread), engine.index)
 
@@ -336,17 +336,17 @@ class Searcher:
         if stale := quotes.count(None):
             noun = "paper" if stale == 1 else "papers"
             warnings.append(f"{stale} {noun} changed since the last index, not quoted: aspectra index")
-        unapplied = tuple(without_data(engine.index, plan.conditions))
+        unapplied = tuple(without_data(engine.grader, plan.conditions))
         warnings += [f"{NOT_APPLIED} [{condition.label}]: {why}" for condition, why in unapplied]
         warnings += [
             f"nothing is exempt by {exempt.spelling} from [{condition.label}]: {why}"
-            for condition, exempt, why in exemptions_without_data(engine.index, plan.conditions)
+            for condition, exempt, why in exemptions_without_data(engine.grader, plan.conditions)
         ]
         warnings += left_out_warnings(engine.left_out(plan))
-        warnings += none_left_warnings(engine.index, plan.conditions)
+        warnings += none_left_warnings(engine.grader, plan.conditions)
         seconds = perf_counter() - clock
         name = engine.index.folder.name
-        left = left_by_filters(engine.index, plan.conditions)
+        left = left_by_filters(engine.grader, plan.conditions)
         return Ranking(plan, hits, tuple(warnings), seconds, name, result.steps, unapplied, fit, left)
 
     def why_not(self, plan: Plan, paper_id: str) -> WhyNot:

@@ -12,7 +12,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Section, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.search.conditions.condition import Condition
-from aspectra.search.conditions.grading import apply_conditions, conditions_mask, without_data
+from aspectra.search.conditions.grading import Grader, apply_conditions, conditions_mask, without_data
 from aspectra.search.conditions.lists import UserLists
 from aspectra.views.build.run import build_index
 from aspectra.views.index.opened import Index
@@ -34,14 +34,14 @@ VALUES: dict[str, tuple[list[str], list[str]]] = {
     "citations": ([">=50", ">100", "<20", "5..10", "0", "high", "low"], ["", "many", "10..5", ">= -1"]),
     "cites": (["Attention is all you need", "full", "owl", "10.1000/owl"], ["", " ", "!!"]),
     "combination": (
-        ["language=en and year=>=2019", "topic=owls and kind=survey", "author=Lovelace and venue=Birds"],
+        ["language=en and year=>=2019", "topic=owls and kind=survey", "recency=new and citations=high"],
         ["", "kind=survey", "kind=survey and", "nothing=1 and year=2020", "combination=a and year=2020"],
     ),
     "decided": (["include", "exclude", "maybe", "any", "none", "undecided"], ["", "perhaps"]),
     "format": (["code", "qa", "manual", "prose", "list"], ["", "5"]),
     "keyword": (["owl", "Owls", "--all", "C++", "barn owl", "老鼠", "BERT", "of"], ["", " ", "++"]),
-    "kind": (["survey", "method", "dataset", "theory", "rct", "case study", "in vivo"], ["", "5", "RCT2"]),
-    "known": (["have", "mine", "listed", "Smith 2019"], ["", " ", "!!"]),
+    "kind": (["survey", "method", "dataset", "theory", "rct", "letter", "in vivo"], ["", "5", "RCT2"]),
+    "known": (["have", "mine", "listed", "Smith 2019", "owl"], ["", " ", "!!"]),
     "language": (["en", "zh", "zh-Hant", "pt-BR", "sw"], ["", "E", "Chinese language", "12"]),
     "length": (
         ["sentence", "paragraph", "article", "<=200 words", ">=1 minute", "<=8 pages", "short", "long"],
@@ -105,11 +105,57 @@ PAPERS = [
 ]
 
 
+# Papers of a collection in three parts, of which one holds all that says anything of some values.
+COLLECTION = [
+    *PAPERS,
+    Paper(
+        "review", "A review of theory", "We review owls.", year=2005, metadata={"nbib": [["PT", "Letter"]]}
+    ),
+    *(
+        Paper(
+            f"p{number:02}",
+            f"Owls and theory {number}",
+            "We propose a theory. " * (number % 4),
+            (f"Ada Lovelace{number % 2}",),
+            1990 + number % 30 if number % 5 else None,
+            ("Birds", "Proceedings of ACL 2020", "")[number % 3],
+            references=tuple(
+                Reference(identifiers={"id": f"p{(number + 3 * k) % 30:02}"}) for k in (1, 4)[: number % 3]
+            ),
+            metadata={"cited_by_count": number % 7} if number % 2 else {},
+        )
+        for number in range(30)
+    ),
+]
+
+
+def part_of(paper: Paper) -> int:
+    """Which part a paper is in; what it cites is in the same one."""
+    return int(paper.id[1:]) % 3 if paper.id[1:].isdigit() else int(paper in PAPERS)
+
+
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    library = Store.create(tmp_path_factory.mktemp("conformance") / "library")
+    return opened(tmp_path_factory.mktemp("conformance"), PAPERS)
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory: pytest.TempPathFactory) -> tuple[Index, list[Index]]:
+    """All in one index, and in an index for each part."""
+    folder = tmp_path_factory.mktemp("collection")
+    parts = [[paper for paper in COLLECTION if part_of(paper) == part] for part in range(3)]
+    return opened(folder / "whole", COLLECTION), [
+        opened(folder / f"part{number}", part) for number, part in enumerate(parts)
+    ]
+
+
+def opened(folder: Path, papers: list[Paper]) -> Index:
+    library = Store.create(folder / "library")
     with library.writing("add") as writer:
-        writer.add(PAPERS)
+        writer.add(papers)
+    if any(paper.id == "owl" for paper in papers) and papers is not PAPERS:
+        with library.writing("tag") as writer:
+            writer.marks.tag(["owl"], ["to read"])
     lenses = IndexSettings().lenses
     assert set(lenses) <= set(LENSES.names())
     encoder = FakeEncoder()
@@ -178,10 +224,10 @@ def test_require_exclude_and_unknown_cover_all_papers(attribute: Attribute, inde
         passed = {}
         for relation in ("require", "exclude"):
             asked = [Condition(attribute.name, value, relation)]
-            passed[relation] = apply_conditions(index, asked, everyone(index), 1.0).passed
-            mask = conditions_mask(index, asked)
+            passed[relation] = apply_conditions(Grader(index), asked, everyone(index), 1.0).passed
+            mask = conditions_mask(Grader(index), asked)
             assert mask is None or mask[passed[relation]].all(), value
-        if without_data(index, [Condition(attribute.name, value, "require")]):
+        if without_data(Grader(index), [Condition(attribute.name, value, "require")]):
             assert passed["require"].all(), value
             assert passed["exclude"].all(), value
             continue
@@ -193,7 +239,7 @@ def test_require_exclude_and_unknown_cover_all_papers(attribute: Attribute, inde
 def test_it_says_why_nothing_is_known_of_any_paper(attribute: Attribute, index: Index) -> None:
     for value in VALUES[attribute.name][0]:
         grades = attribute.grades(value, index, everyone(index))
-        unapplied = without_data(index, [Condition(attribute.name, value, "require")])
+        unapplied = without_data(Grader(index), [Condition(attribute.name, value, "require")])
         assert bool(unapplied) == bool(np.isnan(grades).all()), value
         assert all(len(why) > 20 for _, why in unapplied)
 
@@ -244,3 +290,42 @@ def test_spans_slice_into_the_text(attribute: Attribute, index: Index) -> None:
                 text = field_text(whole, span.field)
                 assert 0 <= span.start < span.end <= len(text)
                 assert text[span.start : span.end].strip()
+
+
+# Of these what is known of the collection is still that of each index alone.
+ALONE = {"topic", "method", "population"}
+
+
+def test_parts_grade_their_papers_as_the_whole_does(
+    attribute: Attribute, collection: tuple[Index, list[Index]]
+) -> None:
+    """An attribute whose grades depend on other papers measures and merges what it needs of them."""
+    whole, parts = collection
+    for value in VALUES[attribute.name][0]:
+        if attribute.name in ALONE or any(f"{name}=" in value for name in ALONE):
+            continue
+        expected = dict(zip(whole.ids, attribute.grades(value, whole, everyone(whole)), strict=True))
+        graded = attribute.within([attribute.measure(value, part, everyone(part)) for part in parts])
+        for part in parts:
+            found = dict(zip(part.ids, graded.grades(value, part, everyone(part)), strict=True))
+            assert repr(found) == repr({paper: expected[paper] for paper in part.ids}), value
+            assert graded.orders_only(value, part) == attribute.orders_only(value, whole)
+            for paper_id in part.ids:
+                paper = whole.library.get(paper_id)
+                assert graded.reason(value, paper, part) == attribute.reason(value, paper, whole)
+        if np.isnan([*expected.values()]).all():
+            assert graded.missing(value, parts[0]) == attribute.missing(value, whole)
+
+
+def test_parts_of_one_index_measure_what_it_does(
+    attribute: Attribute, collection: tuple[Index, list[Index]]
+) -> None:
+    whole, _ = collection
+    owner = np.arange(len(whole)) % 4
+    owner[owner == 2] = 3  # a part without papers
+    for value in VALUES[attribute.name][0]:
+        papers = [np.flatnonzero(owner == part) for part in range(4)]
+        merged = attribute.within([attribute.measure(value, whole, held) for held in papers])
+        assert repr(merged.whole) == repr(attribute.told(value, whole)) or attribute.name == "combination"
+        expected = attribute.grades(value, whole, everyone(whole))
+        np.testing.assert_array_equal(merged.grades(value, whole, everyone(whole)), expected)

@@ -19,7 +19,7 @@ from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.attributes.record.named import named_papers
 from aspectra.search.conditions.attributes.record.status import status_of
 from aspectra.search.conditions.condition import Condition, Exemption
-from aspectra.search.conditions.grading import bound_conditions, conditions_mask, without_data
+from aspectra.search.conditions.grading import Grader, bound_conditions, conditions_mask, without_data
 from aspectra.search.conditions.lists import UserLists
 from aspectra.views.index.opened import Index
 from grades import Grade, grader, met, unknown
@@ -101,7 +101,7 @@ def reason(index: Index, attribute: str, value: str, paper_id: str) -> str:
 
 def why_missing(index: Index, spelling: str) -> str:
     condition = Condition.parse(spelling)
-    found = dict(without_data(index, [condition]))
+    found = dict(without_data(Grader(index), [condition]))
     return found.get(condition, "")
 
 
@@ -146,6 +146,11 @@ def test_of_documents_without_any_record_the_scholarly_are_peer_reviewed(tmp_pat
         "status=peer-reviewed and source=scholarly", index, everything[:1]
     )
     assert both == pytest.approx(scholarly[:1])
+    reviewed = ATTRIBUTES.get("status")
+    told = [reviewed.measure("peer-reviewed", index, one) for one in np.split(everything, len(everything))]
+    assert reviewed.merge(told) == reviewed.told("peer-reviewed", index)
+    elsewhere = reviewed.within([*told, (True, 0, 1)])  # another part records something
+    assert np.isnan(elsewhere.grades("peer-reviewed", index, everything)).all()
 
 
 @pytest.mark.parametrize(
@@ -293,7 +298,7 @@ def test_grades_follow_the_library_while_a_generation_is_open(tmp_path: Path) ->
     asked = ["author=Quux", "source=name:Quuxnet", "known=journal"]
 
     def found() -> list[set[str]]:
-        masks = [conditions_mask(index, [Condition.parse(f"require {one}")]) for one in asked]
+        masks = [conditions_mask(Grader(index), [Condition.parse(f"require {one}")]) for one in asked]
         return [{i for i, at in index.positions.items() if mask is None or mask[at]} for mask in masks]
 
     assert found()[2] == {"journal"}
@@ -312,9 +317,10 @@ def test_a_slow_condition_holds_up_no_other(index: Index, monkeypatch: pytest.Mo
         return slow(*given)
 
     monkeypatch.setattr(type(ATTRIBUTES.get("author")), "grades", grades)
+    grader = Grader(index)
     with ThreadPoolExecutor(2) as pool:
-        waiting = pool.submit(conditions_mask, index, [Condition.parse("require author=Ada Smith")])
-        other = pool.submit(conditions_mask, index, [Condition.parse("require year=>=2000")])
+        waiting = pool.submit(conditions_mask, grader, [Condition.parse("require author=Ada Smith")])
+        other = pool.submit(conditions_mask, grader, [Condition.parse("require year=>=2000")])
         try:
             assert other.result(timeout=10) is not None
         finally:

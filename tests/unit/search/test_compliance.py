@@ -16,6 +16,7 @@ from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.search.conditions.condition import Condition, Exemption
 from aspectra.search.conditions.grading import (
+    Grader,
     apply_conditions,
     conditions_mask,
     field_mean,
@@ -77,7 +78,7 @@ class FakeIndex:
 def _applied(conditions, scores, weight=1.0):
     papers = np.arange(len(scores))
     return apply_conditions(
-        FakeIndex(len(scores)), conditions, papers, weight * lead(np.asarray(scores, float))
+        Grader(FakeIndex(len(scores))), conditions, papers, weight * lead(np.asarray(scores, float))
     )
 
 
@@ -132,8 +133,12 @@ def test_a_combination_is_met_by_what_meets_all_of_it(attribute):
 def test_a_combination_of_which_nothing_is_known_is_not_applied(attribute):
     attribute.table |= {"a": [np.nan] * 3, "b": [1, 1, 0]}
     unknown = Condition("combination", "given=b and given=a", "exclude")
-    assert without_data(FakeIndex(3), [unknown]) == [(unknown, "no paper of this library states its given")]
-    assert without_data(FakeIndex(3), [Condition("combination", "given=b and given=b", "exclude")]) == []
+    assert without_data(Grader(FakeIndex(3)), [unknown]) == [
+        (unknown, "no paper of this library states its given")
+    ]
+    assert (
+        without_data(Grader(FakeIndex(3)), [Condition("combination", "given=b and given=b", "exclude")]) == []
+    )
 
 
 @given(
@@ -161,7 +166,7 @@ def test_an_exclusion_lowers_what_it_leaves_in_doubt_and_never_below_the_field(a
     condition = Condition("given", "v", "exclude")
 
     def moves(*conditions):
-        return apply_conditions(FakeIndex(6), conditions, np.arange(6), 9.0, above).moves
+        return apply_conditions(Grader(FakeIndex(6)), conditions, np.arange(6), 9.0, above).moves
 
     assert not moves(condition)[0].any()  # a grade below a half is absence here
     attribute.doubtful = True
@@ -171,7 +176,7 @@ def test_an_exclusion_lowers_what_it_leaves_in_doubt_and_never_below_the_field(a
     both = sum(moves(condition, Condition("given", "w", "exclude")))
     assert both[1] == pytest.approx(-3)  # half of what is left
     assert not moves(Condition("given", "v", "require"))[0].any()
-    assert not apply_conditions(FakeIndex(6), [condition], np.arange(6), 9.0).moves[0].any()
+    assert not apply_conditions(Grader(FakeIndex(6)), [condition], np.arange(6), 9.0).moves[0].any()
     attribute.table["special"] = [0, 1, 0, 0, 0, 0]
     assert moves(Condition("given", "v", "exclude", "", unless()))[0][1] == 0
 
@@ -199,11 +204,11 @@ def test_the_field_is_of_the_papers_that_pass(small, attribute, monkeypatch):
 
 def test_a_mask_bounds_before_anything_is_scored(attribute):
     attribute.table["v"] = [1, 0, np.nan]
-    mask = conditions_mask(FakeIndex(3), [Condition("given", "v", "require")])
+    mask = conditions_mask(Grader(FakeIndex(3)), [Condition("given", "v", "require")])
     assert mask.tolist() == [True, False, False]
-    assert conditions_mask(FakeIndex(3), [Condition("given", "v", "prefer")]) is None
+    assert conditions_mask(Grader(FakeIndex(3)), [Condition("given", "v", "prefer")]) is None
     attribute.cheap = False
-    assert conditions_mask(FakeIndex(3), [Condition("given", "v", "require")]) is None
+    assert conditions_mask(Grader(FakeIndex(3)), [Condition("given", "v", "require")]) is None
 
 
 def test_spellings_read_back_and_refuse_nonsense(attribute):
@@ -310,11 +315,13 @@ def test_exemptions_of_one_attribute_are_alternatives_and_others_must_all_be_met
             (reason,) = small.why_not(plan, paper).reasons
             assert reason.drops
             assert "exempt" not in str(reason)
-        mask = conditions_mask(small.index, [condition])
+        mask = conditions_mask(Grader(small.index), [condition])
         assert mask.tolist() == [True, True, False]  # of the other nothing is known quickly
         other.possible = lambda value, index: np.array([False, True, True])
-        assert conditions_mask(small.index, [condition]).tolist() == [False, True, False]
-        moved = apply_conditions(small.index, [replace(condition, relation="avoid")], np.arange(3), 1.0)
+        assert conditions_mask(Grader(small.index), [condition]).tolist() == [False, True, False]
+        moved = apply_conditions(
+            Grader(small.index), [replace(condition, relation="avoid")], np.arange(3), 1.0
+        )
         assert moved.moves[0].astype(bool).tolist() == [True, False, True]
     finally:
         del ATTRIBUTES._members["other"]
@@ -334,7 +341,7 @@ def test_an_exception_that_is_apart_exempts_alone(small, attribute):
         hit.id: hit.conditions[0].exempt for hit in small.search("alpha beta gamma", conditions=[condition])
     }
     assert found == {"first": "given=late", "second": "given=late"}
-    assert conditions_mask(small.index, [condition]).tolist() == [True, True, False]
+    assert conditions_mask(Grader(small.index), [condition]).tolist() == [True, True, False]
     spelled = condition.spelling
     assert spelled == "exclude given=v unless given=<low; given=here or given=late"
     assert Condition.parse(spelled) == condition
@@ -366,11 +373,11 @@ def test_what_is_missing_is_found_once(attribute):
     attribute.table["v"] = [np.nan] * 3
     calls = []
     attribute.missing = lambda value, index: calls.append(value) or "nothing is known"
-    index = FakeIndex(3)
+    grader = Grader(FakeIndex(3))
     condition = Condition("given", "v", "require")
-    conditions_mask(index, [condition])
-    apply_conditions(index, [condition], np.arange(3), 1.0)
-    assert without_data(index, [condition]) == [(condition, "nothing is known")]
+    conditions_mask(grader, [condition])
+    apply_conditions(grader, [condition], np.arange(3), 1.0)
+    assert without_data(grader, [condition]) == [(condition, "nothing is known")]
     assert calls == ["v"]
 
 
@@ -393,15 +400,15 @@ def test_a_mask_never_drops_what_passes(grades, special, relation, cheap, possib
         condition = Condition("given", "v", relation, "", (Exemption("other", "special"),))
         index = FakeIndex(len(grades))
         papers = np.arange(len(grades))
-        found = apply_conditions(index, [condition], papers, 1.0)
-        mask = conditions_mask(index, [condition])
+        found = apply_conditions(Grader(index), [condition], papers, 1.0)
+        mask = conditions_mask(Grader(index), [condition])
         assert mask is None or mask[found.passed].all()
         assert condition.cheap == cheap
         if cheap and condition.filters:
             assert mask is None or mask.tolist() == found.passed.tolist()
         whole = Condition("given", "v", relation, "", (Exemption("other", "all"),))
         two.table["all"] = [1.0] * len(grades)
-        nothing = apply_conditions(index, [whole], papers, 1.0)  # exempting everybody is no condition
+        nothing = apply_conditions(Grader(index), [whole], papers, 1.0)  # exempting everybody is no condition
         assert nothing.passed.all()
         assert not nothing.moves[0].any()
     finally:
@@ -412,19 +419,21 @@ def test_what_nothing_is_known_of_is_not_applied(attribute):
     attribute.table |= {"v": [np.nan] * 3, "w": [1, np.nan, 0]}
     index = FakeIndex(3)
     unknown, known = Condition("given", "v", "require"), Condition("given", "w", "require")
-    assert without_data(index, [unknown, known]) == [(unknown, "no paper of this library states its given")]
-    assert conditions_mask(index, [unknown]) is None
+    assert without_data(Grader(index), [unknown, known]) == [
+        (unknown, "no paper of this library states its given")
+    ]
+    assert conditions_mask(Grader(index), [unknown]) is None
     assert _applied([unknown], SCORES[:3]).passed.all()
-    assert conditions_mask(index, [unknown, known]).tolist() == [True, False, False]
-    assert unknown_papers(index, [unknown]) is None
-    assert unknown_papers(index, [known]).tolist() == [False, True, False]
-    assert unknown_papers(index, [Condition("given", "w", "exclude")]) is None
+    assert conditions_mask(Grader(index), [unknown, known]).tolist() == [True, False, False]
+    assert unknown_papers(Grader(index), [unknown]) is None
+    assert unknown_papers(Grader(index), [known]).tolist() == [False, True, False]
+    assert unknown_papers(Grader(index), [Condition("given", "w", "exclude")]) is None
 
 
 def test_exempt_papers_are_not_left_out_for_lack_of_data(attribute):
     attribute.table |= {"w": [1, np.nan, np.nan], "special": [0, 0, 1]}
     condition = Condition("given", "w", "require", "", unless())
-    assert unknown_papers(FakeIndex(3), [condition]).tolist() == [False, True, False]
+    assert unknown_papers(Grader(FakeIndex(3)), [condition]).tolist() == [False, True, False]
 
 
 def test_a_ranking_says_what_was_not_applied_and_who_was_left_out(small, attribute):

@@ -188,7 +188,7 @@ def _key(library: Library, hits: Sequence[Hit], sort: str) -> Callable[[Hit], An
     from aspectra.search.conditions.attributes.record.facts import citation_counts
 
     index = library.searcher.index
-    counts = citation_counts(index)[0]  # -1 where unknown
+    counts = citation_counts(index)  # -1 where unknown
     return lambda hit: -int(counts[index.positions[hit.id]])
 
 

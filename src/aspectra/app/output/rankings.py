@@ -78,16 +78,16 @@ def _show_ranking(
     if not screen.quiet:
         from aspectra.search.conditions.grading import left_by_filters
 
-        index, conditions = library.searcher.index, ranking.plan.conditions
-        searched, left = f"{len(index):,}", ranking.left_by_filters
+        engine, conditions = library.searcher.engine, ranking.plan.conditions
+        searched, left = f"{len(engine):,}", ranking.left_by_filters
         if left is not None:
             slow = any(c.filters and not c.cheap for c in conditions)  # grades candidates alone
             searched = f"{'at most ' if slow else ''}{left:,} left by the filters (of {searched})"
             if not left:
-                alone = [c.label for c in conditions if left_by_filters(index, [c]) == 0]
+                alone = [c.label for c in conditions if left_by_filters(engine.grader, [c]) == 0]
                 none = [f"[{safe(label, one_line=True)}]" for label in alone]
                 why = f"; {' and '.join(none)} {'leaves' if len(none) == 1 else 'leave'} none" if none else ""
-                searched = f"{len(index):,} meets all conditions{why}"
+                searched = f"{len(engine):,} meets all conditions{why}"
         shown = count(len(ranking), "paper") if len(ranking) else "no paper"
         if page is not None:
             shown = f"page {page.number} of {page.of} · {shown} of {page.found:,} found"

@@ -23,14 +23,13 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.base.values import replace
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.search.conditions.condition import MEETS, Condition, Exemption, Relation, distinct
 from aspectra.search.conditions.lists import UserLists
 from aspectra.views.index.opened import Index
@@ -40,23 +39,73 @@ from aspectra.views.view import Floats, Positions
 _FIELD, _FIELD_SHARE = 100, 0.005
 _SHARPNESS = 10.0
 _REMEMBERED = 32  # conditions of one index: 350 kB each for 87,000 papers
-_graded: WeakKeyDictionary[Index, OrderedDict[tuple[str, str, int], _OfAll]] = WeakKeyDictionary()
-_lock = Lock()
 
 Mask = NDArray[np.bool_]
 _Stated = Condition | Exemption  # an attribute and a value
 
 
-class _OfAll(NamedTuple):
-    """What a cheap attribute tells of all papers of an index.
+class _Known(NamedTuple):
+    """What an attribute tells of the papers of an index.
 
     Attributes:
-        grades: (papers,) of one value.
+        attribute: that knows what was measured of the whole collection.
+        grades: (papers,) of one value; None where the attribute is slow.
         missing: why nothing is known of any paper, or "".
     """
 
-    grades: Floats
+    attribute: Attribute
+    grades: Floats | None
     missing: str
+
+
+class Grader:
+    """Grades the papers of an index by what attributes measured of the whole collection.
+
+    Safe to use from several threads.
+
+    Args:
+        index: that holds the papers.
+        parts: (papers,) True for the papers of each part of the collection; None for all.
+    """
+
+    def __init__(self, index: Index, parts: Sequence[Mask | None] = (None,)) -> None:
+        self.index, self.parts = index, parts
+        self._known: OrderedDict[tuple[str, str, int], _Known] = OrderedDict()
+        self._lock = Lock()
+
+    def known(self, stated: _Stated) -> _Known:
+        """What the attribute tells of a value; each is measured, and where that is cheap graded, once."""
+        attribute = ATTRIBUTES.get(stated.attribute)
+        key = (stated.attribute, stated.value, attribute.state(self.index))
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key]
+        made = self._made(attribute, stated.value)  # other searches go on meanwhile
+        with self._lock:
+            self._known[key] = made
+            if len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return made
+
+    def _made(self, attribute: Attribute, value: str) -> _Known:
+        index, every = self.index, np.arange(len(self.index))
+        held = (every if part is None else np.flatnonzero(part) for part in self.parts)
+        attribute = attribute.within([attribute.measure(value, index, papers) for papers in held])
+        if not attribute.cheap:
+            return _Known(attribute, None, attribute.missing(value, index))
+        grades = attribute.grades(value, index, every)
+        unknown = bool(len(index)) and bool(np.isnan(grades).all())
+        return _Known(attribute, grades, attribute.missing(value, index) if unknown else "")
+
+    def attribute(self, stated: _Stated) -> Attribute:
+        """The attribute, as it grades a part of this collection."""
+        return self.known(stated).attribute
+
+    def grades(self, stated: _Stated, papers: Positions) -> Floats:
+        """(papers,) how far each paper has the value."""
+        attribute, grades, _ = self.known(stated)
+        return attribute.grades(stated.value, self.index, papers) if grades is None else grades[papers]
 
 
 class Graded(Struct, frozen=True):
@@ -74,46 +123,45 @@ class Graded(Struct, frozen=True):
     grades: list[Floats]
 
 
-def conditions_mask(index: Index, conditions: Sequence[Condition]) -> Mask | None:
+def conditions_mask(grader: Grader, conditions: Sequence[Condition]) -> Mask | None:
     """(all papers,) False where a paper surely breaks a ``require`` or ``exclude``; None where none filters.
 
     Conditions that are slow to grade are only bounded here and graded later, on candidates.
     """
     mask: Mask | None = None
     for group in alternatives(conditions):
-        if not group[0].filters or _nothing_known(index, group):
+        if not group[0].filters or _nothing_known(grader, group):
             continue
-        possible = _may_pass(index, group)
+        possible = _may_pass(grader, group)
         if possible is not None:
             mask = possible if mask is None else mask & possible
     return mask
 
 
-def left_by_filters(index: Index, conditions: Sequence[Condition]) -> int | None:
+def left_by_filters(grader: Grader, conditions: Sequence[Condition]) -> int | None:
     """Papers that filters leave, at most so many where one is slow to grade; None where nothing filters."""
-    mask, slow = conditions_mask(index, conditions), any(c.filters and not c.cheap for c in conditions)
-    return int(mask.sum()) if mask is not None else len(index) if slow else None
+    mask, slow = conditions_mask(grader, conditions), any(c.filters and not c.cheap for c in conditions)
+    return int(mask.sum()) if mask is not None else len(grader.index) if slow else None
 
 
-def _may_pass(index: Index, group: list[Condition]) -> Mask | None:
+def _may_pass(grader: Grader, group: list[Condition]) -> Mask | None:
     """(all papers,) False where a filter surely drops them; None where that cannot be told quickly."""
-    attribute = ATTRIBUTES.get(group[0].attribute)
     bounds: list[Mask | None]
-    if attribute.cheap:
-        bounds = [passes(group, [_of_all(index, c).grades for c in group])]
+    if ATTRIBUTES.get(group[0].attribute).cheap:
+        bounds = [passes(group, [grader.grades(c, np.arange(len(grader.index))) for c in group])]
     elif group[0].relation == "require":
-        bounds = [attribute.possible(c.value, index) for c in group]
+        bounds = [grader.attribute(c).possible(c.value, grader.index) for c in group]
     else:
         return None
     for exception in _exceptions(group):
-        needed = [bound for demand in exception if (bound := _may_pass(index, demand)) is not None]
+        needed = [bound for demand in exception if (bound := _may_pass(grader, demand)) is not None]
         bounds.append(np.logical_and.reduce(needed) if needed else None)
     known = [bound for bound in bounds if bound is not None]
     return np.asarray(np.logical_or.reduce(known)) if len(known) == len(bounds) else None
 
 
 def apply_conditions(
-    index: Index,
+    grader: Grader,
     conditions: Sequence[Condition],
     papers: Positions,
     worth: float,
@@ -122,7 +170,7 @@ def apply_conditions(
     """Grades of candidates, which of them are dropped, and how far the others move.
 
     Args:
-        index: the generation.
+        grader: of the papers.
         conditions: of the plan.
         papers: (candidates,) positions.
         worth: the most that one preference adds or takes; the plan's ``compliance`` times the :func:`lead`.
@@ -130,15 +178,15 @@ def apply_conditions(
             exclusions take; None where they take nothing.
     """
     left = np.zeros(len(papers)) if above is None else above
-    graded = {c: _grades(index, c, papers) for c in conditions}
+    graded = {c: grader.grades(c, papers) for c in conditions}
     passed = np.ones(len(papers), dtype=np.bool_)
     moves = {c: np.zeros(len(papers)) for c in conditions}
     for group in alternatives(conditions):
         grades = [graded[c] for c in group]
         if group[0].filters:
-            if not _nothing_known(index, group):
+            if not _nothing_known(grader, group):
                 kept, doubt = passes(group, grades), _doubt(group[0], grades[0])
-                exempt = exempt_from(index, group, papers, ~kept | (doubt > 0))
+                exempt = exempt_from(grader, group, papers, ~kept | (doubt > 0))
                 passed &= kept | exempt
                 moves[group[0]] = np.where(exempt, 0.0, 0.0 - doubt * left)
                 left = left + moves[group[0]]
@@ -148,7 +196,7 @@ def apply_conditions(
         filled = np.nan_to_num(table, nan=-1.0)
         best = filled.argmax(axis=0)  # any of several wanted values will do
         # What nothing is known of is neither raised nor lowered.
-        known &= ~exempt_from(index, group, papers, known)
+        known &= ~exempt_from(grader, group, papers, known)
         share = np.where(known, 2.0 * _sharpen(np.maximum(filled.max(axis=0), 0.0)) - 1.0, 0.0)
         for number, condition in enumerate(group):
             moves[condition] += np.where(best == number, condition.sign * worth * share, 0.0)
@@ -162,11 +210,11 @@ def _doubt(condition: Condition, grades: Floats) -> NDArray[np.float64]:
     return np.asarray(np.minimum(np.nan_to_num(grades).astype(np.float64) / MEETS, 1.0))
 
 
-def exempt_from(index: Index, group: Sequence[Condition], papers: Positions, among: Mask) -> Mask:
+def exempt_from(grader: Grader, group: Sequence[Condition], papers: Positions, among: Mask) -> Mask:
     """(papers,) whether they have something that exempts them from any condition of a group.
 
     Args:
-        index: the generation.
+        grader: of the papers.
         group: alternatives, see :func:`alternatives`; or one condition.
         papers: (n,) positions.
         among: (n,) the only ones that are graded; the others are False.
@@ -176,7 +224,7 @@ def exempt_from(index: Index, group: Sequence[Condition], papers: Positions, amo
         at = np.flatnonzero(among & ~out)
         for demand in exception:
             if len(at):
-                at = at[passes(demand, [_grades(index, c, papers[at]) for c in demand])]
+                at = at[passes(demand, [grader.grades(c, papers[at]) for c in demand])]
         out[at] = True
     return out
 
@@ -206,65 +254,34 @@ def exempting(unless: Sequence[Exemption]) -> list[list[list[Condition]]]:
     return [alternatives(exception) for exception in exceptions]
 
 
-def without_data(index: Index, conditions: Sequence[Condition]) -> list[tuple[Condition, str]]:
+def without_data(grader: Grader, conditions: Sequence[Condition]) -> list[tuple[Condition, str]]:
     """The conditions that are not applied, since no paper has the data, each with the reason in words."""
-    found = ((condition, _missing(index, condition)) for condition in conditions)
+    found = ((condition, grader.known(condition).missing) for condition in conditions)
     return [(condition, why) for condition, why in found if why]
 
 
 def exemptions_without_data(
-    index: Index, conditions: Sequence[Condition]
+    grader: Grader, conditions: Sequence[Condition]
 ) -> list[tuple[Condition, Exemption, str]]:
     """The exemptions that no paper can have, since nothing is known of any, each with the reason."""
-    found = ((c, exempt, _missing(index, exempt)) for c in conditions for exempt in c.unless)
+    found = ((c, exempt, grader.known(exempt).missing) for c in conditions for exempt in c.unless)
     return [one for one in found if one[2]]
 
 
-def _missing(index: Index, stated: _Stated) -> str:
-    """Why nothing is known of any paper, or ""."""
-    attribute = ATTRIBUTES.get(stated.attribute)
-    return _of_all(index, stated).missing if attribute.cheap else attribute.missing(stated.value, index)
+def _nothing_known(grader: Grader, group: Sequence[Condition]) -> bool:
+    return all(grader.known(condition).missing for condition in group)
 
 
-def _nothing_known(index: Index, group: Sequence[Condition]) -> bool:
-    return all(_missing(index, condition) for condition in group)
-
-
-def unknown_papers(index: Index, group: Sequence[Condition]) -> Mask | None:
+def unknown_papers(grader: Grader, group: Sequence[Condition]) -> Mask | None:
     """(all papers,) True where a ``require`` drops a paper because nothing is known of it.
 
     None where the group does not require, is not applied, or is too slow to grade on all papers.
     """
-    if group[0].relation != "require" or not all(c.cheap for c in group) or _nothing_known(index, group):
+    if group[0].relation != "require" or not all(c.cheap for c in group) or _nothing_known(grader, group):
         return None
-    unknown: Mask = np.asarray(np.isnan(np.stack([_of_all(index, c).grades for c in group])).all(axis=0))
-    return np.asarray(unknown & ~exempt_from(index, group, np.arange(len(index)), unknown))
-
-
-def _grades(index: Index, stated: _Stated, papers: Positions) -> Floats:
-    attribute = ATTRIBUTES.get(stated.attribute)
-    if attribute.cheap:
-        return _of_all(index, stated).grades[papers]
-    return attribute.grades(stated.value, index, papers)
-
-
-def _of_all(index: Index, stated: _Stated) -> _OfAll:
-    """What a cheap attribute tells of all papers; each value is graded once."""
-    attribute = ATTRIBUTES.get(stated.attribute)
-    key = (stated.attribute, stated.value, attribute.state(index))
-    with _lock:
-        known = _graded.setdefault(index, OrderedDict())
-        if key in known:
-            known.move_to_end(key)
-            return known[key]
-    grades = attribute.grades(stated.value, index, np.arange(len(index)))  # other searches go on meanwhile
-    unknown = bool(len(index)) and bool(np.isnan(grades).all())
-    made = _OfAll(grades, attribute.missing(stated.value, index) if unknown else "")
-    with _lock:
-        known[key] = made
-        if len(known) > _REMEMBERED:
-            known.popitem(last=False)
-    return made
+    every = np.arange(len(grader.index))
+    unknown: Mask = np.asarray(np.isnan(np.stack([grader.grades(c, every) for c in group])).all(axis=0))
+    return np.asarray(unknown & ~exempt_from(grader, group, every, unknown))
 
 
 def alternatives(conditions: Sequence[Condition]) -> list[list[Condition]]:
@@ -361,7 +378,7 @@ def bound_conditions(
 
 
 def ordering_conditions(
-    conditions: Sequence[Condition], index: Index
+    conditions: Sequence[Condition], grader: Grader
 ) -> tuple[tuple[Condition, ...], list[tuple[Condition, str]]]:
     """Conditions, those that may not filter as preferences; and which these were, each with the reason.
 
@@ -369,14 +386,14 @@ def ordering_conditions(
 
     Args:
         conditions: bound.
-        index: the generation.
+        grader: of the papers.
     """
     moved: dict[Condition, Condition] = {}
     said: dict[Condition, str] = {}
     for group in alternatives(conditions):
         if not group[0].filters:
             continue
-        whys = {c: ATTRIBUTES.get(c.attribute).orders_only(c.value, index) for c in group}
+        whys = {c: grader.attribute(c).orders_only(c.value, grader.index) for c in group}
         if why := next(filter(None, whys.values()), ""):
             relation: Relation = "prefer" if group[0].sign > 0 else "avoid"
             moved |= {c: replace(c, relation=relation) for c in group}
@@ -399,9 +416,9 @@ def left_out_warnings(found: Iterable[tuple[Sequence[Condition], int]]) -> list[
     return out
 
 
-def none_left_warnings(index: Index, conditions: Iterable[Condition]) -> list[str]:
+def none_left_warnings(grader: Grader, conditions: Iterable[Condition]) -> list[str]:
     """What is required and no paper meets, where it is the search itself; each with what to do."""
     asked = [c for c in conditions if c.relation == "require" and ATTRIBUTES.get(c.attribute).finds]
-    masks = [(c, conditions_mask(index, [c])) for c in asked]
+    masks = [(c, conditions_mask(grader, [c])) for c in asked]
     how = "take out a part joined by AND, write * for endings, or search its words with --literal"
     return [f"no paper meets [{c.label}]: {how}" for c, mask in masks if mask is not None and not mask.any()]

@@ -11,9 +11,9 @@ from msgspec import Struct
 from aspectra.base.values import replace
 from aspectra.papers.paper import Paper, Unit, field_text
 from aspectra.papers.text.structure import lead_field
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.search.conditions.grading import (
+    Grader,
     alternatives,
     apply_conditions,
     exempt_from,
@@ -193,14 +193,14 @@ class Explainer:
     """
 
     def __init__(self, engine: Engine, plan: Plan, draft: Draft, positions: Positions) -> None:
-        self._index, self._plan = engine.index, plan
+        self._grader, self._plan = engine.grader, plan
         self._search, rows = draft.search, draft.rows
         if rows is None:
             raise ValueError("a draft that was not searched has nothing to explain")
         self._rows, self._ranked, self._positions = rows, rows.of(positions), positions
         brought = positions[~np.isin(positions, self._ranked.papers)]
         self._brought = engine.score(draft.search, rows, brought)
-        grades = apply_conditions(engine.index, plan.conditions, brought, 0.0).grades
+        grades = apply_conditions(engine.grader, plan.conditions, brought, 0.0).grades
         zeros = [np.zeros(len(brought))] * len(grades)
         self._brought = replace(self._brought, grades=grades, moves=zeros)
 
@@ -234,30 +234,30 @@ class Explainer:
             grade = None if np.isnan(value) else float(value)
             span = None
             if self._plan.evidence and grade is not None and grade >= MEETS:
-                span = ATTRIBUTES.get(condition.attribute).span(condition.value, paper, self._index)
+                span = self._grader.attribute(condition).span(condition.value, paper, self._grader.index)
             quote = "" if span is None else field_text(paper, span.field)[span.start : span.end]
-            why = reason_of(condition, grade, paper, self._index)
-            exempt = exemption_of(condition, paper, self._index)
+            why = reason_of(condition, grade, paper, self._grader)
+            exempt = exemption_of(condition, paper, self._grader)
             out.append(ConditionResult(condition, grade, moved, quote, why, exempt))
         return tuple(out)
 
 
-def reason_of(condition: Condition, grade: float | None, paper: Paper, index: Index) -> str:
+def reason_of(condition: Condition, grade: float | None, paper: Paper, grader: Grader) -> str:
     """What in a paper's record decided on a condition, or that nothing is known: ``year unknown``; or ""."""
-    attribute = ATTRIBUTES.get(condition.attribute)
+    attribute = grader.attribute(condition)
     if grade is None:
         return f"{attribute.noun or attribute.name} unknown"
-    return attribute.reason(condition.value, paper, index)
+    return attribute.reason(condition.value, paper, grader.index)
 
 
-def exemption_of(condition: Condition, paper: Paper, index: Index) -> str:
+def exemption_of(condition: Condition, paper: Paper, grader: Grader) -> str:
     """What exempts a paper from a condition: ``venue=SemEval``, ``venue=bioRxiv; year=>=2023``; or ""."""
     if not condition.unless:
         return ""
-    here = np.array([index.position(paper.id)])
+    here = np.array([grader.index.position(paper.id)])
 
     def has(one: Condition) -> bool:
-        return bool(ATTRIBUTES.get(one.attribute).grades(one.value, index, here)[0] >= MEETS)
+        return bool(grader.grades(one, here)[0] >= MEETS)
 
     for demands in exempting(condition.unless):
         met = [next(filter(has, demand), None) for demand in demands]
@@ -388,7 +388,7 @@ def why_not(engine: Engine, plan: Plan, paper_id: str, ids: Sequence[str]) -> Wh
     Raises:
         NoSuchPaper: it is not in the index.
     """
-    index = engine.index
+    index, grader = engine.index, engine.grader
     here = np.array([index.position(paper_id)])
     paper = engine.library.get(paper_id)
     reasons: list[Reason] = []
@@ -396,19 +396,19 @@ def why_not(engine: Engine, plan: Plan, paper_id: str, ids: Sequence[str]) -> Wh
         reasons.append(Reason("it is a seed of the search, or was hidden by hand", drops=True))
     if plan.within is not None and paper_id not in plan.within:
         reasons.append(Reason("it is not in the pool that is ranked", drops=True))
-    unapplied = dict(without_data(index, plan.conditions))
+    unapplied = dict(without_data(grader, plan.conditions))
     for condition, why in unapplied.items():
         reasons.append(Reason(f"[{condition.spelling}] is not applied: {why}", drops=False))
     for group in alternatives([c for c in plan.conditions if c not in unapplied]):
-        grades = [ATTRIBUTES.get(c.attribute).grades(c.value, index, here) for c in group]
+        grades = [grader.grades(c, here) for c in group]
         drops = group[0].filters and not passes(group, grades)[0]
-        drops = drops and not exempt_from(index, group, here, np.ones(1, np.bool_))[0]
+        drops = drops and not exempt_from(grader, group, here, np.ones(1, np.bool_))[0]
         for condition, grade in zip(group, grades, strict=True):
-            span = ATTRIBUTES.get(condition.attribute).span(condition.value, paper, index)
+            span = grader.attribute(condition).span(condition.value, paper, index)
             quote = "" if span is None else _sentence(field_text(paper, span.field), span.start, span.end)
-            exempt = exemption_of(condition, paper, index)
+            exempt = exemption_of(condition, paper, grader)
             known = None if np.isnan(grade[0]) else float(grade[0])
-            told = reason_of(condition, known, paper, index)
+            told = reason_of(condition, known, paper, grader)
             reasons.append(_judge(condition, known, quote, told, exempt, drops=drops))
     reasons.sort(key=lambda r: not r.drops)
     return WhyNot(paper, ids.index(paper_id) + 1 if paper_id in ids else 0, plan.limit, tuple(reasons))

@@ -17,6 +17,7 @@ from aspectra.papers.library.rows import text_hash
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import (
+    Grader,
     alternatives,
     apply_conditions,
     conditions_mask,
@@ -100,6 +101,7 @@ class Engine:
         self.sample = index.sample if sample is None else sample
         self._versions = self.library.versions if versions is None else versions
         self._parts = parts
+        self.grader = Grader(index, parts)
         self._changes: tuple[int, frozenset[str], int] = (-1, frozenset(), 0)
 
     def __len__(self) -> int:
@@ -149,7 +151,7 @@ class Engine:
         exclude = plan.exclude
         if exclude and plan.versions == "best":
             exclude = (*exclude, *(v for twins in self.versions(exclude).values() for v in twins))
-        mask = conditions_mask(self.index, plan.conditions)
+        mask = conditions_mask(self.grader, plan.conditions)
         for only in (plan.within, within):
             if only is not None:
                 inside = np.zeros(len(self), dtype=np.bool_)
@@ -169,7 +171,7 @@ class Engine:
         """
         out = []
         for group in alternatives(plan.conditions):
-            unknown = unknown_papers(self.index, group)
+            unknown = unknown_papers(self.grader, group)
             if unknown is None or not unknown.any():
                 continue
             others = tuple(c for c in plan.conditions if c not in group)
@@ -185,7 +187,7 @@ class Engine:
         filters = [c for c in plan.conditions if c.filters and not c.cheap]
         if not filters:
             return inside
-        kept = apply_conditions(self.index, filters, self.positions(inside), 0.0).passed
+        kept = apply_conditions(self.grader, filters, self.positions(inside), 0.0).passed
         return [paper_id for paper_id, stays in zip(inside, kept, strict=True) if stays]
 
     def positions(self, ids: Iterable[str]) -> Positions:
@@ -225,7 +227,7 @@ class Engine:
         for mask in in_year_order(self.index.years, search.years, self.allowed(plan, within)):
             if done and len(ids) >= count:
                 break
-            rows = score_papers(self.index, how, mask, count - len(ids), self._parts)
+            rows = score_papers(self.grader, how, mask, count - len(ids))
             if done and len(rows):  # all of them below the papers before
                 above = min(one.scores.min(initial=np.inf) for one in done)
                 lower = max(max(one.scores.max(initial=-np.inf) for one in rows.parts) - above + 1.0, 0.0)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import Condition
-from aspectra.search.conditions.grading import apply_conditions
+from aspectra.search.conditions.grading import Grader, apply_conditions
 from aspectra.search.plan import Search
 from aspectra.search.planning.aspects import REST
 from aspectra.search.scoring.chain import Chain, Scale, highest, reciprocal_ranks, scale
@@ -268,11 +268,18 @@ class Part:
         return [self._mine(papers, answer.scores) for answer in answers]
 
     def graded(
-        self, conditions: Sequence[Condition], numbers: Sequence[int], rows: Fused, worth: float, field: float
+        self,
+        grader: Grader,
+        conditions: Sequence[Condition],
+        numbers: Sequence[int],
+        rows: Fused,
+        worth: float,
+        field: float,
     ) -> Fused:
         """Papers of this part with what some conditions add to their scores, without those that these drop.
 
         Args:
+            grader: of its index.
             conditions: all that grade papers.
             numbers: of those that grade them now.
             rows: the papers.
@@ -280,7 +287,7 @@ class Part:
             field: mean of the best papers of the whole collection, below which no exclusion lowers any.
         """
         above = np.maximum(rows.scores - field, 0.0)
-        found = apply_conditions(self._index, [conditions[n] for n in numbers], rows.papers, worth, above)
+        found = apply_conditions(grader, [conditions[n] for n in numbers], rows.papers, worth, above)
         zeros = np.zeros(len(rows.papers))
         grades = list(rows.grades) or [zeros.astype(np.float32)] * len(conditions)
         moves = list(rows.moves) or [zeros] * len(conditions)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from aspectra.base.values import replace
-from aspectra.search.conditions.grading import best_scores, field_mean, lead
+from aspectra.search.conditions.grading import Grader, best_scores, field_mean, lead
 from aspectra.search.plan import Search
 from aspectra.search.scoring.chain import run_chain
 from aspectra.search.scoring.phases import Fused, Mask, Part, Rows, Scoring, blank, exactly, fuse, split
@@ -17,23 +17,20 @@ from aspectra.views.view import Positions
 _BATCH = 40  # candidates graded at a time by conditions that read texts
 
 
-def score_papers(
-    index: Index, how: Scoring, allowed: Mask, depth: int, parts: Sequence[Mask] = (None,)
-) -> Rows:
+def score_papers(grader: Grader, how: Scoring, allowed: Mask, depth: int) -> Rows:
     """Fused scores with what the conditions add, without the papers they drop.
 
     Where a condition reads texts, only papers that may be among the ``depth`` best are graded and returned.
 
     Args:
-        index: the generation.
-        how: what its papers are scored by.
+        grader: of the papers, by parts that score and grade their own.
+        how: what they are scored by.
         allowed: (papers,) True where a paper may be ranked; None where every paper may.
         depth: papers wanted.
-        parts: (papers,) True for the papers of each part that scores its own; None for all.
     """
-    conditions = how.conditions
+    conditions, index = how.conditions, grader.index
     asked = () if how.chain else how.asked or index.look_up(how.search.probes)
-    held = [Part(index, asked, allowed, one) for one in parts]
+    held = [Part(index, asked, allowed, one) for one in grader.parts]
     count = max(how.search.fusion.candidates, depth) if conditions else depth
     if how.chain is None:
         rows = fuse(held, how, index.id_order, count)
@@ -52,7 +49,7 @@ def score_papers(
 
     def graded(numbers: Sequence[int], rows: Sequence[Fused]) -> tuple[Fused, ...]:
         pairs = zip(held, rows, strict=True)
-        return tuple(part.graded(conditions, numbers, one, worth, field) for part, one in pairs)
+        return tuple(part.graded(grader, conditions, numbers, one, worth, field) for part, one in pairs)
 
     rows = graded([n for n in range(len(conditions)) if n not in slow], rows)
     if not slow:
@@ -85,7 +82,7 @@ def score_exactly(
         search: that was run.
         rows: what it gave.
         papers: (n,) positions.
-        parts: as in :func:`score_papers`.
+        parts: (papers,) True for the papers of each part that scores its own; None for all.
 
     Returns:
         Scores of each probe; the fused score is NaN, and grades and moves are empty.

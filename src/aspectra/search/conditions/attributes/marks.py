@@ -6,6 +6,8 @@ searcher gave, or that came from another program. Both are read when a search ru
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from aspectra.papers.library.marks.values import DECISIONS
@@ -45,6 +47,11 @@ class DecidedAttribute(MarkAttribute, ClassAttribute):
 ATTRIBUTES.register("decided")(DecidedAttribute())
 
 
+def _tagged(tag: str, index: Index) -> list[int]:
+    """Positions of the papers with a tag."""
+    return [index.positions[one] for one in index.library.marks.tagged(tag) if one in index.positions]
+
+
 class TagAttribute(MarkAttribute, NamedAttribute):
     """A tag that the searcher gave, or that came from another program."""
 
@@ -55,10 +62,17 @@ class TagAttribute(MarkAttribute, NamedAttribute):
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 1 for papers with the tag, whatever its case; else 0; NaN where no paper has it."""
-        at = [index.positions[one] for one in index.library.marks.tagged(value) if one in index.positions]
-        out = np.full(len(index), 0.0 if at else np.nan, np.float32)
-        out[at] = 1.0
+        out = np.full(len(index), 0.0 if self.told(value, index) else np.nan, np.float32)
+        out[_tagged(value, index)] = 1.0
         return np.asarray(out[papers], np.float32)
+
+    def measure(self, value: str, index: Index, papers: Positions) -> bool:
+        """Whether any of the papers has it."""
+        return bool(np.isin(_tagged(value, index), papers).any())
+
+    def merge(self, parts: Sequence[bool]) -> bool:
+        """Whether any has it in the collection."""
+        return any(parts)
 
     def missing(self, value: str, index: Index) -> str:
         """That no paper has it."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Sequence
+from copy import copy
 from importlib import resources
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ class Attribute(Protocol):
         name: as in ``language``.
         cheap: grading every paper of a library takes milliseconds (a stored column or lens); otherwise only
             the best candidates of the probes are graded, among those :meth:`possible`.
+        whole: what was measured of all parts of a collection, merged; None where nothing was.
         every: several wanted values must all be met; otherwise one of them will do.
         doubtful: a grade below a half is doubt and not absence: an ``exclude`` lowers such papers.
         longest: characters that a value may have.
@@ -42,6 +44,7 @@ class Attribute(Protocol):
 
     name: str
     cheap: bool = True
+    whole: Any = None
     every: bool = False
     doubtful: bool = False
     finds: bool = False
@@ -74,6 +77,39 @@ class Attribute(Protocol):
         A paper meets a condition from 0.5 on.
         """
         ...
+
+    def measure(self, value: str, index: Index, papers: Positions) -> Any:
+        """What some papers of an index tell of the others: all that grades depend on beside the paper itself.
+
+        By default None, nothing: grades are the same whatever other papers there are. Else a plain value,
+        small whatever the number of papers, as counts are; :meth:`grades` and others get it by :meth:`told`.
+        """
+        return None
+
+    def merge(self, parts: Sequence[Any]) -> Any:
+        """What was measured of each part of a collection, as one; every paper is in one of the parts.
+
+        Raises:
+            NotImplementedError: by default, where there are several: what was measured is of one index alone.
+        """
+        if len(parts) > 1:
+            raise NotImplementedError(f"{self.name} does not say how what its parts measured is merged")
+        return parts[0]
+
+    def within(self, measured: Sequence[Any]) -> Self:
+        """The attribute for papers of a collection, of each part of which this was measured."""
+        known = [one for one in measured if one is not None]
+        if not known:
+            return self
+        made = copy(self)
+        object.__setattr__(made, "whole", self.merge(known))  # members may be frozen
+        return made
+
+    def told(self, value: str, index: Index) -> Any:
+        """What was measured of the collection that the attribute is for; of this index alone without one."""
+        if self.whole is not None:
+            return self.whole
+        return self.within([self.measure(value, index, np.arange(len(index)))]).whole
 
     def bound(self, value: str, seeds: Sequence[str], index: Index, lists: UserLists) -> str:
         """The value with what only the query or the user's own lists know put in; by default as it is.

@@ -14,6 +14,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -424,18 +425,31 @@ class CombinationAttribute(Attribute):
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) the lowest grade of any part; NaN where it is not known whether all are met."""
-        table = np.stack([_grades(*part, index, papers) for part in _parts(value)])
+        table = np.stack([_grades(*part, index, papers) for part in self._parts(value)])
         lowest = np.fmin.reduce(table)
         unsure = np.isnan(table).any(axis=0) & (lowest >= _MEETS)
         return np.where(unsure, np.nan, lowest).astype(np.float32)
 
+    def measure(self, value: str, index: Index, papers: Positions) -> tuple[Any, ...]:
+        """What each part measures."""
+        return tuple(attribute.measure(held, index, papers) for attribute, held in _parts(value))
+
+    def merge(self, parts: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Of each part, what was measured of the papers of each part of the collection."""
+        return [*zip(*parts, strict=True)]
+
+    def _parts(self, value: str) -> Iterator[tuple[Attribute, str]]:
+        """The attributes of a value as they are for the collection, and what each should be."""
+        for number, (attribute, held) in enumerate(_parts(value)):
+            yield (attribute if self.whole is None else attribute.within(self.whole[number])), held
+
     def bound(self, value: str, seeds: Sequence[str], index: Index, lists: UserLists) -> str:
         """Each part bound."""
-        return combined([(a.name, a.bound(held, seeds, index, lists)) for a, held in _parts(value)])
+        return combined([(a.name, a.bound(held, seeds, index, lists)) for a, held in self._parts(value)])
 
     def missing(self, value: str, index: Index) -> str:
         """Why nothing is known of any paper: the first part of which nothing is."""
-        for attribute, held in _parts(value):
+        for attribute, held in self._parts(value):
             every = np.arange(len(index))
             known = attribute.cheap and not np.isnan(_grades(attribute, held, index, every)).all()
             if not known and len(index) and (why := attribute.missing(held, index)):
@@ -444,18 +458,18 @@ class CombinationAttribute(Attribute):
 
     def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
         """(all papers,) False where a part is surely 0."""
-        found = [attribute.possible(held, index) for attribute, held in _parts(value)]
+        found = [attribute.possible(held, index) for attribute, held in self._parts(value)]
         known = [mask for mask in found if mask is not None]
         return np.asarray(np.logical_and.reduce(known)) if known else None
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
         """That of the first part that has one."""
-        spans = (attribute.span(held, paper, index) for attribute, held in _parts(value))
+        spans = (attribute.span(held, paper, index) for attribute, held in self._parts(value))
         return next((span for span in spans if span), None)
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """Those of its parts."""
-        return ", ".join(filter(None, (a.reason(held, paper, index) for a, held in _parts(value))))
+        return ", ".join(filter(None, (a.reason(held, paper, index) for a, held in self._parts(value))))
 
 
 ATTRIBUTES.register("combination")(CombinationAttribute())

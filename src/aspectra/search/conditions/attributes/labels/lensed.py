@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -195,17 +196,23 @@ class KindAttribute(LensAttribute):
         grades = super().grades(value, index, papers)
         if value in _SOURCES:
             grades = np.fmax(grades, lens_column(index, "source", value, papers))
-        if value in ORDERING and self._recorded(value, index):
+        if value in ORDERING and self.told(value, index):
             grades = np.where(grades >= RECORDED, grades, np.minimum(grades, np.float32(_BY_TEXT)))
         return grades
 
-    def _recorded(self, value: str, index: Index) -> bool:
-        """Whether the record of any paper states the kind."""
-        return bool((lens_column(index, self.name, value, np.arange(len(index))) >= RECORDED).any())
+    def measure(self, value: str, index: Index, papers: Positions) -> bool | None:
+        """Whether the record of any of the papers states a kind that texts tell badly."""
+        if value not in ORDERING:
+            return None
+        return bool((lens_column(index, self.name, value, papers) >= RECORDED).any())
+
+    def merge(self, parts: Sequence[bool]) -> bool:
+        """Whether any record of the collection does."""
+        return any(parts)
 
     def orders_only(self, value: str, index: Index) -> str:
         """How many of the papers that the kind marks were right, where these are too few for a filter."""
-        if value not in ORDERING or self._recorded(value, index):
+        if value not in ORDERING or self.told(value, index):
             return ""
         right, read = ORDERING[value]
         found = f"right for {right} of {read} papers it marks" if read else "no paper it marks was read"

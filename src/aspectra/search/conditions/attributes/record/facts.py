@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -203,8 +203,22 @@ _NAMES = {name: (name, *phrases(others)) for name, others in _TABLE["publishers"
 _PREFIXES = {prefix: name for name, all_ in _TABLE["doi_prefixes"].items() for prefix in phrases(all_)}
 _ACRONYM = re.compile(r"[A-Z]{3,8}")
 _OPEN = {"open access": "open", "full text": "fulltext"}
-_newest: WeakKeyDictionary[Index, int] = WeakKeyDictionary()
-_counted: WeakKeyDictionary[Index, tuple[NDArray[np.int64], NDArray[np.bool_]]] = WeakKeyDictionary()
+_counted: WeakKeyDictionary[Index, tuple[NDArray[np.int64], NDArray[np.int64]]] = WeakKeyDictionary()
+
+
+_Tally = tuple[NDArray[np.int64], NDArray[np.int64]]  # numbers, ascending, and how often each occurs
+
+
+def _tally(numbers: NDArray[Any]) -> _Tally:
+    values, times = np.unique(numbers, return_counts=True)
+    return values.astype(np.int64), times.astype(np.int64)
+
+
+def _together(parts: Sequence[_Tally]) -> _Tally:
+    values, places = np.unique(np.concatenate([values for values, _ in parts]), return_inverse=True)
+    times = np.zeros(len(values), np.int64)
+    np.add.at(times, places, np.concatenate([times for _, times in parts]))
+    return values, times
 
 
 @dataclass(frozen=True)
@@ -214,21 +228,25 @@ class FactAttribute(Attribute):
     Attributes:
         name, about: of the attribute.
         read: the value in its one spelling; refuses one that means nothing.
-        graded: (papers,) grades of a value.
-        why: what decided.
+        graded: (papers,) grades of a value; its last argument is what was measured of the collection.
+        why: what decided; its last argument too.
         noun: what is unknown of a paper without a grade, where that is not the name.
         columns: whether it reads columns that indexes of older versions lack.
         lacks: value -> why nothing is known of any paper, where that is not the usual reason.
+        measured: what papers tell of the others, see :meth:`measure`; None where they tell nothing.
+        merged: what was measured of all parts, as one.
     """
 
     name: str
     about: str
     read: Callable[[str], object]
-    graded: Callable[[str, Index, Positions], Any]
-    why: Callable[[str, Paper, Index], str]
+    graded: Callable[[str, Index, Positions, Any], Any]
+    why: Callable[[str, Paper, Index, Any], str]
     noun: str = ""
     columns: bool = True
     lacks: Mapping[str, str] = field(default_factory=dict)
+    measured: Callable[[str, Index, Positions], Any] | None = None
+    merged: Callable[[Sequence[Any]], Any] = any
 
     def check(self, value: str) -> None:
         """Refuse a value that means nothing here.
@@ -240,7 +258,15 @@ class FactAttribute(Attribute):
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) see the module; NaN where nothing is known."""
-        return np.asarray(self.graded(value, index, papers), np.float32)
+        return np.asarray(self.graded(value, index, papers, self.told(value, index)), np.float32)
+
+    def measure(self, value: str, index: Index, papers: Positions) -> Any:
+        """Counts of years or citations, or whether there is any full text."""
+        return None if self.measured is None else self.measured(value, index, papers)
+
+    def merge(self, parts: Sequence[Any]) -> Any:
+        """Those of all parts."""
+        return self.merged(parts)
 
     def missing(self, value: str, index: Index) -> str:
         """That the index is too old, or that no record states it."""
@@ -250,7 +276,7 @@ class FactAttribute(Attribute):
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """What decided."""
-        return self.why(value, paper, index)
+        return self.why(value, paper, index, self.told(value, index))
 
 
 def _year(text: str) -> int:
@@ -278,45 +304,85 @@ def _years(value: str) -> tuple[int, int]:
     return low, high
 
 
-def _in_years(value: str, index: Index, papers: Positions) -> Any:
+def _in_years(value: str, index: Index, papers: Positions, _: None) -> Any:
     (low, high), years = _years(value), index.years[papers]
     return np.where(years == 0, np.nan, (years >= low) & (years <= high))
 
 
-def _year_of_now(index: Index) -> int:
+def _known_years(value: str, index: Index, papers: Positions) -> _Tally:
+    years = index.years[papers]
+    return _tally(years[years != 0])
+
+
+def _year_of_now(parts: Sequence[_Tally]) -> int:
     """The year that ages are counted back from; 0 where no year is known."""
-    if index not in _newest:
-        known = index.years[index.years != 0]
-        newest = int(np.percentile(known, 100 - _MISPRINTED, method="higher")) if len(known) else 0
-        _newest[index] = min(newest, datetime.now(UTC).year)
-    return _newest[index]
+    known = np.repeat(*_together(parts))
+    newest = int(np.percentile(known, 100 - _MISPRINTED, method="higher")) if len(known) else 0
+    return min(newest, datetime.now(UTC).year)
 
 
 def _age(value: str) -> str:
     return check_class(value, "recency", tuple(_HALF_LIVES), {})
 
 
-def _recent(value: str, index: Index, papers: Positions) -> Any:
+def _recent(value: str, index: Index, papers: Positions, now: int) -> Any:
     named, years = _age(value), index.years[papers]
-    left = 0.5 ** (np.maximum(_year_of_now(index) - years, 0) / _HALF_LIVES[named])
+    left = 0.5 ** (np.maximum(now - years, 0) / _HALF_LIVES[named])
     return np.where(years == 0, np.nan, left if named == "new" else 1.0 - left)
 
 
-def _aged(value: str, paper: Paper, index: Index) -> str:
-    return f"{paper.year}; the newest here are of {_year_of_now(index)}" if paper.year else ""
+def _aged(value: str, paper: Paper, index: Index, now: int) -> str:
+    return f"{paper.year}; the newest here are of {now}" if paper.year else ""
 
 
-def citation_counts(index: Index) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """((all papers,) citations, -1 where unknown; (all papers,) True where the record states them)."""
+class _Cited(NamedTuple):
+    """What papers tell of how often others are cited.
+
+    Attributes:
+        papers: how many they are.
+        listing: how many of them list references.
+        linked: whether any of these is a paper of the collection.
+        stated: citations of those of which the record states them.
+        inside: citations inside the collection of the others.
+    """
+
+    papers: int
+    listing: int
+    linked: bool
+    stated: _Tally
+    inside: _Tally
+
+    @property
+    def counted(self) -> bool:
+        """Whether the citations inside stand for those that no record states."""
+        return self.linked and self.listing / self.papers >= _LISTING
+
+
+def _counts(index: Index) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(all papers,) citations by the record, -1 where unknown; (all papers,) those inside the library."""
     if index not in _counted:
-        by_record = index.cited_by.astype(np.int64)
-        counts = by_record.copy()
-        targets = index.citations[1]
-        if len(targets) and np.mean(index.references > 0) >= _LISTING:
-            inside = np.bincount(targets, minlength=len(index))
-            counts = np.where(by_record < 0, inside, by_record)
-        _counted[index] = counts, by_record >= 0
+        inside = np.bincount(index.citations[1], minlength=len(index))
+        _counted[index] = index.cited_by.astype(np.int64), inside
     return _counted[index]
+
+
+def _citing(value: str, index: Index, papers: Positions) -> _Cited:
+    by_record, inside = (counts[papers] for counts in _counts(index))
+    listing, starts, stated = int((index.references[papers] > 0).sum()), index.citations[0], by_record >= 0
+    linked = bool((starts[papers + 1] > starts[papers]).any()) if len(index.citations[1]) else False
+    return _Cited(len(papers), listing, linked, _tally(by_record[stated]), _tally(inside[~stated]))
+
+
+def _cited_in_all(parts: Sequence[_Cited]) -> _Cited:
+    papers, listing, linked, stated, inside = zip(*parts, strict=True)
+    return _Cited(sum(papers), sum(listing), any(linked), _together(stated), _together(inside))
+
+
+def citation_counts(index: Index, cited: _Cited | None = None) -> NDArray[np.int64]:
+    """(all papers,) citations, -1 where unknown; ``cited`` is of a collection that the index is a part of."""
+    by_record, inside = _counts(index)
+    known = _citing("", index, np.arange(len(index))) if cited is None else cited
+    return np.where(by_record < 0, inside, by_record) if known.counted else by_record
 
 
 def _count(value: str) -> None:
@@ -326,36 +392,36 @@ def _count(value: str) -> None:
         )
 
 
-def _ranked(counts: NDArray[np.int64], share: float, *, most: bool) -> Floats:
-    """Grades of being among the most, or the least, cited of these papers."""
-    ordered = np.sort(counts)
-    if most:
-        beyond = len(counts) - np.searchsorted(ordered, counts, side="right")
-    else:
-        beyond = np.searchsorted(ordered, counts, side="left")
-    out = share / (share + beyond / max(1, len(counts)))
+def _ranked(counts: NDArray[np.int64], among: _Tally, share: float, *, most: bool) -> Floats:
+    """Grades of being among the most, or the least, cited of some papers."""
+    values, times = among
+    upto, at = np.cumsum(times), np.searchsorted(values, counts)
+    beyond = upto[-1] - upto[at] if most else upto[at] - times[at]
+    out = share / (share + beyond / upto[-1])
     return np.asarray(np.where(counts == 0, 0.0, out) if most else out, np.float32)
 
 
-def _cited(value: str, index: Index, papers: Positions) -> Any:
-    counts, by_record = citation_counts(index)
+def _cited(value: str, index: Index, papers: Positions, cited: _Cited) -> Any:
+    counts, by_record = citation_counts(index, cited)[papers], _counts(index)[0][papers] >= 0
     named = value.casefold()
     if named not in _SHARES:
         low, high = number_range(value) or (0, 0)
-        return np.where(counts < 0, np.nan, (counts >= low) & (counts <= high))[papers]
-    out = np.full(len(index), np.nan, np.float32)
-    for known in (by_record, ~by_record & (counts >= 0)):
-        out[known] = _ranked(counts[known], _SHARES[named], most=named == "high")
-    return out[papers]
+        return np.where(counts < 0, np.nan, (counts >= low) & (counts <= high))
+    out = np.full(len(papers), np.nan, np.float32)
+    for known, among in ((by_record, cited.stated), (~by_record & (counts >= 0), cited.inside)):
+        if known.any():
+            out[known] = _ranked(counts[known], among, _SHARES[named], most=named == "high")
+    return out
 
 
-def _times_cited(value: str, paper: Paper, index: Index) -> str:
-    counts, by_record = citation_counts(index)
+def _times_cited(value: str, paper: Paper, index: Index, cited: _Cited) -> str:
     at = index.positions.get(paper.id)
-    if at is None or counts[at] < 0:
+    by_record, inside = (-1, -1) if at is None else (int(counts[at]) for counts in _counts(index))
+    count = by_record if by_record >= 0 or not cited.counted else inside
+    if count < 0:
         return ""
-    times = f"cited {counts[at]:,} time{'' if counts[at] == 1 else 's'}"
-    return f"{times}, says the record" if by_record[at] else f"{times} inside this library"
+    times = f"cited {count:,} time{'' if count == 1 else 's'}"
+    return f"{times}, says the record" if by_record >= 0 else f"{times} inside this library"
 
 
 def _publisher(value: str) -> None:
@@ -371,7 +437,7 @@ def _names_of(value: str) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset({asked}.union(*(_NAMES[name] for name in groups))), frozenset(groups)
 
 
-def _published(value: str, index: Index, papers: Positions) -> Any:
+def _published(value: str, index: Index, papers: Positions, _: None) -> Any:
     """0 where record or DOI name another one, NaN where neither names any."""
     names, groups = _names_of(value)
     acronym = normalise_title(value) if _ACRONYM.fullmatch(value) else ""
@@ -391,7 +457,7 @@ def _published(value: str, index: Index, papers: Positions) -> Any:
     return np.fmax.reduce([by_name(index, column, papers, grade) for column, grade in ways.items()])
 
 
-def _publishing(value: str, paper: Paper, index: Index) -> str:
+def _publishing(value: str, paper: Paper, index: Index, _: None) -> str:
     """The publisher as printed, else the prefix of the DOI, else the venue."""
     if publisher := stated(index, paper, "publishers"):
         return f"published by {publisher}"
@@ -405,14 +471,18 @@ def _access(value: str) -> str:
     return check_class(value, "access", ("open", "fulltext"), _OPEN)
 
 
-def _accessible(value: str, index: Index, papers: Positions) -> Any:
+def _has_full_text(value: str, index: Index, papers: Positions) -> bool:
+    return bool(index.full_text[papers].any())
+
+
+def _accessible(value: str, index: Index, papers: Positions, any_full: bool) -> Any:
     """NaN where nothing says whether it is open, or there is no full text at all."""
     if _access(value) == "open":
         return by_name(index, "accesses", papers, lambda said: float(said[:4] == "open") if said else np.nan)
-    return index.full_text[papers] if index.full_text.any() else np.full(len(papers), np.nan)
+    return index.full_text[papers] if any_full else np.full(len(papers), np.nan)
 
 
-def _accessed(value: str, paper: Paper, index: Index) -> str:
+def _accessed(value: str, paper: Paper, index: Index, _: bool) -> str:
     if _access(value) == "open":
         return stated(index, paper, "accesses")
     held = paper.id in index.positions and bool(index.full_text[index.positions[paper.id]])
@@ -425,14 +495,29 @@ for _fact in (
         "The year of publication.",
         _years,
         _in_years,
-        lambda value, paper, _: str(paper.year or ""),
+        lambda value, paper, *_: str(paper.year or ""),
         columns=False,
     ),
     FactAttribute(
-        "recency", "How recent a paper is, without a year.", _age, _recent, _aged, noun="year", columns=False
+        "recency",
+        "How recent a paper is, without a year.",
+        _age,
+        _recent,
+        _aged,
+        noun="year",
+        columns=False,
+        measured=_known_years,
+        merged=_year_of_now,
     ),
     FactAttribute(
-        "citations", "How often a paper is cited.", _count, _cited, _times_cited, noun="number of citations"
+        "citations",
+        "How often a paper is cited.",
+        _count,
+        _cited,
+        _times_cited,
+        noun="number of citations",
+        measured=_citing,
+        merged=_cited_in_all,
     ),
     FactAttribute("publisher", "Who published a paper.", _publisher, _published, _publishing),
     FactAttribute(
@@ -442,6 +527,7 @@ for _fact in (
         _accessible,
         _accessed,
         lacks={"fulltext": "the library holds no full text"},
+        measured=_has_full_text,
     ),
 ):
     ATTRIBUTES.register(_fact.name)(_fact)

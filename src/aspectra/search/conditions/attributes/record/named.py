@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -40,6 +40,15 @@ _SAME = "same"
 _LONGEST = 160  # characters of a reason
 # Per revision of the library, since reading it from a large library takes longer than a search.
 _unknown: WeakKeyDictionary[Index, tuple[int, NDArray[np.bool_]]] = WeakKeyDictionary()
+_found: WeakKeyDictionary[Index, dict[tuple[str, str, int], frozenset[int]]] = WeakKeyDictionary()
+
+
+def _kept(index: Index, what: str, value: str, find: Callable[[], Iterable[int]]) -> frozenset[int]:
+    """Positions of the papers that a value means; kept, since finding them is a query to the library."""
+    kept, key = _found.setdefault(index, {}), (what, value, index.library.revision)
+    if key not in kept:
+        kept[key] = frozenset(find())
+    return kept[key]
 
 
 def _authorless(index: Index) -> NDArray[np.bool_]:
@@ -100,8 +109,12 @@ ATTRIBUTES.register("author")(AuthorAttribute())
 _SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\%_"})
 
 
-def _citing(value: str, index: Index) -> NDArray[np.int64]:
+def _citing(value: str, index: Index) -> frozenset[int]:
     """Positions of the papers that cite what a value names."""
+    return _kept(index, "cites", value, lambda: _linked(value, index).tolist())
+
+
+def _linked(value: str, index: Index) -> NDArray[np.int64]:
     library = index.library
     try:
         found = library.resolve(value)
@@ -143,16 +156,25 @@ class CitesAttribute(NamedAttribute, RecordAttribute):
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 1 or 0; NaN where a paper lists no references, and for all where nobody cites it."""
-        out = np.where(index.references > 0, np.float32(0), np.float32(np.nan))
-        citing = _citing(value, index) if index.references.any() else np.zeros(0, np.int64)
-        if not len(citing):
+        _, cited = self.told(value, index)
+        if not cited:
             return np.full(len(papers), np.nan, np.float32)
-        out[citing] = 1.0
+        out = np.where(index.references > 0, np.float32(0), np.float32(np.nan))
+        out[[*_citing(value, index)]] = 1.0
         return np.asarray(out[papers], np.float32)
+
+    def measure(self, value: str, index: Index, papers: Positions) -> tuple[bool, bool]:
+        """Whether any of the papers lists references, and whether any cites it."""
+        listing = bool(index.references[papers].any())
+        return listing, listing and not _citing(value, index).isdisjoint(papers.tolist())
+
+    def merge(self, parts: Sequence[tuple[bool, bool]]) -> tuple[bool, bool]:
+        """Whether any does in the collection."""
+        return any(listing for listing, _ in parts), any(cited for _, cited in parts)
 
     def missing(self, value: str, index: Index) -> str:
         """That no paper lists references, or none of them is this one."""
-        if index.references.any():
+        if self.told(value, index)[0]:
             return f"no paper of this library cites “{value}”, as far as their references were read"
         return super().missing(value, index)
 
@@ -166,7 +188,6 @@ class CitesAttribute(NamedAttribute, RecordAttribute):
 ATTRIBUTES.register("cites")(CitesAttribute())
 
 
-_found: WeakKeyDictionary[Index, dict[tuple[str, int], frozenset[int]]] = WeakKeyDictionary()
 _LISTS = ("have", "mine", "listed")
 _WORD = re.compile(r"[^\W_]+")
 _MOST_WORDS = 10  # of a paper as it is cited
@@ -208,14 +229,15 @@ def _cited_as(name: str, index: Index) -> tuple[str, ...]:
 
 
 def _meant(value: str, index: Index) -> frozenset[int]:
-    """Positions of the papers that a value means; kept, since each name is a query to the library."""
-    kept, key = _found.setdefault(index, {}), (value, index.library.revision)
-    if key not in kept:
+    """Positions of the papers that a value means."""
+
+    def find() -> Iterator[int]:
         named, _, listed = value.partition(":")
         names = names_in(listed) if listed and named.casefold() in _LISTS else [value]
         ids = (one for name in names if value.casefold() not in _LISTS for one in named_papers(name, index))
-        kept[key] = frozenset(index.positions[one] for one in ids if one in index.positions)
-    return kept[key]
+        return (index.positions[one] for one in ids if one in index.positions)
+
+    return _kept(index, "known", value, find)
 
 
 class KnownAttribute(NamedAttribute):
@@ -245,10 +267,17 @@ class KnownAttribute(NamedAttribute):
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 1 for those that are meant, else 0; NaN where none is."""
-        at = list(_meant(value, index))
-        out = np.full(len(index), 0.0 if at else np.nan, np.float32)
-        out[at] = 1.0
+        out = np.full(len(index), 0.0 if self.told(value, index) else np.nan, np.float32)
+        out[[*_meant(value, index)]] = 1.0
         return np.asarray(out[papers], np.float32)
+
+    def measure(self, value: str, index: Index, papers: Positions) -> bool:
+        """Whether any of the papers is meant."""
+        return not _meant(value, index).isdisjoint(papers.tolist())
+
+    def merge(self, parts: Sequence[bool]) -> bool:
+        """Whether any is meant in the collection."""
+        return any(parts)
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """The list that it is on, or that it was named."""

@@ -10,6 +10,7 @@ web pages), and at most half of the texts are scholarly by the lens ``source``, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -148,6 +149,10 @@ def _mentions(words: str, table: str) -> bool:
     )
 
 
+def _scholarly(index: Index, papers: Positions) -> Floats:
+    return ATTRIBUTES.get("source").grades("scholarly", index, papers)
+
+
 class StatusAttribute(ClassAttribute, RecordAttribute):
     """See the module."""
 
@@ -156,7 +161,27 @@ class StatusAttribute(ClassAttribute, RecordAttribute):
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) see the module; NaN where nothing is known."""
+        named, told = self.named(value), self.told(value, index)
+        if told is not None and not told[0] and told[1] <= _HALF * told[2]:
+            return _scholarly(index, papers)
+        return self._recorded(named, index, papers)
+
+    def measure(self, value: str, index: Index, papers: Positions) -> tuple[bool, int, int] | None:
+        """Whether anything is recorded of the papers, how many are scholarly, and how many there are."""
         named = self.named(value)
+        if named != "peer-reviewed" or not len(papers):
+            return None
+        recorded = not np.isnan(self._recorded(named, index, papers)).all()
+        scholarly = 0 if recorded else int(np.count_nonzero(_scholarly(index, papers) >= _HALF))
+        return bool(recorded), scholarly, len(papers)
+
+    def merge(self, parts: Sequence[tuple[bool, int, int]]) -> tuple[bool, int, int]:
+        """Of the collection."""
+        recorded, scholarly, papers = zip(*parts, strict=True)
+        return any(recorded), sum(scholarly), sum(papers)
+
+    def _recorded(self, named: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) what records say."""
         columns = [index.coded(name) for name in ("types", "venues", "origins")]
         key = np.zeros(len(papers), np.int64)
         for codes, names in columns:
@@ -166,10 +191,6 @@ class StatusAttribute(ClassAttribute, RecordAttribute):
         for number, at in enumerate(first):
             texts = [names[codes[papers[at]]] for codes, names in columns]
             table[number] = status_of(*texts)[0].get(named, np.nan)
-        if named == "peer-reviewed" and len(index) == len(papers) and np.isnan(table).all():
-            scholarly = ATTRIBUTES.get("source").grades("scholarly", index, papers)
-            if np.mean(scholarly >= _HALF) <= _HALF:
-                return scholarly
         return np.asarray(table[which], np.float32)
 
     def missing(self, value: str, index: Index) -> str:
