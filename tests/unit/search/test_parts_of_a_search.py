@@ -16,6 +16,7 @@ from test_order_of_papers import WORDS
 
 from aspectra.base.errors import AspectraError
 from aspectra.base.values import replace
+from aspectra.papers.paper import Section
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import best_scores, field_mean, lead
 from aspectra.search.plan import Fusion, Search
@@ -36,11 +37,24 @@ SETTINGS = {
     "lenses": ("language", "length", "roles", "kind", "style"),
     "late": "bits",
 }
+
+
+def sections(number):
+    draw = random.Random(number)
+    said = [" ".join(draw.sample(WORDS, 9)) for _ in range(3)]
+    return (
+        Section("Introduction", f"We ask {said[0]}."),
+        Section("Method", f"We propose {said[1]}."),
+        Section("Experiments", f"Results show {said[2]}."),
+    )
+
+
 PAPERS = [
     replace(
         paper,
         venue=("", "Birds", "Proceedings of ACL 2020")[number % 3],
         metadata={"cited_by_count": number % 11} if number % 3 else {},
+        sections=sections(number) if number % 4 else (),
     )
     for number, paper in enumerate(WRITTEN)
 ]
@@ -116,6 +130,8 @@ def generated(searcher, draw: random.Random):
     plan = with_fusion(plan, **fusion) if fusion else plan
     within = tuple(paper.id for paper in draw.sample(PAPERS, 40)) if draw.random() < 0.2 else None
     stages = draw.choice([(), (), ("top(20)",), ("citations(seeds=3)",), ("top(30)", *plan.steps[-1:])])
+    if plan.search.planner == "prism" and draw.random() < 0.5:
+        stages = ("chain(depth=2,keep=20)", *stages)
     return replace(plan, steps=plan.steps + stages, within=within)
 
 
@@ -202,6 +218,23 @@ def test_papers_that_a_stage_brings_are_scored_by_their_part(searcher, fusion):
         for probe, scale in zip(hit["probes"], scales, strict=True):
             if scale is not None and probe["score"] is not None:
                 assert probe["standardised"] == scale.apply(np.array([probe["score"]], np.float32))[0]
+
+
+@pytest.mark.parametrize("count", [2, 3, 7])
+@pytest.mark.parametrize(
+    "chain", ["chain(depth=2)", "chain(depth=3,parent=1,keep=8)", "chain(depth=4,keep=3)"]
+)
+def test_a_chain_goes_on_through_parts(searcher, chain, count):
+    owner = np.arange(len(PAPERS)) % count
+    for seed, asked in enumerate(
+        ("require year=>=1999", "prefer recency=new", "require keyword=network", "")
+    ):
+        conditions = (Condition.parse(asked),) if asked else ()
+        query = Query(seeds=(f"p{41 + 2 * seed:03}",), conditions=conditions, limit=40)
+        plan = searcher.plan(query, f"prism | {chain}")
+        plan = replace(plan, within=None if seed else tuple(paper.id for paper in PAPERS[::2]))
+        found, *_ = compared(searcher, plan, owner, searcher.index.sample)
+        assert found["hits"]
 
 
 def test_a_part_tells_of_its_own_papers(searcher):

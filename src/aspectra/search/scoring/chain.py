@@ -11,7 +11,7 @@ weight of the parent's own list is this project's option.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -98,7 +98,8 @@ def reciprocal_ranks(
     return out
 
 
-Allowed = NDArray[np.bool_] | None
+# (probes, k) -> per probe the positions of its k best papers, best first, that any of it is known of
+Lists = Callable[[Sequence[Probe], int], Sequence[Positions]]
 
 
 @dataclass(frozen=True)
@@ -147,8 +148,14 @@ class Node(Struct):
         return paper
 
 
-def run_chain(index: Index, search: Search, chain: Chain, allowed: Allowed) -> NDArray[np.float64]:
+def run_chain(index: Index, search: Search, chain: Chain, lists: Lists) -> NDArray[np.float64]:
     """(papers,) fused scores of a search whose lists promote papers; 0 for a paper on no list.
+
+    Args:
+        index: that holds the papers.
+        search: that is continued.
+        chain: how far.
+        lists: of the papers that may be ranked.
 
     Raises:
         UsageError: no probe of the search has a reading to search with.
@@ -161,20 +168,10 @@ def run_chain(index: Index, search: Search, chain: Chain, allowed: Allowed) -> N
             hint="prism | chain",
         )
     seeds = {index.position(seed) for seed in search.seeds}
-    able = np.ones(len(index), dtype=np.bool_) if allowed is None else allowed.copy()
-    able[list(seeds)] = False
-
-    def lists(asked: Sequence[Probe]) -> list[Positions]:
-        known = index.look_up(asked)
-        # A paper without a text in the view that a probe searches with, as of a lens, finds nothing.
-        lists = [np.zeros(0, np.int64)] * len(known)
-        able_to = [number for number, one in enumerate(known) if one.words or one.vectors.any()]
-        for number, one in zip(able_to, index.score([known[n] for n in able_to]), strict=True):
-            lists[number] = one.best(chain.keep, index.id_order, able, drop_unknown=True).papers
-        return lists
-
     leaves = [not probe.asking for probe in probes]
-    roots = [Node(papers, set(seeds), leaf) for papers, leaf in zip(lists(probes), leaves, strict=True)]
+    roots = [
+        Node(papers, set(seeds), leaf) for papers, leaf in zip(lists(probes, chain.keep), leaves, strict=True)
+    ]
     level = roots
     for _ in range(chain.depth - 1):
         grown = [(node, paper) for node in level if (paper := node.promote()) is not None]
@@ -186,7 +183,8 @@ def run_chain(index: Index, search: Search, chain: Chain, allowed: Allowed) -> N
                     replace(p, seeds=(index.ids[paper],), text="", seeds_as="")
                     for _, paper in grown
                     for p in probes
-                ]
+                ],
+                chain.keep,
             )
         )
         for node, _ in grown:

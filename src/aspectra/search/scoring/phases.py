@@ -310,6 +310,11 @@ class Part:
         columns = zip(numbers, self._scores(numbers), strict=True)
         return [index.best(self._asked[n], Scored(every, one), k, self._allowed) for n, one in columns]
 
+    def listed(self, k: int, id_order: NDArray[np.int32]) -> list[Scored]:
+        """Per probe its k best papers, without those that it knows nothing of; see :func:`lists`."""
+        every, columns = np.arange(len(self._index)), self._scores(range(len(self._asked)))
+        return [Scored(every, one).best(k, id_order, self._allowed, drop_unknown=True) for one in columns]
+
 
 def blank(papers: Positions, probes: int) -> Fused:
     """Papers without any score yet; their fused score is 0."""
@@ -319,6 +324,12 @@ def blank(papers: Positions, probes: int) -> Fused:
 def _either(parts: Sequence[Floats]) -> Floats:
     """(n,) what one of the parts knows; NaN where none does."""
     return parts[0] if len(parts) == 1 else np.fmax.reduce(parts)
+
+
+def lists(parts: Sequence[Part], k: int, id_order: NDArray[np.int32]) -> list[Positions]:
+    """Per probe its k best papers of all parts, best first, see :meth:`Part.listed`."""
+    tops = zip(*(part.listed(k, id_order) for part in parts), strict=True)
+    return [_ranked(of_probe, k, id_order).papers for of_probe in tops]
 
 
 def split(parts: Sequence[Part], rows: Fused) -> tuple[Fused, ...]:

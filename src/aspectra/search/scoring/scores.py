@@ -10,11 +10,28 @@ from aspectra.base.values import replace
 from aspectra.search.conditions.grading import Grader, best_scores, field_mean, lead
 from aspectra.search.plan import Search
 from aspectra.search.scoring.chain import run_chain
-from aspectra.search.scoring.phases import Fused, Mask, Part, Rows, Scoring, blank, exactly, fuse, split
+from aspectra.search.scoring.phases import (
+    Fused,
+    Mask,
+    Part,
+    Rows,
+    Scoring,
+    blank,
+    exactly,
+    fuse,
+    lists,
+    split,
+)
 from aspectra.views.index.opened import Index
-from aspectra.views.view import Positions
+from aspectra.views.protocol import Asked
+from aspectra.views.view import Positions, Probe
 
 _BATCH = 40  # candidates graded at a time by conditions that read texts
+
+
+def finds(asked: Asked) -> bool:
+    """Whether a probe has anything to search with."""
+    return bool(asked.words) or bool(asked.vectors.any())
 
 
 def score_papers(grader: Grader, how: Scoring, allowed: Mask, depth: int) -> Rows:
@@ -30,12 +47,25 @@ def score_papers(grader: Grader, how: Scoring, allowed: Mask, depth: int) -> Row
     """
     conditions, index = how.conditions, grader.index
     asked = () if how.chain else how.asked or index.look_up(how.search.probes)
-    held = [Part(index, asked, allowed, one) for one in grader.parts]
+
+    def parts(asked: Sequence[Asked], allowed: Mask) -> list[Part]:
+        return [Part(index, asked, allowed, one) for one in grader.parts]
+
+    held = parts(asked, allowed)
     count = max(how.search.fusion.candidates, depth) if conditions else depth
     if how.chain is None:
         rows = fuse(held, how, index.id_order, count)
     else:
-        total = run_chain(index, how.search, how.chain, allowed)
+        able = np.ones(len(index), np.bool_) if allowed is None else allowed.copy()
+        able[[index.position(seed) for seed in how.search.seeds]] = False
+
+        def listed(probes: Sequence[Probe], k: int) -> list[Positions]:
+            # A paper without a text in the view that a probe searches with, as of a lens, finds nothing.
+            known = index.look_up(probes)
+            found = iter(lists(parts([one for one in known if finds(one)], able), k, index.id_order))
+            return [next(found) if finds(one) else np.zeros(0, np.int64) for one in known]
+
+        total = run_chain(index, how.search, how.chain, listed)
         kept = np.flatnonzero(total)
         rows = split(held, replace(blank(kept, len(how.search.probes)), scores=total[kept]))
     if not conditions:
