@@ -356,8 +356,13 @@ class Searcher:
             NoSuchPaper: it is not in the index.
         """
         with self._using() as engine:
-            ids = self._result(engine, unfiltered(plan, paper_id, len(engine))).ids
-            return why_not(engine, plan, paper_id, ids)
+            every = unfiltered(plan, paper_id, len(engine))
+            if len(plan.steps) == 1:
+                rank = engine.place(every, paper_id)
+            else:  # a stage may put papers in an order of its own
+                ids = self._result(engine, every).ids
+                rank = ids.index(paper_id) + 1 if paper_id in ids else 0
+            return why_not(engine, plan, paper_id, rank)
 
     def aspect_vectors(self, ids: Sequence[str], aspect: str = "") -> Floats:
         """(papers, dimensions) what papers say of an aspect, at unit length; zeros where one says nothing.

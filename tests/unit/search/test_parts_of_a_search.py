@@ -19,6 +19,7 @@ from aspectra.base.values import replace
 from aspectra.papers.paper import Section
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import best_scores, field_mean, lead
+from aspectra.search.evidence.hits import unfiltered
 from aspectra.search.plan import Fusion, Search
 from aspectra.search.planning.planners.protocol import PLANNERS
 from aspectra.search.query import Query
@@ -147,7 +148,8 @@ def answer(searcher, plan):
     bits = [None if one is None else one[order].tobytes() for one in columns]
     for timed in (found, *found.get("steps", ())):
         del timed["seconds"]
-    return found, bits, fused.scales
+    why = [searcher.why_not(plan, paper) for paper in ("p007", "p060", "p111")]
+    return found, bits, fused.scales, why
 
 
 def with_fusion(plan, **fusion):
@@ -209,7 +211,9 @@ def test_what_decides_for_all_parts_is_of_all_parts(searcher, count):
 def test_papers_that_a_stage_brings_are_scored_by_their_part(searcher, fusion):
     plan = searcher.plan(Query(seeds=("p007",), same=("method",), limit=9), "guided")
     plan = with_fusion(replace(plan, steps=(*plan.steps, "citations(seeds=3)")), **fusion)
-    found, (ranked, *_), scales = compared(searcher, plan, np.arange(len(PAPERS)) % 3, searcher.index.sample)
+    found, (ranked, *_), scales, _ = compared(
+        searcher, plan, np.arange(len(PAPERS)) % 3, searcher.index.sample
+    )
     known = {searcher.index.ids[at] for at in np.frombuffer(ranked, np.int64)}
     brought = [hit for hit in found["hits"] if hit["id"] not in known]
     assert brought
@@ -218,6 +222,38 @@ def test_papers_that_a_stage_brings_are_scored_by_their_part(searcher, fusion):
         for probe, scale in zip(hit["probes"], scales, strict=True):
             if scale is not None and probe["score"] is not None:
                 assert probe["standardised"] == scale.apply(np.array([probe["score"]], np.float32))[0]
+
+
+@pytest.mark.parametrize("words", ["owls bees, after 2005", "train a network"])
+@pytest.mark.parametrize("planner", ["bm25", "hybrid", "dense"])
+def test_a_place_is_counted_over_parts(searcher, words, planner):
+    query = Query(words, conditions=(Condition.parse("prefer keyword=network"),))
+    plan = unfiltered(searcher.plan(query, planner), "p000", len(PAPERS))
+    ranked = searcher.result(plan).ids
+    for parts in ([None], [np.arange(len(PAPERS)) % 3 == part for part in range(3)]):
+        engine = Engine(searcher.index, parts=parts)
+        assert [engine.place(plan, paper) for paper in ranked] == [*range(1, len(ranked) + 1)]
+        hidden = replace(plan, exclude=(ranked[4],))
+        assert engine.place(hidden, ranked[4]) == 0
+        assert engine.place(hidden, ranked[5]) == 5
+
+
+def test_papers_of_years_that_come_later_have_the_later_places(searcher):
+    plan = unfiltered(searcher.plan(Query(seeds=("p007",)), "linked"), "p000", len(PAPERS))
+    dated = replace(plan, steps=(replace(plan.search, years="<=2003"),))
+    ranked = searcher.result(dated).ids
+    years = [searcher.library.get(paper).year > 2003 for paper in ranked]
+    assert years == sorted(years)
+    assert {True, False} == {*years}
+    engine = Engine(searcher.index, parts=[np.arange(len(PAPERS)) % 3 == part for part in range(3)])
+    assert [engine.place(dated, paper) for paper in ranked] == [*range(1, len(ranked) + 1)]
+
+
+def test_of_equal_scores_the_later_id_has_the_earlier_place():
+    part = Fused(np.array([0, 1, 2]), np.array([1.0, 1.0, 2.0]), [], [], [])
+    other = replace(part, papers=np.array([3]), scores=np.array([1.0]))
+    order = np.array([1, 3, 0, 2, 4])
+    assert [Rows((part, other)).place(paper, order) for paper in range(5)] == [4, 2, 1, 3, 0]
 
 
 @pytest.mark.parametrize("count", [2, 3, 7])

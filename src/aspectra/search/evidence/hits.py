@@ -376,14 +376,14 @@ def unfiltered(plan: Plan, paper_id: str, limit: int) -> Plan:
     )
 
 
-def why_not(engine: Engine, plan: Plan, paper_id: str, ids: Sequence[str]) -> WhyNot:
+def why_not(engine: Engine, plan: Plan, paper_id: str, rank: int) -> WhyNot:
     """Why a paper is not among a plan's hits.
 
     Args:
         engine: over the library.
         plan: as it would be run.
         paper_id: an id of the library.
-        ids: what the :func:`unfiltered` plan finds, best first.
+        rank: its place in what the :func:`unfiltered` plan finds, from 1; 0 where it is not there.
 
     Raises:
         NoSuchPaper: it is not in the index.
@@ -411,7 +411,7 @@ def why_not(engine: Engine, plan: Plan, paper_id: str, ids: Sequence[str]) -> Wh
             told = reason_of(condition, known, paper, grader)
             reasons.append(_judge(condition, known, quote, told, exempt, drops=drops))
     reasons.sort(key=lambda r: not r.drops)
-    return WhyNot(paper, ids.index(paper_id) + 1 if paper_id in ids else 0, plan.limit, tuple(reasons))
+    return WhyNot(paper, rank, plan.limit, tuple(reasons))
 
 
 def _judge(

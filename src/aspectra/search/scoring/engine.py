@@ -206,6 +206,7 @@ class Engine:
         chain: Chain | None = None,
         scales: Sequence[Scale | None] = (),
         asked: Sequence[Asked] = (),
+        depth: int = 0,
     ) -> Found:
         """The best papers of one search.
 
@@ -218,16 +219,19 @@ class Engine:
             chain: further rounds.
             scales: of the probes, where they are known already.
             asked: the probes with what their seeds bring, where that is known already.
+            depth: papers whose places are wanted, where these are more.
         """
+        depth = max(depth, count)
         graded = plan.conditions if conditions is None else conditions
         how = Scoring(search, graded, plan.compliance, self.sample, scales, asked, chain)
         ids: list[str] = []
         scores: list[float] = []
         done: list[Fused] = []
         for mask in in_year_order(self.index.years, search.years, self.allowed(plan, within)):
-            if done and len(ids) >= count:
+            left = depth - sum(len(one.papers) for one in done)
+            if done and left <= 0:
                 break
-            rows = score_papers(self.grader, how, mask, count - len(ids))
+            rows = score_papers(self.grader, how, mask, left)
             if done and len(rows):  # all of them below the papers before
                 above = min(one.scores.min(initial=np.inf) for one in done)
                 lower = max(max(one.scores.max(initial=-np.inf) for one in rows.parts) - above + 1.0, 0.0)
@@ -237,6 +241,11 @@ class Engine:
             scores += best.scores.tolist()
             done += rows.parts
         return Found(tuple(ids), tuple(scores), Rows(tuple(done)))
+
+    def place(self, plan: Plan, paper_id: str) -> int:
+        """The place of a paper in the order of a plan's last search, from 1; 0 where it is not ranked."""
+        rows = self.find(plan, plan.search, 0, depth=len(self)).rows
+        return rows.place(self.index.position(paper_id), self.index.id_order)
 
     def score(self, search: Search, rows: Rows, papers: Positions) -> Fused:
         """Scores of papers that a search did not rank, see :func:`score_exactly`."""

@@ -144,6 +144,18 @@ class Rows(Struct, frozen=True):
         columns = [part.raw[number] for part in self.parts]
         return sum(int(np.count_nonzero(raw > score)) for raw in columns if raw is not None)
 
+    def place(self, paper: int, id_order: NDArray[np.int32]) -> int:
+        """The place of a paper in their order, from 1; 0 where it is not among them."""
+        found = self.of(np.array([paper]))
+        if not len(found.papers):
+            return 0
+        score, above = found.scores[0], 0
+        for part in self.parts:
+            alike = part.papers[part.scores == score]
+            above += int(np.count_nonzero(part.scores > score))
+            above += int(np.count_nonzero(id_order[alike] > id_order[paper]))
+        return 1 + above
+
     def of(self, papers: Positions) -> Fused:
         """Those of the papers that are among these, in any order."""
         return join([part.take(np.flatnonzero(np.isin(part.papers, papers))) for part in self.parts])
