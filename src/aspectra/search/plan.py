@@ -71,7 +71,7 @@ class Tally(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """What one step did.
+    """The record of one step.
 
     Attributes:
         step: its spelling.
@@ -121,7 +121,7 @@ class Step(Struct, frozen=True):
         return out
 
     def warnings(self) -> list[str]:
-        """What the reader should know, each one sentence."""
+        """Warnings for the reader, each one sentence."""
         tally, out = self.tally, []
         if tally.simulated:
             out.append(f"{self.name}: simulated, no language model was asked")
@@ -155,7 +155,7 @@ Contrast = Literal["subtract", "residual"]
 
 
 class Fusion(Value, frozen=True):
-    """How the probes' answers become one score.
+    """Combination of the probes' scores into one score.
 
     Attributes:
         kind: ``standardised``: each probe's scores minus their mean over a fixed sample of papers, divided by
@@ -165,7 +165,7 @@ class Fusion(Value, frozen=True):
         depth: ranks read per probe for ``rrf``.
         candidates: papers that costly probes score, chosen by the cheap ones, where there are more than
             ``scan_limit`` papers.
-        contrast: what becomes of likeness in the rest of the paper: ``subtract`` it by its weight, or
+        contrast: effect of likeness in the rest of the paper: ``subtract`` it by its weight, or
             (``residual``) only what it predicts of the likeness in the aspects that are wanted: its weight
             times the slope of the regression over the fixed sample.
     """
@@ -337,7 +337,7 @@ class Plan(Value, Displayed, frozen=True):
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """Its steps that are no searches."""
+        """Its steps other than searches."""
         return tuple(step for step in self.steps if isinstance(step, str))
 
     def with_limit(self, limit: int) -> Plan:

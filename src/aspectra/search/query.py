@@ -165,7 +165,7 @@ ASPECT_MATCHINGS: tuple[Matching, ...] = ("maxsim", "centroid")
 
 
 class Shares(Struct, frozen=True):
-    """What each reading of an aspect has of the aspect's weight.
+    """Share of each reading of an aspect in the aspect's weight.
 
     Attributes:
         sentences: similarity of the sentences with its roles.
@@ -188,7 +188,7 @@ FREE = Shares(sentences=0.5)
 
 
 def aspect_shares(sure: float) -> Shares:
-    """How much each reading of an aspect counts: terms in proportion to how sure the seed's are.
+    """Shares of an aspect's readings: terms count in proportion to the certainty of the seed's.
 
     Chosen so that no collection loses (CSFCube's development half, aspect-pairs). Labels alone would have
     terms count twice as much, CSFCube alone would have none. How far a seed's terms and sentences agree, and

@@ -103,7 +103,7 @@ class ProbeScore(Struct, frozen=True):
 
 
 class ConditionResult(Struct, frozen=True):
-    """What one condition found in one hit.
+    """The result of one condition for one hit.
 
     Attributes:
         condition: the condition.
@@ -123,7 +123,7 @@ class ConditionResult(Struct, frozen=True):
 
     @property
     def met(self) -> bool:
-        """Whether the paper satisfies the condition, or is exempt from it."""
+        """True if the paper satisfies the condition, or is exempt from it."""
         return bool(self.exempt) or (self.grade is not None and self.grade >= MEETS) == (
             self.condition.sign > 0
         )
@@ -149,7 +149,7 @@ class ConditionResult(Struct, frozen=True):
 
 
 class Fit(Struct, frozen=True):
-    """How well the best hits fit the words of a query, see :mod:`aspectra.search.evidence.hits`.
+    """Measures of the fit of the best hits to a query's words, see :mod:`aspectra.search.evidence.hits`.
 
     Attributes:
         likeness: mean cosine of the query with the abstracts of the three hits most like it; None without
@@ -202,7 +202,7 @@ class Hit(Struct, frozen=True):
 
     @property
     def retracted(self) -> bool:
-        """Whether the paper's record or title says that it was retracted."""
+        """True if the paper's record or title says that it was retracted."""
         return is_retracted(self.paper)
 
     def reasons(self) -> list[str]:
@@ -279,7 +279,7 @@ class Ranking(Displayed, Sequence[Hit]):
 
     @property
     def requests(self) -> Requests:
-        """What became of the words of the query: what was applied, what was not, what was searched for."""
+        """The words of the query by their use: applied, not applied, searched for."""
         return Requests.of(self.plan, self.not_applied)
 
     @property
@@ -313,7 +313,7 @@ class Ranking(Displayed, Sequence[Hit]):
 
     @property
     def simulated(self) -> bool:
-        """Whether any stage was answered by something that is no language model."""
+        """True if any stage was answered by something other than a language model."""
         return self.tally.simulated
 
     def to_json(self) -> str:

@@ -65,14 +65,14 @@ class SearchRecipe(Value, frozen=True):
 
 
 class Recipe(Value, frozen=True):
-    """How to search, without a query.
+    """A way to search, without a query.
 
     Attributes:
         name: what tables call it.
         steps: searches, and what happens to their results, in order. A search is the name of a planner
             (``bm25``, ``directional(direction=builds-on)``) or has probes of its own; it ranks the papers of
             the step before it. Other steps are stages, see :mod:`aspectra.search.stages.protocol`.
-        instruction: what becomes of a query's instruction: ``ignore`` it, ``concat`` it to the text, which
+        instruction: treatment of a query's instruction: ``ignore`` it, ``concat`` it to the text, which
             for a seed is the paper's (the plain baseline of every retriever), hand it to the ``encoder``
             (those trained for it), or ``read`` it into conditions and aspects. "": the default planner reads
             it, others concatenate it.
@@ -107,7 +107,7 @@ class Recipe(Value, frozen=True):
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """Its steps that are no searches."""
+        """Its steps other than searches."""
         return tuple(step for step in self.steps if isinstance(step, str) and not _is_search(step))
 
     @classmethod
@@ -122,7 +122,7 @@ class Recipe(Value, frozen=True):
         ('bm25', 'top(100)', 'dense')
 
         Raises:
-            UsageError: a step is unknown, or the first one is no search.
+            UsageError: a step is unknown, or the first one is not a search.
         """
         if spec.endswith(".toml"):
             return cls.load(Path(spec))
@@ -195,7 +195,7 @@ class Recipe(Value, frozen=True):
 
 
 def _told(aspects: tuple[str, ...], views: ViewNames, sentences: tuple[int, ...] = ()) -> tuple[str, ...]:
-    """What stages are told of aspects and sentences that a query names, each once."""
+    """Aspects and sentences that a query names, in the words for stages, each once."""
     named = (named_sentences(sentences).name,) if sentences else ()
     return tuple(dict.fromkeys((*(Aspect.parse(aspect, views.own).told for aspect in aspects), *named)))
 

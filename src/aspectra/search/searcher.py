@@ -249,7 +249,7 @@ class Searcher:
             return in_publication_order(replace(plan, conditions=conditions, unread=unread), engine.index)
 
     def result(self, plan: Plan, *, salt: str = "", prefixes: Prefixes | None = None) -> Result:
-        """What comes of a plan, before hits are made of it: experiments record this, :meth:`run` shows it.
+        """Run a plan; return the result without hits, which experiments record and :meth:`run` shows.
 
         Args:
             plan: what to run.
@@ -258,7 +258,7 @@ class Searcher:
                 :func:`~aspectra.search.stages.running.run_steps`.
 
         Raises:
-            UsageError: a stage needs a model, and there is none.
+            UsageError: a stage needs a model, and none is set.
         """
         with self._using() as engine:
             return self._result(engine, plan, salt, prefixes)
@@ -379,7 +379,7 @@ class Searcher:
             return aspect_vectors(engine.index, ids, aspect)
 
     def _warnings(self, engine: Engine, plan: Plan, ids: Sequence[str]) -> list[str]:
-        """What the reader of a plan's ranking should know, each one sentence."""
+        """Warnings for the reader of a plan's ranking, each one sentence."""
         removed, added = engine.changes()
         out = [
             f"{NOT_APPLIED} “{unread.words}”{f' ({unread.why})' if unread.why else ''}"

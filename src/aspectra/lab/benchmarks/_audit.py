@@ -335,7 +335,7 @@ class Corpus:
         self._scan: Scan | None = None
 
     def scan(self) -> Scan:
-        """What one pass over all documents finds; only ids and short hashes of texts stay in memory.
+        """Scan all documents in one pass; only ids and short hashes of texts stay in memory.
 
         Raises:
             BadInput: a document has no id, or a file cannot be used.
@@ -387,7 +387,7 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 class Problems(list[str]):
-    """What is wrong with a benchmark, each one sentence."""
+    """Problems of a benchmark, each one sentence."""
 
     def add(self, number: int, one: str, many: str, rest: str) -> None:
         """Add a sentence that begins with a number and the right form of its noun, unless it is 0."""

@@ -30,7 +30,7 @@ class Folder:
         notes: remarks on what was read, each one sentence.
 
     Raises:
-        BadInput: there is no such folder, or the checksums cannot be read.
+        BadInput: the folder does not exist, or the checksums cannot be read.
     """
 
     def __init__(self, root: Path, checksums: object = "", duplicates: str = DUPLICATES[0]) -> None:
@@ -128,7 +128,7 @@ class Folder:
         """Records of files, one after another, streaming; see :func:`aspectra.lab.runs.rows.read_rows`.
 
         Raises:
-            BadInput: a file is empty or damaged, or a line is no record; line and reason are named.
+            BadInput: a file is empty or damaged, or a line is not a record; line and reason are named.
         """
         for path in paths:
             for _, row in read_rows(self.check(path)):

@@ -1,4 +1,4 @@
-"""Where benchmarks are published: hub sets or repositories, revisions, sizes, digests."""
+"""Places where benchmarks are published: hub sets or repositories, revisions, sizes, digests."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class HubSet:
 
 
 class Place(Value, frozen=True):
-    """Where a benchmark is published.
+    """A place where a benchmark is published.
 
     Attributes:
-        files: what is there, in words.
+        files: its files, in words.
         sets: data sets on a hub; empty where it is in a repository.
         git: address of the repository, or "".
         revision: of the repository.
@@ -60,7 +60,7 @@ class Place(Value, frozen=True):
 
 
 def place(name: str) -> Place | None:
-    """Where a benchmark is published, by its name or that of a part (``obliq/math``); None if nowhere."""
+    """Place of publication by the name of a benchmark or a part (``obliq/math``); None if unpublished."""
     found = read_data("published.toml").get(name.partition("/")[0])
     return Place.from_dict(found) if found else None
 
@@ -223,5 +223,5 @@ def collection_at(path: Path) -> str:
 
 @cache
 def read_data(name: str) -> dict[str, Any]:
-    """What a TOML file in ``data`` holds."""
+    """Content of a TOML file in ``data``."""
     return tomllib.loads((resources.files("aspectra.lab.benchmarks") / "data" / name).read_text("utf-8"))

@@ -45,7 +45,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     """Load one collection.
 
     Raises:
-        BadInput: a query has no seed or aspect, or an option is no number.
+        BadInput: a query has no seed or aspect, or an option is not a number.
     """
     most, contrast = (_number(options, name) for name in ("most", "contrast"))
     corpus = Corpus(lambda: folder.rows(folder.need("corpus.jsonl")))

@@ -159,7 +159,7 @@ def _task(folder: Folder, task: str) -> tuple[str, Path, str]:
 def _outside(
     folder: Folder, files: list[Path], topics: set[str], corpus: frozenset[str]
 ) -> tuple[dict[str, frozenset[str]], int]:
-    """Query -> documents that its list of candidates leaves out, and how many queries are no topics."""
+    """Query -> documents outside its list of candidates, and the number of queries that are not topics."""
     out: dict[str, frozenset[str]] = {}
     unknown = 0
     for row in folder.rows(*files):

@@ -44,7 +44,7 @@ class Topic:
             seed), or "".
         labels: what results are broken down by: ``dimension``, ``specificity``, ``quality`` ...
         typed: whether conditions are read out of the text, as out of a user's; else it is searched as it is.
-        told: whether the aspect is told by the instruction alone, and is no field of the query.
+        told: whether the aspect is stated by the instruction alone, and is not a field of the query.
         solution: of the query, for judges that are told to read solutions, and for nothing else.
     """
 
@@ -62,7 +62,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Audit:
-    """What loading found. Counts are printed with every result; nothing is repaired silently.
+    """Findings of loading. Counts are printed with every result; nothing is repaired silently.
 
     Attributes:
         checksums: file name -> SHA-256 of the bytes read.
@@ -254,7 +254,7 @@ COMMON = (
 
 @dataclass(frozen=True)
 class Declaration:
-    """What is known of a benchmark before its files are read; call it to load them.
+    """Description of a benchmark, known before its files are read; call it to load them.
 
     Attributes:
         name: registry name.
@@ -266,7 +266,7 @@ class Declaration:
         options: its own options, besides :data:`COMMON`.
         measures: canonical names of the measures its paper reports.
         preset: the preset (``--preset``) that follows its public code.
-        hub: data sets to download; empty where it is on no hub. A benchmark of this package has its own in
+        hub: data sets to download; empty if it is not on a hub. A benchmark of this package has its own in
             ``data/published.toml``.
     """
 
@@ -330,7 +330,7 @@ class Declaration:
         Args:
             path: the benchmark's folder.
             options: of the loader; one may name the only part that is needed.
-            what: the message; "" says that there is no folder.
+            what: the message; "" for a missing folder.
         """
         name = collection_at(path) or self.name
         home = next((str(one) for one in (path, *path.parents) if one.name == name), str(path))
@@ -369,7 +369,7 @@ def fetch(sets: Sequence[HubSet], folder: Path) -> Path:
 
     Raises:
         MissingExtra: the hub's client is not installed.
-        BadInput: there is no network, or the hub refuses.
+        BadInput: the network is down, or the hub refuses.
     """
     try:
         hub: Any = importlib.import_module("huggingface_hub")

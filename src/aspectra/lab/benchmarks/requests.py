@@ -89,7 +89,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
 
     Raises:
         BadInput: its papers give too few values to make a text of.
-        UsageError: the seed or the year is no whole number.
+        UsageError: the seed or the year is not a whole number.
     """
     documents = folder.need("papers.jsonl", "corpus.jsonl")
     given = folder.find("labels.jsonl")
@@ -176,7 +176,7 @@ def _put_together(
 
 
 def _kind_of(condition: str) -> str:
-    """What a condition is about, for breakdowns: ``year``, ``not venue``, ``exception`` ..."""
+    """The kind of a condition, for breakdowns: ``year``, ``not venue``, ``exception`` ..."""
     if " unless " in condition:
         return "exception"
     words = condition.split()
@@ -184,7 +184,7 @@ def _kind_of(condition: str) -> str:
 
 
 def _labels(kinds: Sequence[str], language: str, origin: str) -> dict[str, str]:
-    """What results are broken down by."""
+    """Labels by which results are broken down."""
     return {
         "condition": kinds[0] if len(kinds) == 1 else "several",
         "conditions": str(len(kinds)),
@@ -297,7 +297,7 @@ class _Values:
         return on_topic >= wanted and int(np.count_nonzero(meets == HAS)) >= 2 * _MEETING
 
     def _value(self, kind: str, about: Any) -> tuple[dict[str, str], str] | None:
-        """What fills a wording, and the condition as a line; None where the collection has nothing for it."""
+        """Values for a wording, and the condition as a line; None if the collection has none."""
         name, _, form = kind.partition("_")
         rng = self.rng
         if name in ("survey", "dataset"):
@@ -378,7 +378,7 @@ class _Values:
         ]
 
     def _named(self, label: str) -> bool:
-        """Whether half of a label's papers name it, so that its words can tell them."""
+        """True if half of a label's papers name it, so that its words can identify them."""
         held = self.facts.holding("texts", plain_words(heading_words(label)))[self.facts.about(label)]
         return 2 * int(np.count_nonzero(held)) >= len(held)
 

@@ -66,7 +66,7 @@ def verdict_of(made: Made, bench: Workbench) -> tuple[str, ...]:
 
 
 def _lengths(made: Made, bench: Workbench) -> str:
-    """How far length alone tells what is wanted, where a model wrote documents; "" elsewhere."""
+    """Note on how often the longer document is the relevant one; "" if no model wrote documents."""
     if not any(one.written for one in made.texts.values()):
         return ""
     words = {one.id: len(one.text.split()) for one in bench.documents(made, sorted(made.judged))}
@@ -84,7 +84,7 @@ def _lengths(made: Made, bench: Workbench) -> str:
 
 
 def _names(made: Made, bench: Workbench) -> str:
-    """How many queries hold a name that is in few documents, a relevant one among them."""
+    """Note on queries with a name that is in few documents, a relevant one among them."""
     asked = {draft.id: set(NAME.findall(draft.text)) for draft in made.drafts if draft.text}
     wanted = set[str]().union(*asked.values())
     lower = {word.lower() for word in wanted}
@@ -107,7 +107,7 @@ def _names(made: Made, bench: Workbench) -> str:
 
 
 def _near(made: Made, bench: Workbench) -> str:
-    """How many queries nearly repeat another; one question under several conditions is one query."""
+    """Note on queries that nearly repeat another; a question under several conditions is one query."""
     units = {one.id: one.seed or (one.text if one.instructions else one.id) for one in made.drafts}
     texts = {units[row["_id"]]: {*_WORD.findall(folded(row["text"]))} for row in as_texts(made, bench)}
     times = Counter(word for own in texts.values() for word in own)

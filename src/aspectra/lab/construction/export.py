@@ -46,11 +46,11 @@ class Layout:
     whole: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, folder: Path) -> Benchmark:
-        """What its loader reads from a folder."""
+        """The benchmark that its loader reads from a folder."""
         return BENCHMARKS.get(self.loader)(folder, **self.whole)
 
     def lacks(self, draft: Draft) -> str:
-        """What of a query it has no place for, in words; "" where it holds the query."""
+        """The part of a query that it cannot hold, in words; "" if it holds the query."""
         if draft.seed and not self.seeds:
             return "a paper as the query"
         if draft.aspect and not self.aspects:
@@ -62,7 +62,7 @@ def write_set(made: Made, bench: Workbench, folder: Path, layout: str) -> Layout
     """Write the set; the folder is made.
 
     Raises:
-        UsageError: there is no such layout, or it cannot hold the set.
+        UsageError: the layout does not exist, or cannot hold the set.
         OSError: a file cannot be written.
     """
     if layout not in LAYOUTS:
@@ -129,7 +129,7 @@ def as_texts(made: Made, bench: Workbench) -> Iterator[dict[str, Any]]:
 
 
 def _write_plain(made: Made, bench: Workbench, folder: Path) -> None:
-    """What the layouts of BEIR and OBLIQ-Bench share."""
+    """Write the files that the layouts of BEIR and OBLIQ-Bench share."""
     _rows(folder / "corpus.jsonl", map(_document, bench.documents(made)))
     _rows(folder / "queries.jsonl", as_texts(made, bench))
     _qrels(folder / "qrels.tsv", made.qrels.get("gold", {}))

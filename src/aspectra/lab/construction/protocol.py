@@ -58,7 +58,7 @@ class Draft(Value, frozen=True):
 
 
 class MadeText(Value, frozen=True):
-    """A document whose text is not the library's own, or is no paper of the library.
+    """A document that is not a paper of the library, or whose text was changed.
 
     Attributes:
         id: of the document; of the library's paper whose text was changed.
@@ -78,7 +78,7 @@ class MadeText(Value, frozen=True):
 
     @property
     def written(self) -> bool:
-        """Whether a language model wrote it."""
+        """True if a language model wrote it."""
         return self.origin not in ("changed", "title")
 
     @classmethod
@@ -208,7 +208,7 @@ def rows_of(name: str) -> Iterator[tuple[str, Row]]:
 
 
 def listed(paper: Paper, field: str) -> frozenset[str]:
-    """What a metadata field lists, or names between semicolons; as people type it."""
+    """Names that a metadata field lists, or has between semicolons, folded."""
     given = paper.metadata.get(field)
     words = given if isinstance(given, list) else str(given or "").split(";")
     return frozenset(filter(None, (folded(str(one)).strip() for one in words)))
@@ -221,7 +221,7 @@ _READ = 500  # papers at a time
 
 @dataclass
 class Workbench:
-    """What a step works with.
+    """The means of a step: the library, the model, the folder, and counts for its report.
 
     Attributes:
         store: the library whose papers are the corpus.
@@ -343,7 +343,7 @@ class Step:
 
 @dataclass(frozen=True)
 class StepReport:
-    """What a step did.
+    """Report of a step.
 
     Attributes:
         name: of the step.
@@ -363,7 +363,7 @@ class StepReport:
 
     @property
     def left_out(self) -> str:
-        """What it left out, in words."""
+        """Counts of what it left out, with the reasons, in words."""
         return ", ".join(f"{times:,} {reason}" for reason, times in self.dropped.items())
 
 
@@ -410,7 +410,7 @@ _OWN = ("seed", "layout", "name", "part", "test")
 
 
 class BuildRecipe(Value, frozen=True):
-    """How a benchmark is built.
+    """A way to build a benchmark.
 
     Attributes:
         name: of the benchmark.
@@ -449,7 +449,7 @@ class BuildRecipe(Value, frozen=True):
         """The options of a step, checked; ``number`` counts from 0.
 
         Raises:
-            UsageError: there is no such step or option, or an option has another type.
+            UsageError: the step or an option does not exist, or an option has another type.
         """
         given = dict(self.steps[number])
         step = STEPS.get(str(given.pop("step", "")))

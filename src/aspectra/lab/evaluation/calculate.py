@@ -212,7 +212,7 @@ def evaluate(
 
     Raises:
         UsageError: no such measure or preset, or something that a measure needs was not given.
-        BadInput: empty judgements, scores that are no numbers, modes that cover different topics, no judged
+        BadInput: empty judgements, scores that are not numbers, modes that cover different topics, no judged
             topic ranked at all.
     """
     chosen = get_preset(preset) if isinstance(preset, str) else preset

@@ -77,7 +77,7 @@ Labels = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a mean is taken over.
+    """Counts of the topics that a mean is taken over.
 
     Attributes:
         scored: judged topics with a ranking.
@@ -130,7 +130,7 @@ class Score:
 
     @property
     def units(self) -> int:
-        """How many units the mean is taken over."""
+        """Number of units that the mean is taken over."""
         return len(self.values) or self.over
 
     def by(self, labels: Labels, name: str) -> dict[str, tuple[float, int]]:

@@ -76,11 +76,11 @@ class Source(Value, frozen=True):
 
 
 class Study(Value, frozen=True):
-    """What is to be measured.
+    """Recipes to run on benchmarks, and the measures that score them.
 
     Attributes:
         sources: the benchmarks.
-        recipes: how to search; their names are the rows of the tables.
+        recipes: ways to search; their names are the rows of the tables.
         protocol: ``pool``, ``collection``, ``both`` (pools where there are any), or ``auto``: the benchmark's
             own, which is its pools where it has any.
         depth: papers recorded of a ranking of a whole collection.
@@ -148,7 +148,7 @@ class Study(Value, frozen=True):
         return [*(recipe.name for recipe in self.recipes), *self.ceilings, *self.people]
 
     def settings(self) -> IndexSettings:
-        """What libraries are indexed with: only the views that some recipe uses."""
+        """Settings by which libraries are indexed: only the views that some recipe uses."""
         defaults = IndexSettings()
         encoders = self.encoders
         if encoders is None:
@@ -179,12 +179,12 @@ class Study(Value, frozen=True):
 
     @property
     def needs_model(self) -> bool:
-        """Whether any recipe calls a language model, or an oracle in its place."""
+        """True if any recipe calls a language model, or an oracle in its place."""
         return any(needs_model(recipe.stages) for recipe in self.recipes)
 
     @property
     def calls_model(self) -> bool:
-        """Whether any recipe calls a language model, and no oracle answers in its place."""
+        """True if any recipe calls a language model, and no oracle answers in its place."""
         return self.needs_model and self.oracle is None
 
     def cells(
@@ -308,7 +308,7 @@ def _ties(records: Records, cell: Cell) -> int:
 
 
 def cell_facts(outcome: Outcome) -> dict[str, Any]:
-    """What was run in one cell, without anything that changes from run to run."""
+    """Facts about one cell, without anything that changes from run to run."""
     cell = outcome.cell
     return {
         "cell": cell.key,
@@ -436,11 +436,11 @@ _FORMAT = 1
 
 
 class Description(Value, frozen=True):
-    """What ``experiment.json`` holds.
+    """Content of ``experiment.json``.
 
     Attributes:
         format: of the file.
-        study: what was to be measured.
+        study: the study that was run.
         states: benchmark -> state of its library when it was run.
         revisions: benchmark -> revision of its files then.
         cells: ``cell`` (its key), ``benchmark``, ``protocol`` and ``recipe`` of every cell.
@@ -466,7 +466,7 @@ class Opened:
 
     @property
     def study(self) -> Study:
-        """What was to be measured."""
+        """The study that was run."""
         return self.about.study
 
     def file(self, name: str) -> Path:
@@ -474,18 +474,18 @@ class Opened:
         return self.folder / FILES[name]
 
     def results(self) -> dict[str, Any]:
-        """What ``results.json`` holds.
+        """Content of ``results.json``.
 
         Raises:
-            BadInput: there is none, or it is damaged.
+            BadInput: it is missing or damaged.
         """
         return _read(self.file("results"), f"aspectra bench run --output {self.folder}")
 
     def facts(self) -> dict[str, Any]:
-        """What ``manifest.json`` holds.
+        """Content of ``manifest.json``.
 
         Raises:
-            BadInput: there is none, or it is damaged.
+            BadInput: it is missing or damaged.
         """
         return _read(self.file("manifest"), f"aspectra bench run --output {self.folder}")
 

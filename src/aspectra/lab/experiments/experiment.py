@@ -67,12 +67,12 @@ class Record(Value, frozen=True):
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """What makes a record unique."""
+        """The fields that make a record unique."""
         return self.cell, self.topic, self.mode, self.repeat
 
     @property
     def failed(self) -> bool:
-        """Whether calls to a model failed, so that the next run makes this ranking again."""
+        """True if calls to a model failed, so that the next run makes this ranking again."""
         return self.tally.defects.get("failed", 0) > 0
 
 
@@ -309,8 +309,8 @@ class Cell:
 
         Where a model is called also its name, the prompts, and the judgements, which a simulated model reads;
         for a ceiling the judgements too.
-        Measures and presets are no part of it: they score rankings, and make none. Neither is the version of
-        the program, which every record names.
+        Measures and presets are left out: they score rankings, and make none. So is the version of the
+        program, which every record names.
         """
         if self.recorded:
             return self.recorded
@@ -326,7 +326,7 @@ class Cell:
 
     @property
     def runs(self) -> int:
-        """How often it is run."""
+        """Number of times that it is run."""
         return 1 if self.deterministic else self.repeats
 
     @property
@@ -337,7 +337,7 @@ class Cell:
 
 
 def needs_vectors(recipe: Recipe) -> bool:
-    """Whether a search of the recipe uses more than words.
+    """True if a search of the recipe uses more than words.
 
     >>> needs_vectors(Recipe.parse("bm25")), needs_vectors(Recipe.parse("dense | top(200) | bm25"))
     (False, True)
@@ -346,7 +346,7 @@ def needs_vectors(recipe: Recipe) -> bool:
 
 
 def needs_full_text(recipe: Recipe) -> bool:
-    """Whether a search of the recipe uses chunks of full text.
+    """True if a search of the recipe uses chunks of full text.
 
     >>> needs_full_text(Recipe.parse("hybrid")), needs_full_text(Recipe.parse("fulltext"))
     (False, True)
@@ -355,7 +355,7 @@ def needs_full_text(recipe: Recipe) -> bool:
 
 
 def needs_style(recipe: Recipe) -> bool:
-    """Whether a search of the recipe compares how texts are written.
+    """True if a search of the recipe compares the style of texts.
 
     >>> needs_style(Recipe.parse("hybrid")), needs_style(Recipe.parse("bm25 | top(200) | hand"))
     (False, True)
@@ -364,7 +364,7 @@ def needs_style(recipe: Recipe) -> bool:
 
 
 def needs_tokens(recipe: Recipe) -> bool:
-    """Whether a search of the recipe compares token vectors.
+    """True if a search of the recipe compares token vectors.
 
     >>> needs_tokens(Recipe.parse("dense")), needs_tokens(Recipe.parse("bm25 | top(200) | late"))
     (False, True)
@@ -375,7 +375,7 @@ def needs_tokens(recipe: Recipe) -> bool:
 def _some_search(
     recipe: Recipe, view: Callable[[ViewFacts], bool], planner: Callable[[Planner], bool]
 ) -> bool:
-    """Whether a search of the recipe has such a planner, or a probe of its own on such a view."""
+    """True if a search of the recipe has such a planner, or a probe of its own on such a view."""
     return any(
         planner(PLANNERS.get(search.partition("(")[0]))
         if isinstance(search, str)

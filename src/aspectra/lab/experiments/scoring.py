@@ -64,7 +64,7 @@ class Outcome:
 
     @property
     def cost(self) -> dict[str, float]:
-        """What making the rankings takes: calls, tokens, money; empty where no model was called.
+        """Cost of making the rankings: calls, tokens, money; empty if no model was called.
 
         An answer from a journal was paid for once, so it counts too; money is what was paid now.
         """

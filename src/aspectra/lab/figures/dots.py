@@ -36,11 +36,11 @@ _ROUND = 2.3  # height of a radar in inches
 
 @dataclass(frozen=True)
 class Dots:
-    """What a dot plot shows.
+    """Data of a dot plot.
 
     Attributes:
         systems: names of the rows.
-        panels: title -> a value for each system; None or NaN where there is none.
+        panels: title -> a value for each system; None or NaN for a missing one.
         shared: whether all panels have one scale.
         names: system -> its name as printed, where it is among others that are drawn elsewhere.
     """
@@ -70,10 +70,10 @@ class Dots:
 
 
 def dot_figure(name: str, title: str, dots: Dots, *, notes: Sequence[str] = (), digits: int = 2) -> Drawing:
-    """One row a system, one panel a measure; lines through dots are intervals.
+    """One row per system, one panel per measure; lines through dots are intervals.
 
     Raises:
-        UsageError: there is no finite value.
+        UsageError: no value is finite.
     """
     values = [value for line in dots.panels.values() for value in line]
     if not any(map(drawable, values)):
@@ -87,7 +87,7 @@ def dot_figure(name: str, title: str, dots: Dots, *, notes: Sequence[str] = (), 
 
 
 def _interval_note(values: Iterable[Number | None]) -> list[str]:
-    """What the lines through dots are, where there are any."""
+    """Note on the lines through dots, if there are any."""
     ranged = any(v is not None and v.low is not None for v in values)
     return ["Lines through dots: 95 % intervals of means."] if ranged else []
 
@@ -127,9 +127,9 @@ def radar_figure(
     measure: str,
     notes: Sequence[str] = (),
 ) -> Drawing:
-    """Systems over dimensions; up to six systems a radar, each radar with its dot plot.
+    """Systems over dimensions; up to six systems per radar, each radar with its dot plot.
 
-    Below three dimensions there is no radar but the dot plot alone. The scale of a radar begins at the lowest
+    With fewer than three dimensions only the dot plot is drawn. The scale of a radar begins at the lowest
     value where that is negative, with a circle at 0.
 
     Args:
@@ -141,7 +141,7 @@ def radar_figure(
         notes: below.
 
     Raises:
-        UsageError: there is no finite value.
+        UsageError: no value is finite.
     """
     every = [v for line in systems.values() for v in line]
     values = [v.value for v in every if drawable(v)]
@@ -227,7 +227,7 @@ def delta_figure(
         notes: below.
 
     Raises:
-        UsageError: there is no other system, or no unit.
+        UsageError: ``others`` or the units are empty.
     """
     if not others or not own:
         raise no_systems(title)

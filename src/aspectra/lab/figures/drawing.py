@@ -1,4 +1,4 @@
-"""What all figures share: styles that survive grey and print, text that is measured before it is placed.
+"""Common parts of figures: styles that survive grey and print, text that is measured before it is placed.
 
 matplotlib is imported when a figure is drawn, and never by importing this package. Sizes are inches, fonts
 points at print size; nothing is smaller than :data:`SMALLEST`.
@@ -37,7 +37,7 @@ _POINT = 1 / 72
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How one system is drawn: a colour after Okabe and Ito, a marker and dashes that differ in grey too.
+    """Style of one system: a colour after Okabe and Ito, a marker and dashes that differ in grey too.
 
     Attributes:
         color: of lines and markers.

@@ -58,7 +58,7 @@ _LEAST = 5  # documents
 
 @dataclass(frozen=True)
 class Retrieved:
-    """What systems found for one query.
+    """Documents that systems found for one query.
 
     Attributes:
         query: its name.
@@ -433,7 +433,7 @@ def _deltas(place: Place, choice: Choice) -> Drawing:
 
 
 def _diversity(place: Place, choice: Choice) -> Drawing:
-    """How far apart the first papers of each ranking lie."""
+    """Distances between the first papers of each ranking."""
     columns = [c for c in place.columns if family_of(c).name in DIVERSITY]
     if not columns:
         raise UsageError(

@@ -33,12 +33,12 @@ _MOST_BANDS = 3  # more of them hide each other: whiskers then
 
 
 def finite(value: float | None) -> TypeGuard[float]:
-    """Whether there is a number to draw."""
+    """True if a value is a number that can be drawn."""
     return value is not None and math.isfinite(value)
 
 
 def drawable(value: Number | None) -> TypeGuard[Number]:
-    """Whether there is a value to draw."""
+    """True if a value can be drawn."""
     return value is not None and finite(value.value)
 
 
@@ -164,7 +164,7 @@ def line_figure(
         height: of a panel in inches.
 
     Raises:
-        UsageError: there is no finite value.
+        UsageError: no value is finite.
     """
     values = [v for panel in panels for line in panel.lines.values() for v in line if drawable(v)]
     if not values:
@@ -217,7 +217,7 @@ def pool_scaling(
         notes: below.
 
     Raises:
-        UsageError: there is no finite value.
+        UsageError: no value is finite.
     """
     axis = Axis("candidates in the pool (K)", tuple(map(float, sizes)), tuple(f"{k:,}" for k in sizes), True)
     shown = title or f"{measure} as the pool of candidates grows"
@@ -338,10 +338,10 @@ def scatter_figure(
         panels: side by side.
         notes: below.
         logarithmic: horizontal scale by factors.
-        front: join the points that no other betters: less to the left, more above.
+        front: join the points of the Pareto front: less to the left, more above.
 
     Raises:
-        UsageError: there is no finite point.
+        UsageError: no point is finite.
     """
     if not any(_known(points) for panel in panels for points in panel.series.values()):
         raise no_systems(title)

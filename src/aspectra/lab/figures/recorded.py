@@ -1,4 +1,4 @@
-"""What experiments recorded, as figures need it: systems by place, means with intervals, costs."""
+"""Records of experiments, as figures need them: systems by place, means with intervals, costs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COSTS = ("ms/query", "calls/query", "tokens/query", "money")
 
 @dataclass(frozen=True)
 class Choice:
-    """What is to be drawn of experiments; empty fields leave everything in.
+    """The part of experiments to draw; empty fields leave everything in.
 
     Attributes:
         measures: spellings.
@@ -101,7 +101,7 @@ class Place:
         return {name: s for name, s in self.systems.items() if s.means.get(column) is not None}
 
     def is_ceiling(self, system: System) -> bool:
-        """Whether a row was made from the judgements, see :mod:`aspectra.lab.experiments.execute`."""
+        """True if a row was made from the judgements, see :mod:`aspectra.lab.experiments.execute`."""
         opened = self.opened[system.where]
         names = {cell["recipe"] for cell in opened.about.cells if cell["cell"] == system.cell["cell"]}
         return bool(names & {*opened.study.ceilings, *opened.study.people})

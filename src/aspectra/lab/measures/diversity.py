@@ -1,4 +1,4 @@
-"""How far apart the found documents lie, as vectors.
+"""Distances between the vectors of the documents found.
 
 Comparable within one encoder only: all three depend on the length and spread of its vectors.
 """

@@ -68,7 +68,7 @@ def p_mrr(measure: Measure, topic: Mapping[str, Judged]) -> float | None:
 
 
 class Pairs(NamedTuple):
-    """What ``evaluate`` needs to score one run with p-MRR over pairs of aspects.
+    """Arguments of ``evaluate`` that score one run with p-MRR over pairs of aspects.
 
     Attributes:
         qrels, runs: mode -> unit -> documents; a unit is ``topic>other``.
@@ -121,7 +121,7 @@ Triple = tuple[float, float, float]
 
 
 def complies(ranks: Triple, scores: Triple, rule: str = "paper") -> bool:
-    """Whether a gold document rises with its instruction and falls with the reverse, in rank and score.
+    """True if a gold document rises with its instruction and falls with the reverse, in rank and score.
 
     Args:
         ranks: original, instructed, reversed.

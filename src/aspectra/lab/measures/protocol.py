@@ -23,7 +23,7 @@ Better = Literal["higher", "lower", ""]
 
 
 class Arity(StrEnum):
-    """What a measure is given to score one unit."""
+    """The input from which a measure scores one unit."""
 
     RANKING = "one ranking"
     GROUP = "the rankings of one query's variants"
@@ -224,7 +224,7 @@ class Measure:
 
     @property
     def arity(self) -> Arity:
-        """What it is given to score one unit."""
+        """The input from which it scores one unit."""
         return self.family.arity
 
     @property

@@ -25,7 +25,7 @@ _PLAIN = "bm25"  # what others are compared with where it was run and nothing el
 
 @dataclass(frozen=True)
 class Verdict:
-    """What can be said of one benchmark under one protocol.
+    """Conclusions on one benchmark under one protocol.
 
     Attributes:
         headline: one sentence, for somebody who reads no other.
@@ -135,7 +135,7 @@ def _gain(one: Comparison, lower: bool) -> bool:
 def _each(
     place: Place, column: Column, found: Mapping[str, Comparison], baseline: str, told: str = ""
 ) -> list[str]:
-    """What the tests against the baseline say of all systems but ``told``, which the headline names."""
+    """Results of the tests against the baseline, of all systems but ``told``, which the headline names."""
     lower = family_of(column).better == "lower"
     better = [n for n, one in found.items() if one.significant() and _gain(one, lower) and n != told]
     worse = [n for n, one in found.items() if one.significant() and not _gain(one, lower)]
@@ -408,7 +408,7 @@ def _means(place: Place) -> Table:
 def _figures(
     opened: Mapping[str, Opened], choice: Choice, places: Sequence[Place], verdicts: Sequence[Verdict]
 ) -> tuple[list[Drawing], list[str]]:
-    """What can be drawn, and a sentence on what cannot."""
+    """The figures that can be drawn, and a sentence on each of the others."""
     try:
         needs_plot()
     except MissingExtra as error:
@@ -433,7 +433,7 @@ def _figures(
 
 
 def _possible(kind: str, place: Place, verdict: Verdict) -> bool:
-    """Whether a figure of a kind has a meaning here; what has none is no loss."""
+    """True if a figure of a kind has a meaning here; the others are not reported as missing."""
     names = {family_of(c).name for c in place.columns}
     modes = {c[2] for c in place.columns}
     labels = {name for own in place.first.labels.values() for name in own}

@@ -27,7 +27,7 @@ Systems = Mapping[str, Mapping[str, Values]]
 
 @dataclass(frozen=True)
 class PoolScore:
-    """What a system made of the pools of one size.
+    """Scores of a system on the pools of one size.
 
     Attributes:
         name: of the system.
@@ -78,7 +78,7 @@ class GapTask:
         return list(dict.fromkeys(pool.name for pool in self.pools if pool.verifier))
 
     def at(self, name: str, bound: Bound, size: int = 0) -> PoolScore | None:
-        """What a system made of pools of a size, or of the largest ones."""
+        """Scores of a system on pools of a size, or on the largest ones; None without any."""
         own = [p for p in self.pools if p.name == name and p.bound == bound and size in (0, p.size)]
         return max(own, key=lambda pool: pool.size, default=None)
 
@@ -232,7 +232,7 @@ class Limit:
 
     @property
     def holds(self) -> bool | None:
-        """Whether all of the interval is within the limit; None where the limit lies inside of it."""
+        """True if the whole interval is within the limit; None if it contains the limit or is unknown."""
         if self.interval is None:
             return None
         low, high, _ = self.interval
@@ -262,7 +262,7 @@ def limits(task: GapTask) -> list[Limit]:
 
 
 def verdict(task: GapTask) -> str:
-    """Whether the task is oblique for these systems, and why: a sentence or two."""
+    """Verdict on the task for these systems, oblique or not, with the reason: a sentence or two."""
     found = limits(task)
     retrieval, recall, *rest = found
     reached = f"{retrieval.system} reaches nDCG@10 {100 * retrieval.value:.1f}"

@@ -129,7 +129,7 @@ def paper_rows(number: str, table: str, benchmark: str | Benchmark = "") -> tupl
         Nothing where the benchmark is a part of which the table has no number.
 
     Raises:
-        UsageError: there is no such paper or table.
+        UsageError: the paper or table is not held.
     """
     papers = {paper["paper"]: paper for paper in _papers()}
     if number not in papers:
@@ -142,7 +142,7 @@ def paper_rows(number: str, table: str, benchmark: str | Benchmark = "") -> tupl
 
 
 def part_of(number: str, benchmark: str) -> str:
-    """The part of a paper's benchmark that a benchmark is, or is like; "" where there are no parts.
+    """The part of a paper's benchmark that a benchmark is, or is like; "" without parts.
 
     >>> part_of("004", "obliq/math"), part_of("004", "style-authorship"), part_of("002", "litsearch")
     ('math', 'writing', '')
@@ -199,7 +199,7 @@ def _rows(number: str, part: str, reasons: tuple[str, ...]) -> tuple[Published, 
 
 
 def _differences(benchmark: Benchmark, data: Mapping[str, Any], part: str) -> list[str]:
-    """What of the loaded benchmark is not as published: numbers of topics and of documents."""
+    """Differences of the loaded benchmark from the published one: numbers of topics and of documents."""
     topics, documents = (_counts(data["counts"][what], part) for what in ("topics", "documents"))
     by = data.get("topics_by", ())
     here = Counter("/".join(topic.labels.get(name, "") for name in by) or part for topic in benchmark.topics)

@@ -139,7 +139,7 @@ class System:
 
     @property
     def failed(self) -> int:
-        """Rankings in which calls to a model failed; then there are no values."""
+        """Rankings in which calls to a model failed; with any, ``values`` is empty."""
         return int(self.cell.get("failed", 0))
 
     @property
@@ -264,7 +264,7 @@ def marks_against(baseline: str, scores: Mapping[str, Values]) -> dict[str, str]
     """Row -> ``+`` (better than the baseline) or ``-``, where the difference is significant.
 
     Args:
-        baseline: one of the rows; where it is not, there are no marks.
+        baseline: one of the rows; otherwise nothing is marked.
         scores: row -> unit -> value; rows with other units than the baseline's are not compared.
     """
     base, others = comparable(baseline, scores)
@@ -316,7 +316,7 @@ def main_table(
     intervals: bool = True,
     times: bool = True,
 ) -> Table:
-    """One row a recipe, one column a measure, with notes on what the means are taken over.
+    """One row per recipe, one column per measure, with notes on what the means are taken over.
 
     Args:
         title: of the table.
@@ -326,7 +326,7 @@ def main_table(
         times: also print the median time of a query.
 
     Raises:
-        UsageError: there is no such baseline.
+        UsageError: the baseline is not among the systems.
     """
     if not systems:
         raise UsageError("there is nothing to print")
@@ -360,7 +360,7 @@ def main_table(
 
 
 def _notes(systems: Sequence[System], times: bool) -> list[str]:
-    """What the numbers depend on."""
+    """Notes on everything that the numbers depend on."""
     first, about = systems[0], systems[0].about
     scored: Mapping[Column, Values] = next((s.values for s in systems if s.values), {})
     units = counted((column[1], len(values)) for column, values in scored.items())
@@ -465,7 +465,7 @@ def comparison_tables(
     correction: str = "none",
     measures: Sequence[str] = (),
 ) -> list[Table]:
-    """One table a benchmark and protocol: each system against the baseline, by measure.
+    """One table per benchmark and protocol: each system against the baseline, by measure.
 
     Args:
         systems: what to compare.
@@ -475,7 +475,7 @@ def comparison_tables(
         measures: only these; default: all there are.
 
     Raises:
-        UsageError: there is no such baseline anywhere, or no such measure, test or correction.
+        UsageError: the baseline, a measure, the test or the correction does not exist.
     """
     compare({}, {}, test=test, correction=correction)  # complains about unknown names
     out = []

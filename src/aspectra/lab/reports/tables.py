@@ -25,7 +25,7 @@ SMALL_NOTE = (
 
 
 def failed_note(name: str, failed: int) -> str:
-    """What is said of a recipe with ``failed`` rankings in which calls to a model failed."""
+    """Note on a recipe with ``failed`` rankings in which calls to a model failed."""
     rankings = f"{failed:,} ranking" + "s" * (failed > 1)
     return f"failed: {name}: calls to the model failed in {rankings}; nothing is computed from it"
 
@@ -141,7 +141,7 @@ class Table:
 
     @property
     def numeric(self) -> list[bool]:
-        """Which columns hold numbers."""
+        """For each column, True if it holds numbers."""
         return [
             any(isinstance(row[i], int | float | Number) for row in self.rows)
             for i in range(len(self.columns))
@@ -267,7 +267,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 @dataclass
 class _Corpus:
-    """What one pass over the papers keeps: sums, and the words of relevant papers."""
+    """Results of one pass over the papers: sums, and the words of relevant papers."""
 
     documents: int = 0
     words: list[int] = field(default_factory=list)

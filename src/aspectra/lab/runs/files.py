@@ -41,7 +41,7 @@ Grades = Mapping[str, Mapping[str, float]]
 
 
 def only_in(grades: Grades, others: Grades) -> int:
-    """How many judgements of a set are of relevant documents that another set does not call relevant.
+    """Number of judgements of relevant documents that another set does not call relevant.
 
     >>> only_in({"q": {"a": 1, "b": 2, "c": 0}}, {"q": {"a": 1, "b": 0}})
     1
@@ -78,7 +78,7 @@ class Judged:
     _made: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def _once(self, key: object, make: Callable[[], T]) -> T:
-        """What ``make`` gives, computed once for all measures."""
+        """Result of ``make``, computed once for all measures."""
         if key not in self._made:
             self._made[key] = make()
         made: T = self._made[key]
@@ -86,15 +86,15 @@ class Judged:
 
     @property
     def ranked(self) -> Array:
-        """Which judged documents are in the ranking."""
+        """Mask of the judged documents that are in the ranking."""
         return self.ranks <= self.length
 
     def relevant(self, rel: float = 1.0) -> Array:
-        """Which documents have at least this grade; unjudged ones never do."""
+        """Mask of the documents with at least this grade; unjudged ones never have it."""
         return self._once(("relevant", rel), lambda: self.grades >= rel)
 
     def count(self, rel: float = 1.0) -> int:
-        """How many documents are relevant, ranked or not."""
+        """Number of relevant documents, ranked or not."""
         return self._once(("count", rel), lambda: int(np.count_nonzero(self.relevant(rel))))
 
     def hits(self, rel: float = 1.0) -> Array:
@@ -261,7 +261,7 @@ class Checks:
 
 
 def check_run(run: Grades, qrels: Grades, *, corpus: Collection[str] | None = None) -> Checks:
-    """What of a run does not fit the judgements or the corpus, besides what an evaluation reports itself.
+    """Mismatches of a run with the judgements or the corpus, besides those that an evaluation reports itself.
 
     Args:
         run: topic -> document -> score.
@@ -303,7 +303,7 @@ _BLOCK = 1 << 19  # small enough for its words to stay in the cache
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a file holds.
+    """A kind of file: a run or judgements.
 
     Attributes:
         name, number: words for messages.
@@ -493,7 +493,7 @@ def _read_even(text: str, number: int, lines: int, filling: _Filling) -> bool:
 
 
 def _header(line: str) -> bool:
-    """Whether the first line of a tsv names its columns."""
+    """True if the first line of a tsv names its columns."""
     names = line.lower().split("\t")
     return len(names) >= 3 and names[0].strip() in TOPIC_KEYS
 

@@ -54,7 +54,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
     semicolons (fields may be quoted); names of its columns are lower-cased.
 
     Raises:
-        BadInput: the file is empty or damaged, or a line is no record; line and reason are named.
+        BadInput: the file is empty or damaged, or a line is not a record; line and reason are named.
         MissingExtra: it is Parquet and pyarrow is not installed.
     """
     name = path.name.lower().removesuffix(".zst").removesuffix(".gz")
@@ -131,7 +131,7 @@ def array_items(path: Path) -> Iterator[Mapping[str, Any]]:
     """Objects of a file that is one JSON array, holding one of them at a time.
 
     Raises:
-        BadInput: the file is damaged, is no array, ends inside it, or an element is no object.
+        BadInput: the file is damaged, is not an array, ends inside it, or an element is not an object.
     """
     decoder = json.JSONDecoder()
     number = 0

@@ -113,7 +113,7 @@ class Run(_Table):
             order: how equal scores are told apart.
 
         Raises:
-            BadInput: two ids become one word in TREC format, or a score is no number. UsageError: no such
+            BadInput: two ids become one word in TREC format, or a score is not a number. UsageError: no such
                 format.
         """
         run_files.write_run(Path(path), self.data, self.name or "aspectra", format, order)
@@ -139,7 +139,7 @@ class Qrels(_Table):
 
         Args:
             path: the file, compressed or not; the format is told by content.
-            duplicates: as :meth:`Run.read`; a judgement repeated with the same grade is no contradiction, and
+            duplicates: as :meth:`Run.read`; a judgement repeated with the same grade does not contradict, and
                 counts once.
 
         Raises:
@@ -195,7 +195,7 @@ def read_export(path: Path, titles: Mapping[str, str], *, topic: str = "") -> Ru
         ambiguous keep their place under an id that starts with :data:`UNMATCHED`.
 
     Raises:
-        BadInput: no column for topics, or none for ids and titles, or a score or rank that is no number.
+        BadInput: no column for topics, or none for ids and titles, or a score or rank that is not a number.
     """
     by_title: dict[str, list[str]] = {}
     for doc, title in titles.items():

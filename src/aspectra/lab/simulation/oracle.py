@@ -180,7 +180,7 @@ def _list(oracle: Oracle, request: Request, draw: random.Random) -> _Answer:
 
 
 def _labels(request: Request) -> tuple[list[str], bool]:
-    """The labels given out, and whether each comes with a reason; numbers where there is no schema."""
+    """The labels given out, and whether each comes with a reason; numbers without a schema."""
     items: dict[str, Any] = ((request.schema or {}).get("properties") or {}).get("order", {}).get("items", {})
     if "properties" in items:
         return list(items["properties"]["label"]["enum"]), True

@@ -1,4 +1,4 @@
-"""Whether one run is better than another, unit by unit, and how far people agree.
+"""Significance tests between two runs, unit by unit, and the agreement of people.
 
 All tests pair by unit id and refuse values whose ids differ. Differences are ``a - b``. Anything random takes
 a seed, and units are sorted first, so that a number can be had again.
@@ -134,7 +134,7 @@ def normal_sf(z: float) -> float:
 
 
 def signed_rank_counts(doubled: Array) -> Array:
-    """How many of the 2^n choices of signs give each sum of positive ranks.
+    """Share of the 2^n choices of signs that gives each sum of positive ranks.
 
     Args:
         doubled: (n,) twice the ranks, so that ranks shared by ties are whole numbers.
@@ -239,7 +239,7 @@ class Comparison:
     correction: str = ""
 
     def significant(self, alpha: float = 0.05) -> bool:
-        """Whether p (the adjusted one where there is one) is below alpha; an undefined p never is."""
+        """True if p (the adjusted one if there is one) is below alpha; an undefined p never is."""
         p = self.p if self.adjusted is None else self.adjusted
         return p is not None and p < alpha
 
@@ -399,7 +399,7 @@ def randomisation(
 ) -> Comparison:
     """Fisher's randomisation test: how often are random signs of the differences as extreme as theirs?
 
-    All 2^n choices where that is no more than ``rounds`` (then p is exact); else ``rounds`` random ones, with
+    All 2^n choices if they are at most ``rounds`` (then p is exact); else ``rounds`` random ones, with
     the observed one counted among them. The interval holds every shift that, taken off all differences,
     gives p >= alpha with the same choices of signs (Hartigan's typical values).
 
@@ -546,7 +546,7 @@ class Agreement(NamedTuple):
 
     Attributes:
         value: 1 is full, 0 that of chance; NaN where all grades are one, or no unit has two.
-        interval: of 95 %, by resampling units; None for fewer than two, and where there is no value.
+        interval: of 95 %, by resampling units; None for fewer than two, and without a value.
         units: how many have two grades or more; the others say nothing.
     """
 

@@ -26,7 +26,7 @@ rankings of a part before.
 
 A file that reproduces a paper's tables names it: ``[paper]`` with its ``number``, and ``published = "3"`` in
 each table, see :mod:`aspectra.lab.studies.paper_tables`. Recipes are called as the paper prints its
-systems; ``names`` and ``others`` say what is called differently, and what is no recipe. ``encoders`` names a
+systems; ``names`` lists other names of recipes, and ``others`` rows without a recipe. ``encoders`` names a
 file beside it with a table for each encoder: ``{encoders.SciNCL}`` stands for the ``spec`` of that table, and
 its ``needs`` says what must be downloaded.
 """
@@ -77,7 +77,7 @@ def lacking(
     answering: Callable[[str], ChatModel] | None,
     known: Mapping[str, str] = MappingProxyType({}),
 ) -> Need | None:
-    """What a study lacks, or None.
+    """The data or models that a study lacks, or None.
 
     Models are loaded only where all files are there, since that takes longer.
 
@@ -85,7 +85,7 @@ def lacking(
         study: is not changed.
         load: makes an encoder from its specification.
         answering: makes a language model from its name at the endpoint, "" for the one that the settings
-            name; None where there is no endpoint.
+            name; None without an endpoint.
         known: specification of an encoder -> what must be downloaded for it.
     """
     for source in study.sources:
@@ -128,7 +128,7 @@ def _models(study: Study, known: Mapping[str, str]) -> list[str]:
 
 
 def _needed(spec: str, known: Mapping[str, str]) -> str:
-    """What must be downloaded for an encoder; a specification may have further options."""
+    """The download that an encoder needs; a specification may have further options."""
     longest = max((one for one in known if one and spec.startswith(one)), key=len, default="")
     return known.get(longest, f"encoder {spec}")
 

@@ -43,7 +43,7 @@ from aspectra.views.settings import IndexSettings
 
 @dataclass(frozen=True)
 class Page:
-    """What a study file gives.
+    """Result of a study file.
 
     Attributes:
         tables: in its order.
@@ -155,7 +155,7 @@ def _page(file: StudyFile, tables: Sequence[tuple[TableSpec, Sequence[Table]]], 
 
 
 def _manifest(parts: Mapping[str, Mapping[str, Any]], needs: Mapping[str, Need]) -> dict[str, Any]:
-    """What the numbers depend on, of all parts: files, libraries, versions, and the key of every cell.
+    """Everything that the numbers depend on, by part: files, libraries, versions, and the key of every cell.
 
     Of a part that was not run, what it lacks.
     """
@@ -220,7 +220,7 @@ def _study_tables(
 
 
 def _fits(system: System, spec: TableSpec, column: Column | None = None) -> bool:
-    """Whether a system is of the benchmark and protocol of a table, or of its column and part."""
+    """True if a system is of the benchmark and protocol of a table, or of its column and part."""
     benchmark = (column and column.benchmark) or spec.benchmark
     protocol = (column and column.protocol) or spec.protocol
     part = column.part if column else ""

@@ -25,7 +25,7 @@ _Column = tuple[str, str, str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True)
 class Ran:
-    """What running a study file's parts gave.
+    """Results of running a study file's parts.
 
     Attributes:
         studies: part -> its study, of all parts.
@@ -55,7 +55,7 @@ def check_paper_table(spec: TableSpec, paper: Paper, studies: Mapping[str, Study
     """Refuse a table with rows of which nothing is known, before anything is run.
 
     Raises:
-        UsageError: there is no such table, or a row is neither a recipe nor among ``paper.others``.
+        UsageError: the table is not held, or a row is neither a recipe nor among ``paper.others``.
     """
     printed = dict.fromkeys(row.label for row in paper_rows(paper.number, spec.published))
     for label in (*printed, *spec.rows, *filter(None, [spec.baseline])):
@@ -68,17 +68,17 @@ def check_paper_table(spec: TableSpec, paper: Paper, studies: Mapping[str, Study
 
 
 def paper_tables(spec: TableSpec, paper: Paper, ran: Ran) -> list[Table]:
-    """The published table that ``spec`` names: one line a printed row, and one below it where it was run.
+    """The published table that ``spec`` names: one line per printed row, and one below it if it was run.
 
     Args:
         spec: ``published`` is its number; ``by`` is a label by which it is divided; ``rows`` names recipes
-            that are no rows of the paper and follow below; ``baseline`` names the recipe that the measured
+            that are not rows of the paper and follow below; ``baseline`` names the recipe that the measured
             ones are marked against.
         paper: whose it is.
         ran: what was run.
 
     Raises:
-        UsageError: there is no such table.
+        UsageError: the table is not held.
     """
     printed = paper_rows(paper.number, spec.published)
     parts: dict[str, list[Published]] = {}
@@ -145,7 +145,7 @@ def _table(value: str, printed: Sequence[Published], spec: TableSpec, paper: Pap
 
 
 def _decimals(printed: Sequence[Published]) -> int:
-    """How many the paper prints, in the unit of the table."""
+    """Number of decimals that the paper prints, in the unit of the table."""
     shown = [_printed(row) for row in printed]
     return max(len(f"{one.value:.6f}".rstrip("0").partition(".")[2]) for one in shown if one is not None)
 
@@ -179,7 +179,7 @@ def _parts_of(name: str, spec: TableSpec, studies: Mapping[str, Study], value: s
 def _status(
     label: str, name: str, value: str, spec: TableSpec, paper: Paper, ran: Ran, notes: _Notes
 ) -> tuple[str, list[Outcome]]:
-    """What is said of a printed row, and the outcomes of its recipe."""
+    """Status of a printed row, and the outcomes of its recipe."""
     if label in paper.others:
         return f"not run {notes.mark(paper.others[label])}", []
     where = _parts_of(name, spec, ran.studies, value)
@@ -201,14 +201,14 @@ def _status(
 
 
 def _own_prompt(name: str, paper: Paper, ran: Ran) -> str:
-    """What a row says whose model was tuned on its own prompt, until its recipe has that prompt's file."""
+    """Remark on a row whose model was tuned on its own prompt, until its recipe has that prompt's file."""
     recipes = [recipe for study in ran.studies.values() for recipe in study.recipes if recipe.name == name]
     has_file = any("prompt_file=" in stage for recipe in recipes for stage in recipe.stages)
     return f"; {_OWN_PROMPT}" if name in paper.own_prompts and not has_file else ""
 
 
 def _ran(outcomes: Sequence[Outcome], own: Mapping[_Column, Published], notes: _Notes, on: str = "") -> str:
-    """What is said of a row that was run; ``own`` are the printed numbers, empty for none."""
+    """Status of a row that was run; ``own`` are the printed numbers, empty for none."""
     if lost := [o for o in outcomes if o.failed]:
         return f"failed {notes.mark(failed_note(lost[0].cell.recipe.name, lost[0].failed))}"
     words = f"run here{on}" + ", simulated" * any(o.tally.simulated for o in outcomes)
@@ -242,7 +242,7 @@ def _printed(row: Published | None) -> Number | None:
 def _measured(
     column: _Column, row: Published | None, outcomes: Sequence[Outcome], spec: TableSpec
 ) -> tuple[Number | None, Mapping[str, float]]:
-    """What was measured for a column, or None, and the values of its units."""
+    """The measured number of a column, or None, and the values of its units."""
     measure, mode, judgements, wanted = column
     for outcome in outcomes:
         part = part_of(row.paper, outcome.cell.benchmark.name) if row else ""

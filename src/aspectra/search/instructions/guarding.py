@@ -1,4 +1,4 @@
-"""What is not searched for, and what always is: the last look at the pieces of a question.
+"""The last pass over a question's pieces: unread requests are left out, plain lists and titles are kept.
 
 A piece behind the first that holds words of a request and was not read as one is listed as not applied. Lists
 of plain things (*mice, rats and humans*) and the second halves of titles are searched whole.
@@ -27,7 +27,7 @@ _LOOSE = frozenset("language population audience aspect keyword reports method t
 
 
 def _plain(read: Read) -> bool:
-    """Whether a piece has no sign and no fact of the record, so that it may be an item of a plain list."""
+    """True if a piece has no sign and states no fact of the record: it can be an item of a plain list."""
     hard = any(r.attribute in FACTS or r.hard for r in read.requests)
     says = any(
         m.cat in ("perm", "fix", "polite", "open", "wish", "taste", "demand") for m in read.piece.marks
@@ -94,14 +94,14 @@ def _long_ago(request: Request) -> bool:
 
 
 def is_capitalised(text: str) -> bool:
-    """Whether an English text is capitalised as titles are."""
+    """True if an English text is capitalised like a title."""
     words = [w for w in re.findall(r"[^\W\d_]{4,}", text) if w not in _WORDS["small"]]
     capital = sum(w[0].isupper() and not w.isupper() for w in words)
     return len(words) >= _FEW and capital >= _MOSTLY * len(words) and is_english(text)
 
 
 def _is_title(text: str, reads: Sequence[Read]) -> bool:
-    """Whether a text is capitalised as titles are, and no piece behind a comma or a stop is a request."""
+    """True if a text is capitalised like a title, and no piece after a comma or a stop is a request."""
     if not is_capitalised(text):
         return False
     if any(m.cat == "bound" and m.opposite for r in reads for m in r.piece.marks):
@@ -113,12 +113,12 @@ def _is_title(text: str, reads: Sequence[Read]) -> bool:
 
 
 def _denies_record(read: Read) -> bool:
-    """Whether authors, journals or languages are denied: *owls in Nature, but not by Andrew Gelman*."""
+    """True if a piece denies authors, journals or languages: *owls in Nature, but not by Andrew Gelman*."""
     return read.sign.negative and any(r.attribute in RECORDED for r in read.requests)
 
 
 def _is_name(reads: Sequence[Read]) -> bool:
-    """Whether a text is one denial that is a name: *no free lunch theorems*, *except clauses in SQL*."""
+    """True if a text is a single denial that is a name: *no free lunch theorems*, *except clauses in SQL*."""
     first = reads[0]
     if (
         any(r.subject for r in reads)
@@ -137,7 +137,7 @@ def _is_name(reads: Sequence[Read]) -> bool:
 
 
 def _doubtful(read: Read) -> bool:
-    """Whether a piece that would be searched for holds words of a request."""
+    """True if a piece that would be searched for contains words of a request."""
     marks = read.piece.marks
     if marks[0].low in _WORDS["asking"] or read.piece.joint in ("bracket", "inline"):
         return False
@@ -177,7 +177,7 @@ def field_of(piece: Piece, follows: str) -> str:
 
 
 def is_typed(piece: Piece, follows: str) -> bool:
-    """Whether a piece before a colon names a field of the record or a kind: *Years:*, *Study design:*."""
+    """True if a piece before a colon names a field of the record or a kind: *Years:*, *Study design:*."""
     return field_of(piece, follows) in _WORDS["typed"]
 
 
@@ -224,7 +224,7 @@ def guarded(text: str, reads: Sequence[Read]) -> list[Read]:
 
 
 def _enumerated(reads: Sequence[Read], at: int) -> bool:
-    """Whether a piece is an item inside a list of plain things that are all searched for."""
+    """True if a piece is an item of a list of plain things that are all searched for."""
     end = next((n for n in range(at + 1, len(reads)) if reads[n].piece.joint != "comma"), len(reads))
     plain = all(r.role == "subject" and not r.requests for r in reads[at:end])
     return plain and reads[end - 1].piece.marks[0].low in _WORDS["and"]

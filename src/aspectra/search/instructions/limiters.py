@@ -41,14 +41,14 @@ def pseudo(cat: str, sub: str = "") -> Sign:
 
 
 def _amount(piece: Piece) -> bool:
-    """Whether free words are about an amount: *more than one GPU*."""
+    """True if free words state an amount: *more than one GPU*."""
     return any(
         m.low[0].isdigit() and (m.low.isdecimal() or len(m.low) > _NAME) for m in piece.marks if m.free
     ) or any(m.low in _WORDS["amount"] for m in piece.marks if not is_rule(m))
 
 
 def _at_least(text: str, free: Sequence[Request]) -> bool:
-    """Whether words are a number of things that no table counts: *at least two experiments*."""
+    """True if words count things that no table has: *at least two experiments*."""
     words = text[free[0].start : free[0].end].lower().split()
     return text[: free[0].start].endswith("at ") and words[0] in ("least", "most") and len(words) <= _COUNTED
 
@@ -159,7 +159,7 @@ def _modified(text: str, values: Sequence[Request], free: Sequence[Request]) -> 
 
 
 def _cites(text: str, piece: Piece) -> bool:
-    """Whether a name stands before a year, as in *not Smith 2019*."""
+    """True if a name precedes a year, as in *not Smith 2019*."""
     pairs = zip(piece.marks, piece.marks[1:], strict=False)
     return any(
         year.attribute == "year" and not year.sure and name.free and text[name.start].isupper()
@@ -170,7 +170,7 @@ def _cites(text: str, piece: Piece) -> bool:
 def _verb_behind(
     text: str, piece: Piece, sign: Sign, values: Sequence[Request], free: Sequence[Request]
 ) -> bool:
-    """Whether one unknown word says what documents must do, or what is not to be done with them.
+    """True if the one unknown word is a verb for what documents must do, or what must not be done to them.
 
     It may deny them, or deny that they are denied: *blogs must be axed*, *don't overlook blogs*.
     """
@@ -188,7 +188,7 @@ def _verb_behind(
 
 
 def _tells_why(piece: Piece, sign: Sign) -> bool:
-    """Whether a piece speaks of people and so limits no papers: *our licence covers nothing else*."""
+    """True if a piece is about people and so does not limit papers: *our licence covers nothing else*."""
     first = next((n for n, m in enumerate(piece.marks) if m.free or m in sign.rules), 0)
     before = piece.marks[:first]
     return any(m.low in _WORDS["told"] for m in before) and not any(m.cat in ("doc", "open") for m in before)
@@ -210,7 +210,7 @@ def _of_whom(
 
 
 def _earned(text: str, piece: Piece, values: Sequence[Request]) -> bool:
-    """Whether unknown words stand next to what says how they are meant; not in *only what came out of X*."""
+    """True if unknown words are next to the words that rule them; not so in *only what came out of X*."""
     english = is_english(text)
     for first, last in phrases(piece, values):
         at = first - 1
@@ -235,17 +235,17 @@ def _earned(text: str, piece: Piece, values: Sequence[Request]) -> bool:
 
 
 def _until(piece: Piece, end: int) -> Piece:
-    """What of a piece stands before a place."""
+    """The part of a piece that ends before a place in the text."""
     return replace(piece, marks=tuple(m for m in piece.marks if m.end <= end))
 
 
 def _last_free(piece: Piece) -> int:
-    """Where the last word that no table has ends."""
+    """End of the last word that no table has."""
     return max(m.end for m in piece.marks if m.free)
 
 
 def _led(piece: Piece, values: Sequence[Request], sign: Sign) -> tuple[int, int] | None:
-    """Where the subject stands in a limiter that leads to it: *only surveys on X*, not *no papers on X*."""
+    """(start, end) of the subject that a limiter leads to: *only surveys on X*, not *no papers on X*."""
     for at, mark in enumerate(piece.marks):
         if at and (mark.cat == "lead" or (mark.low in _WORDS["of"] and "of" in piece.marks[at - 1].flags)):
             behind = piece.marks[at + 1 :]
@@ -268,7 +268,7 @@ def _led(piece: Piece, values: Sequence[Request], sign: Sign) -> tuple[int, int]
 
 
 def allows(piece: Piece, sign: Sign) -> bool:
-    """Whether a denial lets papers in: *do not leave out preprints*, *non-English papers welcome*."""
+    """True if a denial admits papers: *do not leave out preprints*, *non-English papers welcome*."""
     denials = [mark for mark in sign.rules if mark.cat == "neg"]
     told = [mark for mark in piece.marks if mark.values]
     lacks = not denials and all(m.values[0].startswith("!") and m.attribute != "known" for m in told)
@@ -287,20 +287,20 @@ def allows(piece: Piece, sign: Sign) -> bool:
 
 
 def nested(piece: Piece, before: Read) -> bool:
-    """Whether a relative clause goes on after a sign without content: *only papers that aren't ...*."""
+    """True if a relative clause continues a sign without content: *only papers that aren't ...*."""
     empty = before.role == "chatter" and (before.sign.negative or before.sign.cats == {"hard"})
     return empty and piece.marks[0].low in _WORDS["relative"]
 
 
 def rejected(piece: Piece, sign: Sign, before: Read) -> bool:
-    """Whether *that is not X* goes with an unknown verb: *my committee bins anything that isn't ...*."""
+    """True if *that is not X* belongs to an unknown verb: *my committee bins anything that isn't ...*."""
     behind = before.piece.marks
     clause = piece.joint == "inline" and sign.negative and piece.marks[0].low in _WORDS["relative"]
     return clause and behind[-1].low in _WORDS["any"] and any(m.free for m in behind)
 
 
 def denied_again(piece: Piece, sign: Sign, before: Read) -> bool:
-    """Whether *but* leads to what was just denied, and so to an exception: *no theses but PhD theses*."""
+    """True if *but* leads to what was just denied, and so to an exception: *no theses but PhD theses*."""
     if sign.rules or piece.marks[0].cat != "but" or not before.sign.negative:
         return False
     denied = {(r.attribute, r.value) for r in before.requests}
@@ -309,7 +309,7 @@ def denied_again(piece: Piece, sign: Sign, before: Read) -> bool:
 
 
 def perhaps_denied(text: str, piece: Piece, values: Sequence[Request]) -> bool:
-    """Whether words beside values may deny them, as in *preprints can go*: any but small words."""
+    """True if words beside values may deny them, as in *preprints can go*: any words but small ones."""
     if all(r.attribute in ("audience", "aspect", "keyword") for r in values) or not is_english(text):
         return False
     words = [m for m in piece.marks if m.cat == "func" and not m.sub and m.low < "\u3400"]
@@ -317,17 +317,17 @@ def perhaps_denied(text: str, piece: Piece, values: Sequence[Request]) -> bool:
 
 
 def heads(piece: Piece) -> bool:
-    """Whether a limiter without content leads to a list: *don't want: ...*, but not *only those: ...*."""
+    """True if a limiter without content leads to a list: *don't want: ...*, but not *only those: ...*."""
     return not (piece.carries or piece.free or any(m.sub == "back" for m in piece.marks))
 
 
 def prefixed(sign: Sign) -> bool:
-    """Whether the one denial is a prefix: *non-English*."""
+    """True if the only denial is a prefix: *non-English*."""
     return len(sign.rules) == 1 and "prefix" in sign.rules[0].flags
 
 
 def leads_to(piece: Piece, sign: Sign) -> tuple[int, int] | None:
-    """Where a subject stands behind *need ... on*, or None."""
+    """(start, end) of the subject after *need ... on*, or None."""
     if sign.negative or sign.place != "lead" or sign.rules[0].cat != "hard":
         return None
     if not sign.rules[0].low.startswith("need"):
@@ -339,14 +339,14 @@ def leads_to(piece: Piece, sign: Sign) -> tuple[int, int] | None:
 
 
 def needs(piece: Piece, sign: Sign) -> bool:
-    """Whether *need* is followed by a subject: *I'm a nurse; need delirium in adults*, not *need trials*."""
+    """True if *need* is followed by a subject: *I'm a nurse; need delirium in adults*, not *need trials*."""
     first, *others = piece.marks
     opens = sign.rules == (first,) and sign.place == "lead" and first.low.startswith("need")
     return opens and any(m.free for m in others[:1]) and all(m.cat != "lead" for m in others)
 
 
 def is_told(piece: Piece, sign: Sign) -> bool:
-    """Whether a denial is told of what is searched for: *people who never marry*, *excluding X from Y*."""
+    """True if a denial is part of the subject: *people who never marry*, *excluding X from Y*."""
     first = next((n for n, m in enumerate(piece.marks) if m is sign.rules[0]), len(piece.marks))
     before, behind = piece.marks[:first], piece.marks[first + 1 :]
     told = any(m.cat == "lead" or m.low in _WORDS["ways"] for m in before)
@@ -356,7 +356,7 @@ def is_told(piece: Piece, sign: Sign) -> bool:
 
 
 def loose(piece: Piece, sign: Sign, listed: bool) -> bool:
-    """Whether a verb of denial stands in a list of plain words: *residual blocks, skip connections*."""
+    """True if a verb of denial is in a list of plain words: *residual blocks, skip connections*."""
     if (
         piece.joint != "comma"
         or sign.rules[0] is not piece.marks[0]
@@ -368,19 +368,19 @@ def loose(piece: Piece, sign: Sign, listed: bool) -> bool:
 
 
 def besides(before: Read, sign: Sign) -> bool:
-    """Whether *other than* follows a denial, and so is an exception to it: *no US samples other than ...*."""
+    """True if *other than* follows a denial, and so is an exception to it: *no US samples other than ...*."""
     denied = before.sign.negative and before.role == "request"
     return denied and any(m.low in _WORDS["besides"] for m in sign.rules)
 
 
 def goes_on(piece: Piece, sign: Sign, before: Read) -> bool:
-    """Whether a relative clause with a denial goes on with a subject: *methods that need no data*."""
+    """True if a relative clause with a denial continues a subject: *methods that need no data*."""
     about = before.piece.marks[-1].low in _WORDS["ways"] or piece.marks[0].low in _WORDS["who"]
     return about and piece.joint == "inline" and sign.negative and not before.lost and not before.sign.rules
 
 
 def is_event(piece: Piece) -> bool:
-    """Whether a piece gives a time by an event: *published after the GDPR*."""
+    """True if a piece gives a time by an event: *published after the GDPR*."""
     content = [m for m in piece.marks if m.cat not in ("doc", "polite") and m.low not in _WORDS["done"]]
     while content and is_rule(content[0]):
         content = content[1:]
@@ -392,7 +392,7 @@ def is_event(piece: Piece) -> bool:
 
 
 def _at_once(piece: Piece, denied: Sequence[Request]) -> tuple[Request, ...]:
-    """What a denial of several things at once denies: a paper that is all of them; () where words are left.
+    """Requests against papers that are several denied things at once; () if words are left.
 
     Args:
         piece: the piece.
@@ -420,7 +420,7 @@ def _at_once(piece: Piece, denied: Sequence[Request]) -> tuple[Request, ...]:
 
 
 def combined(piece: Piece, used: Sequence[Request], sign: Sign) -> bool:
-    """Whether a denial is of several things at once: *no case series with fewer than 10 cases*."""
+    """True if a denial is of several things at once: *no case series with fewer than 10 cases*."""
     if not sign.negative or sign.place != "lead":
         return False
     for one, other in pairwise(used):

@@ -107,19 +107,19 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
 
 
 def _lacks(read: Read) -> bool:
-    """Whether a subject may end in the first item of a denied list: *bees without letters, theses or CVs*."""
+    """True if a subject may end in the first item of a denied list: *bees without letters, theses or CVs*."""
     behind = list(dropwhile(lambda m: m.low not in _WITHOUT, read.piece.marks))
     return read.role == "subject" and any(m.carries for m in behind[1:])
 
 
 def _listed(read: Read) -> bool:
-    """Whether a piece without a sign names documents, one kind or another."""
+    """True if a piece without a sign names documents of one kind or another."""
     marks = read.piece.marks
     return not read.sign.rules and _names_documents(marks) and any(m.low in _OR for m in marks)
 
 
 def _bare(marks: Sequence[Mark], attribute: str) -> bool:
-    """Whether nothing is named but values of an attribute or, of a kind of documents, such kinds."""
+    """True if marks name only values of an attribute or, for a kind of documents, only such kinds."""
     alike = DOCUMENTS if attribute in DOCUMENTS else {attribute}
     beside = _ARTICLES | _AND | {"ones", "的"}
     named = marks[:1] and marks[0].cat != "doc"
@@ -289,7 +289,7 @@ def _term_list(reads: list[Read], at: int) -> None:
 
 
 def _predicate(read: Read) -> bool:
-    """Whether a piece says of the one before it that it is not wanted, in words that no table has."""
+    """True if a piece says, in words that no table has, that the one before it is not wanted."""
     if read.piece.joint != "inline" or not read.sign.negative or read.piece.carries:
         return False
     return read.piece.marks[0].low.split()[0] in _IS

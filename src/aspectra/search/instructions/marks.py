@@ -76,7 +76,7 @@ def _known(language: str) -> frozenset[str]:
 
 
 def _tables(language: str) -> list[str]:
-    """What is read for a language, in order: values, those of attributes, grammar."""
+    """Word tables of a language, in reading order: values, those of attributes, grammar."""
     words = sections(language)
     own = [words["values"]]
     for name in sorted(ATTRIBUTES, key=lambda name: (name != "kind", name)):
@@ -104,7 +104,7 @@ def _languages(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16)  # each piece of a text is read in the light of its language
 def is_english(text: str) -> bool:
-    """Whether a text is read by the tables of English first."""
+    """True if a text is read by the tables of English first."""
     return _languages(text)[0] == "en"
 
 
@@ -157,18 +157,18 @@ def _asked(marks: list[Mark]) -> str:
 
 
 def _is_acronym(text: str, token: Token) -> bool:
-    """Whether a word of capitals stands in a text that is not all capitals: *US*, *WHO*."""
+    """True if a word is all capitals in a text that is not: *US*, *WHO*."""
     word = text[token.start : token.end]
     return len(word) > 1 and word.isupper() and any(c.islower() for c in text)
 
 
 def _ends(low: str, at: int) -> bool:
-    """Whether a word may end at a place of a text."""
+    """True if a word may end at a place in a text."""
     return at == len(low) or not low[at].isalnum() or bool(_HAN.match(low[at]) or _HAN.match(low[at - 1]))
 
 
 def _is_value(name: Name, end: int, main: Lexicon, tokens: list[Token], at: int) -> bool:
-    """Whether what may be a name after *in* or *from* is a value of a table: *in Welsh*, *from News*."""
+    """True if a possible name after *in* or *from* is a value of a table: *in Welsh*, *from News*."""
     if name.sure or at + 1 >= len(tokens):
         return False
     found = list(main.matches(tokens, at + 1))
@@ -239,7 +239,7 @@ def _beside(marks: list[Mark], at: int) -> Mark | None:
 
 
 def _named(marks: list[Mark]) -> None:
-    """What is another thing by what stands beside it: *nerve block*, *exceptions to*, *with students*."""
+    """Change marks whose neighbours change their meaning: *nerve block*, *exceptions to*, *with students*."""
     for at, mark in enumerate(marks):
         before = marks[at - 1] if at else None
         after = marks[at + 1] if at + 1 < len(marks) else None
@@ -348,7 +348,7 @@ def _reported(text: str, marks: list[Mark]) -> None:
 
 
 def _leads_name(before: Token, token: Token, text: str, lexicon: Lexicon) -> bool:
-    """Whether a word with a capital goes on a name: *by Gelman*, *Andrew Gelman*."""
+    """True if a capitalised word is part of a name after the word before it: *by Gelman*, *Andrew Gelman*."""
     if before is token:
         return False
     capital = before.kind == "word" and text[before.start].isupper()
@@ -356,7 +356,7 @@ def _leads_name(before: Token, token: Token, text: str, lexicon: Lexicon) -> boo
 
 
 def _around(marks: list[Mark]) -> None:
-    """What is around values in Chinese: 除综述外 excepts them; with a denial behind, they alone will do."""
+    """Mark words around values in Chinese: 除综述外 excepts them, and requires them before a denial."""
     for at, mark in enumerate(marks):
         if mark.low not in _WORDS["around"]:
             continue

@@ -1,4 +1,4 @@
-"""What a limiter says: the sign of a piece, the values in it, and the words that no table has."""
+"""The meaning of a limiter: the sign of a piece, the values in it, and the words that no table has."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """How a piece means what it says.
+    """The words of a piece that say how its request is meant.
 
     Attributes:
         rules: the marks that say so.
@@ -77,7 +77,7 @@ class Sign:
 
     @property
     def negative(self) -> bool:
-        """Whether an odd number of them denies; *neither ... nor* is one denial."""
+        """True if an odd number of the rules denies; *neither ... nor* is one denial."""
         return len(self._denials) % 2 == 1
 
     @property
@@ -91,7 +91,7 @@ class Sign:
 
     @property
     def strong(self) -> bool:
-        """Whether what they say filters: a hard word or a strong denial, and no softener."""
+        """True if the rules filter: a hard word or a strong denial, and no softener."""
         return self.relation(hard=False) in ("require", "exclude")
 
     def relation(self, *, hard: bool) -> str:
@@ -144,7 +144,7 @@ def sign_of(piece: Piece) -> Sign:
 
 
 def _narrates(marks: Sequence[Mark], first: int) -> bool:
-    """Whether the first rule is a denial behind a value that it cannot deny from there."""
+    """True if the first rule is a denial after a value that it cannot deny from there."""
     rule = marks[first]
     ahead = marks[first + 1 :]
     if rule.low in _WORDS["only_if"]:  # "conference papers only if at FAccT"
@@ -162,7 +162,7 @@ def _narrates(marks: Sequence[Mark], first: int) -> bool:
 
 
 def _twice(marks: Sequence[Mark], rules: Sequence[Mark]) -> bool:
-    """Whether another denial stands behind what the first denies: *no case reports bar fatal ones*."""
+    """True if another denial follows the words that the first denies: *no case reports bar fatal ones*."""
     denials = [m for m in rules if m.cat == "neg"]
     for one, other in pairwise(denials):
         between = marks[marks.index(one) + 1 : marks.index(other)]
@@ -173,7 +173,7 @@ def _twice(marks: Sequence[Mark], rules: Sequence[Mark]) -> bool:
 
 
 def _modifies(piece: Piece, at: int) -> bool:
-    """Whether a value stands before a word of no table that it belongs to: *German tweets*."""
+    """True if a value modifies the word after it: *German tweets*."""
     mark = piece.marks[at]
     if at + 1 >= len(piece.marks):
         return False
@@ -189,7 +189,7 @@ def _journals(mark: Mark) -> bool:
 
 
 def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
-    """Whether a mark that carries a value means it here.
+    """True if a mark that carries a value has that meaning here.
 
     Args:
         piece: the piece.
@@ -256,7 +256,7 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
 
 
 def _of_subject(marks: Sequence[Mark], at: int) -> bool:
-    """Whether a value is what something is about: *not for code or data*, *nothing to do with data*."""
+    """True if a value is the topic of something: *not for code or data*, *nothing to do with data*."""
     led = at - 1
     while led > 1 and marks[led].low in _OR | _AND:
         led -= 2
@@ -346,7 +346,7 @@ def phrases(piece: Piece, used: Sequence[Request]) -> list[tuple[int, int]]:
 
 
 def _is_thing(piece: Piece, at: int) -> bool:
-    """Whether a word that also stands around requests is what one is about: *not language or text*."""
+    """True if a word that also occurs around requests is the object of one: *not language or text*."""
     mark, *behind = piece.marks[at : at + 2]
     if at:
         before = piece.marks[at - 1]
@@ -358,7 +358,7 @@ def _is_thing(piece: Piece, at: int) -> bool:
 
 
 def _attribute(piece: Piece, first: int, sign: Sign) -> str:
-    """What free words are about, by the words before them."""
+    """The attribute that free words belong to, by the words before them."""
     for mark in reversed(piece.marks[max(0, first - _NEAR) : first]):
         if mark.cat == "cue":
             return mark.sub

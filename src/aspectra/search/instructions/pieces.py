@@ -50,32 +50,32 @@ class Piece(Struct, frozen=True):
 
     @property
     def start(self) -> int:
-        """Where it begins in the text."""
+        """Start of the piece in the text."""
         return self.marks[0].start
 
     @property
     def end(self) -> int:
-        """Where it ends."""
+        """End of the piece in the text."""
         return self.marks[-1].end
 
     @property
     def carries(self) -> bool:
-        """Whether any of its marks says what papers should be like."""
+        """True if any of its marks says what papers should be like."""
         return any(m.carries for m in self.marks)
 
     @property
     def free(self) -> bool:
-        """Whether it has words that no table has."""
+        """True if it has words that no table has."""
         return any(m.free for m in self.marks)
 
 
 def is_rule(mark: Mark) -> bool:
-    """Whether a mark says how a request is meant."""
+    """True if a mark says how a request is meant."""
     return mark.cat in SIGNS or mark.cat == "wish"
 
 
 def _of_papers(mark: Mark) -> bool:
-    """Whether a mark says what papers are, and no subject: a language, a journal, *reviews*."""
+    """True if a mark describes papers and not a subject: a language, a journal, *reviews*."""
     return (
         mark.attribute in RECORDED
         or mark.attribute == "access"
@@ -84,12 +84,12 @@ def _of_papers(mark: Mark) -> bool:
 
 
 def is_led(mark: Mark) -> bool:
-    """Whether a mark begins with a preposition."""
+    """True if a mark begins with a preposition."""
     return mark.low.partition(" ")[0] in _LEADS_ON
 
 
 def told_apart(denied: Sequence[Mark], behind: Sequence[Mark]) -> bool:
-    """Whether *and* behind a denial leads to a wish: *no surveys and in English*, unlike *and theses*."""
+    """True if *and* after a denial begins a new request: *no surveys and in English*, unlike *and theses*."""
     held = [m for m in denied if m.carries]
     named = [m for m in behind if m.carries]
     if (
@@ -108,7 +108,7 @@ def told_apart(denied: Sequence[Mark], behind: Sequence[Mark]) -> bool:
 
 
 def _limits_papers(marks: Sequence[Mark], at: int) -> bool:
-    """Whether a hard word limits what papers are: *must be reviews*, not *must be tested in trials*."""
+    """True if a hard word limits papers: *must be reviews*, not *must be tested in trials*."""
     if marks[at].cat != "hard" or marks[at].low not in _WORDS["limited"]:
         return False
     held = next((m for m in marks[at + 1 : at + _SEVERAL + 1] if m.cat != "func"), None)
@@ -116,7 +116,7 @@ def _limits_papers(marks: Sequence[Mark], at: int) -> bool:
 
 
 def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
-    """Whether a denial inside a run begins a piece of its own."""
+    """True if a denial inside a run begins a new piece."""
     before, mark = marks[at - 1], marks[at]
     after = marks[at + 1] if at + 1 < len(marks) else None
     if mark.tied or after is None or (after.tied and after.free):
@@ -293,7 +293,7 @@ def without_aspects(piece: Piece) -> Piece:
 
 
 def is_fix(piece: Piece) -> bool:
-    """Whether a piece takes back what stands before it, and says nothing else: *no wait*."""
+    """True if a piece takes back the words before it, and says nothing else: *no wait*."""
     return all(m.cat in ("fix", "func", "polite", "but") for m in piece.marks) and any(
         m.cat == "fix" for m in piece.marks
     )

@@ -90,7 +90,7 @@ def _no_request(piece: Piece) -> str:
 
 
 def _meant_for(piece: Piece, before: Read) -> tuple[Request, ...]:
-    """What *for* says in a sentence of its own or behind a request: *How do tides work? For beginners.*"""
+    """Requests of *for* in a sentence of its own or after a request: *How do tides work? For beginners.*"""
     marks = piece.marks
     if piece.free or marks[0].low not in _WORDS["for"]:
         return ()
@@ -201,7 +201,7 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
 
 
 def _first_is_subject(piece: Piece, sign: Sign, others: bool) -> bool:
-    """Whether the first piece of a question is its subject though it has a sign: *Only children*."""
+    """True if the first piece of a question is its subject in spite of a sign: *Only children*."""
     if not others and (sign.place == "unsure" or is_told(piece, sign)):
         return True
     values = requests_of(piece, sign, company=True)
@@ -217,7 +217,7 @@ def _first_is_subject(piece: Piece, sign: Sign, others: bool) -> bool:
 
 
 def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool, listed: bool) -> bool:
-    """Whether a piece of a question with a sign is a part of its subject after all."""
+    """True if a piece of a question is part of its subject in spite of a sign."""
     if (
         piece.marks[0].low in _WORDS["asking"] | _WORDS["auxiliary"]
         and piece.joint != "inline"  # "papers which don't use X"
@@ -232,7 +232,7 @@ def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool, 
 
 
 def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context: _Context) -> Read:
-    """What a piece comes to by itself, after those before it."""
+    """Classify one piece, given the pieces before it."""
     number, question = len(before), context.question
     if piece.joint == "than":
         return signed(text, piece, pseudo("neg", "avoid"), others=True, question=question)
@@ -299,7 +299,7 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
 
 
 class _Context(Struct, frozen=True):
-    """What a piece is judged by beside itself.
+    """Facts about the rest of a text, by which a piece is classified.
 
     Attributes:
         question: whether the text is a question.
@@ -319,7 +319,7 @@ class _Context(Struct, frozen=True):
 
 
 def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: bool) -> list[Read]:
-    """What becomes of each piece of a text, in order.
+    """Classify each piece of a text, in order.
 
     Args:
         text: the text.
@@ -380,7 +380,7 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
 
 
 def _tells(piece: Piece) -> bool:
-    """Whether a piece tells who is asking: *I am a nurse on a surgical ward*."""
+    """True if a piece says who is searching: *I am a nurse on a surgical ward*."""
     words = " ".join(m.low for m in piece.marks[:_PAIR])
     return words.startswith(tuple(_WORDS["am"])) and not any(
         m.cat == "lead" and m.low in _WORDS["on"] for m in piece.marks[1:_SHORT]
@@ -418,7 +418,7 @@ class Part(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text asks for.
+    """The requests and the topic read from a text.
 
     Attributes:
         conditions: what papers should be like, in the order of the text, each with its words.
@@ -494,7 +494,7 @@ def _condition(text: str, request: Request, piece: tuple[int, int]) -> Condition
 
 
 def _named_by(words: str) -> tuple[Condition, ...]:
-    """What an operator's words ask for; nothing where a part of them is not read."""
+    """Conditions read from an operator's words; () if a part of them is not read."""
     reading = read_instruction(words, whole_query=False)
     return () if reading.unread else reading.conditions
 

@@ -198,7 +198,7 @@ def operators(text: str) -> list[Operator]:
 
 
 def _asked(operator: Operator, words: str, read: _Reader) -> Condition | Unread | None:
-    """What an operator of a search box asks for; None where it may be none.
+    """Request of an operator of a search box; None if it may not be an operator.
 
     Raises:
         UsageError: the value means nothing for its field.

@@ -48,15 +48,15 @@ _APART = (
 
 
 class Read(Struct, frozen=True):
-    """What a piece came to.
+    """The result of reading a piece.
 
     Attributes:
-        piece: it.
+        piece: the piece.
         role: ``request``, ``subject``, ``unread``, ``chatter``, ``permission``, ``exception`` or ``fix``.
         sign: its sign.
         requests: what was read.
         subject: (start, end) of what is searched for, or None.
-        why: where it was not read, the reason.
+        why: the reason if it was not read.
         lost: (start, end, why) of parts that were not read beside those that were.
     """
 

@@ -77,7 +77,7 @@ class Subject(Struct, frozen=True):
 
 
 def _is_head(mark: Mark) -> bool:
-    """Whether a mark names documents."""
+    """True if a mark names documents."""
     if mark.cat == "doc" or (mark.cat == "value" and mark.low.split()[-1] in _WORDS["docs"]):
         return True
     if mark.cat == "bound":
@@ -207,7 +207,7 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
 
 
 def _leads(marks: Sequence[Mark], at: int, head: int, pending: Sequence[int]) -> bool:
-    """Whether *of* or *in* leads from a word for documents to the subject."""
+    """True if *of* or *in* leads from a word for documents to the subject."""
     # "trials since 2015 of ..."
     before = next((m for m in marks[at - 1 :: -1] if m.cat != "bound" and not _follows(m)), marks[at])
     if marks[at].cat == "cue" and marks[at].sub == "topic":
@@ -227,7 +227,7 @@ def _leads(marks: Sequence[Mark], at: int, head: int, pending: Sequence[int]) ->
 
 
 def _follows(mark: Mark) -> bool:
-    """Whether a mark is an adjective that follows its noun in French and Spanish."""
+    """True if a mark is an adjective that follows its noun in French and Spanish."""
     return mark.attribute in ("recency", "citations") and "adj" in mark.flags
 
 
@@ -238,7 +238,7 @@ def _plain_of(marks: Sequence[Mark], at: int) -> bool:
 
 
 def _counts(marks: Sequence[Mark], pending: Sequence[int], head: int) -> bool:
-    """Whether what stands before a lead is a request without any word of asking."""
+    """True if the words before a lead are a request although none of them asks."""
     if marks[head].attribute in ("source", "format", "length"):
         return marks[head].sure and "weak" not in marks[head].flags
     return True
@@ -257,7 +257,7 @@ def _adjectives(marks: Sequence[Mark], pending: Sequence[int], head: int) -> boo
 
 
 def _in_time(mark: Mark, framed: bool) -> bool:
-    """Whether years at the end of a subject limit papers: *X since 2018*, not *the economy before 1933*."""
+    """True if years at the end of a subject limit papers: *X since 2018*, not *the economy before 1933*."""
     if mark.attribute != "year":
         return bool(mark.opposite) or framed
     if mark.low.endswith("0s") and mark.low.startswith(("in the", "from the", "during the")):
@@ -272,7 +272,7 @@ def _in_time(mark: Mark, framed: bool) -> bool:
 
 
 def _asks(mark: Mark) -> bool:
-    """Whether a mark is of what a record states, and no adjective: *RCTs*, *open access*, *top journals*."""
+    """True if a mark names a fact of the record as a noun: *RCTs*, *open access*, *top journals*."""
     if not mark.sure or not mark.flags.isdisjoint(("adj", "weak")):
         return False
     if mark.attribute == "kind":
@@ -283,7 +283,7 @@ def _asks(mark: Mark) -> bool:
 
 
 def _limits(marks: Sequence[Mark], at: int, framed: bool, changes: bool) -> bool:
-    """Whether one mark at the end of a subject is a request."""
+    """True if one mark at the end of a subject is a request."""
     mark, before = marks[at], marks[at - 1]
     if mark.cat == "bound" and not mark.low.isdigit():
         named = before.cat == "doc" or (before.cat == "name" and before.sure and before.attribute in _NAMED)
@@ -318,7 +318,7 @@ def _limits(marks: Sequence[Mark], at: int, framed: bool, changes: bool) -> bool
 
 
 def _listed(marks: Sequence[Mark], at: int, picked: Sequence[int]) -> bool:
-    """Whether what stands in front of years limits papers as well: *wheat review 2019*."""
+    """True if the mark before years limits papers as well: *wheat review 2019*."""
     mark = marks[at]
     if not picked or any(marks[n].attribute != "year" for n in picked) or not marks[at - 1].free:
         return False
@@ -407,23 +407,23 @@ def _perhaps_author(marks: Sequence[Mark], first: int, end: int) -> range:
 
 
 def _names_subject(mark: Mark) -> bool:
-    """Whether people or a doubtful name belong to a subject that goes on: *X since 2020 in Brazil*."""
+    """True if people or a doubtful name belong to a subject that continues: *X since 2020 in Brazil*."""
     return mark.attribute in ("population", "audience") or (mark.cat == "name" and not mark.sure)
 
 
 def _joined(before: Mark, mark: Mark) -> bool:
-    """Whether a word before a value says that it is about documents: *in*, *with*, *published*."""
+    """True if a word before a value relates it to documents: *in*, *with*, *published*."""
     return before.low in _WORDS["joins"] or mark.low.startswith(("with ", "in ", "from ", "by ", "i "))
 
 
 def _trails(mark: Mark, before: Mark, framed: bool) -> bool:
-    """Whether a bare year at the end is a limit: *hypertension guidelines 2023*, not *ImageNet 2012*."""
+    """True if a bare year at the end is a limit: *hypertension guidelines 2023*, not *ImageNet 2012*."""
     bare = mark.low.isdigit() and (framed or before.carries or before.cat == "doc" or "of" in before.flags)
     return bare and _lately(mark)
 
 
 def _lately(mark: Mark) -> bool:
-    """Whether plain years are late enough to limit papers."""
+    """True if plain years are late enough to limit papers."""
     return all(year.isdigit() and int(year) >= _LATELY for year in mark.values)
 
 
@@ -442,7 +442,7 @@ def _told(mark: Mark) -> bool:
 
 
 def _chinese(marks: Sequence[Mark], at: int, first: int) -> bool:
-    """Whether 的 or a value stands before a word for documents at the end."""
+    """True if 的 or a value precedes a word for documents at the end."""
     return at > first and (
         marks[at].low[0] == "的" or (at - 1 > first and (marks[at - 1].low == "的" or marks[at - 1].carries))
     )

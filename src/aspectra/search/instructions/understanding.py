@@ -129,7 +129,7 @@ def understand(
 
 
 def signed(text: str) -> bool:
-    """Whether a clause says how a request is meant: *only*, *no*, *ideally*."""
+    """True if a clause says how a request is meant: *only*, *no*, *ideally*."""
     return any(mark.cat in SIGNS for mark in marks_of(text))
 
 
@@ -186,7 +186,7 @@ def _says(mark: Mark) -> bool:
 
 
 def _asked(condition: Condition, told: Wording, free: tuple[str, ...]) -> bool:
-    """Whether a condition is one, and not part of what explains an aspect."""
+    """True if a condition is a request, and not part of the explanation of an aspect."""
     like_aspect = condition.attribute == "kind" and condition.value in _KINDS
     if condition.attribute not in _EXPLAINED or condition.words in told.rest:
         return True
@@ -202,15 +202,15 @@ def _too_long(text: str) -> Unread:
 
 
 def _denies(mark: Mark) -> bool:
-    """Whether a mark denies by itself, or is a value that is said by a denial: *no paywalls*."""
+    """True if a mark denies by itself, or is a value expressed by a denial: *no paywalls*."""
     return mark.cat in DENIALS or mark.low.split()[0] in _DENYING or any(v[0] == "!" for v in mark.values)
 
 
 def _positive(text: str, reading: Reading) -> str:
-    """What is searched for where a text has no subject: words of wishes that deny nothing.
+    """Search text for a text without a subject: the words of requests that do not deny.
 
     Raises:
-        UsageError: there are none.
+        UsageError: no request has such words.
     """
     if not (reading.conditions or reading.unread):
         return text

@@ -199,7 +199,7 @@ def corrected_roles(given: Iterable[str]) -> dict[int, str]:
 
 
 def named_sentences(numbers: Iterable[int]) -> Aspect:
-    """What likeness in certain sentences of the seed is called: it has no roles.
+    """Aspect of likeness in certain sentences of the seed; it has no roles.
 
     >>> named_sentences((2, 3)).name
     'sentences 2, 3'

@@ -42,13 +42,13 @@ def beside(states: Floats) -> Floats:
 def hints(
     text: str, tokens: tuple[Floats, NDArray[np.int64]], head: TokenHead, least: float = PERHAPS
 ) -> list[tuple[int, int]]:
-    """Where each word is that may belong to a request, by the mean chance of its tokens.
+    """(start, end) of each word that may belong to a request, by the mean probability of its tokens.
 
     Args:
         text: that was encoded.
         tokens: (tokens, dimensions) states, and (tokens, 2) the characters of each.
         head: with the labels :data:`LABELS`.
-        least: chance from which a word is reported.
+        least: probability from which a word is reported.
     """
     states, places = tokens
     chances = head.shares(beside(states))[:, LABELS.index("request")]

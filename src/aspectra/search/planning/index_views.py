@@ -1,4 +1,4 @@
-"""What planners may know of an index: its views, its seed papers, and its vectors of what papers say."""
+"""Facts about an index for planners: its views, its seed papers, and its vectors of what papers say."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def in_publication_order(plan: Plan, index: Index) -> Plan:
 
 
 def year_warnings(plan: Plan, index: Index, ids: Sequence[str]) -> list[str]:
-    """What a direction could not know about years: of its seeds, and of papers that are shown.
+    """Warnings about unknown years in a search with a direction: of its seeds, and of papers that are shown.
 
     Args:
         plan: that was run.

@@ -44,12 +44,12 @@ _FORGOTTEN = 60.0  # seconds until a text is asked about again after a failure
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a model read in a text.
+    """Requests that a model read in a text.
 
     Attributes:
         by: its name; with a word where it is simulated.
         items: (words, condition), as it wrote them.
-        failed: why there is nothing, or "".
+        failed: the reason without any, or "".
         until: when a failure is forgotten, on the clock of ``monotonic``.
     """
 
@@ -124,7 +124,7 @@ def _failed(why: object) -> Told:
 def items_in(text: str, prompt: Prompt) -> tuple[tuple[str, str], ...] | None:
     """(words, condition) of each request in a reply; None where it answers nothing.
 
-    A list that was cut off gives its whole items. A reply that repeats the prompt is no answer.
+    A list that was cut off gives its complete items. Items that repeat the prompt are left out.
     """
     said, found = without_thoughts(text), []
     for one in _OBJECT.findall(said):
@@ -194,24 +194,24 @@ def _condition(spelled: str, words: str) -> Condition | None:
 
 
 def _left(topic: str, words: str) -> str:
-    """What is searched for without some words."""
+    """The topic without some words."""
     if (place := _place(topic, words)) is None:
         return topic
     return f"{topic[: place[0]].rstrip(OUTER)} {topic[place[1] :].lstrip(OUTER)}".strip()
 
 
 def _place(text: str, words: str) -> tuple[int, int] | None:
-    """Where words are in a text, whatever their case and spaces; None where they are not, or are none."""
+    """(start, end) of words in a text, ignoring case and spacing; None if they are absent or empty."""
     found = re.search(r"\s+".join(map(re.escape, words.split())), text, re.IGNORECASE)
     return found.span() if found and words else None
 
 
 def _overlap(text: str, words: str, others: str) -> bool:
-    """Whether two parts of a text have a place in common."""
+    """True if two parts of a text overlap."""
     one, other = _place(text, words), _place(text, others)
     return one is not None and other is not None and one[0] < other[1] and other[0] < one[1]
 
 
 def _without(text: str, unread: list[Unread], words: str) -> list[Unread]:
-    """What was not read, without that of which some words were read after all."""
+    """Requests that were not read, without those of which some words were read after all."""
     return [one for one in unread if not _overlap(text, words, one.words)]

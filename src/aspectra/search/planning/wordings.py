@@ -61,13 +61,13 @@ def _clauses(sentence: str) -> list[str]:
 
 
 def _has(text: str, name: str) -> bool:
-    """Whether a text has a word of a set; of Chinese words, as a part."""
+    """True if a text has a word of a set; a Chinese word may be part of another."""
     words, low = _WORDS[name], fold(text)
     return not words.isdisjoint(re.findall(r"[\w-]+", low)) or any(w in low for w in words if _HAN.match(w))
 
 
 def _denies(clause: str) -> bool:
-    """Whether a clause denies, or says that something should differ."""
+    """True if a clause denies, or says that something should differ."""
     marks = marks_of(clause)
     denials = (mark for mark in marks if mark.cat in DENIALS)
     if _has(clause, "apart") or any(m.start == 0 or m.low not in _WORDS["imperatives"] for m in denials):
@@ -80,7 +80,7 @@ def _denies(clause: str) -> bool:
 
 
 def _is_aside(clause: str) -> bool:
-    """Whether a clause begins by saying that something does not matter: *whatever the outcome*."""
+    """True if a clause begins by saying that something does not matter: *whatever the outcome*."""
     return fold(clause).startswith(tuple(_WORDS["aside"]))
 
 

@@ -64,7 +64,7 @@ class Asker:
         self._free = asyncio.Semaphore(concurrency)
 
     def tally(self, *, degraded: bool = False) -> Tally:
-        """What was counted so far.
+        """The counts so far.
 
         Args:
             degraded: whether the result is worth less than promised; it is where the asking was stopped.
@@ -183,9 +183,9 @@ def _repeated(request: Request, number: int) -> Request:
 
 
 async def in_parallel(function: Callable[[T], Awaitable[S]], items: Iterable[T], workers: int) -> list[S]:
-    """What ``function`` gives for each item, in their order, so many at a time.
+    """Results of ``function`` for the items, in their order, with ``workers`` calls at a time.
 
-    Workers take from one iterator, so that a million items need no million tasks. Where one raises, the
+    Workers take from one iterator, so that a million items do not need a million tasks. If one raises, the
     others are cancelled and its error is raised.
     """
     waiting = enumerate(items)

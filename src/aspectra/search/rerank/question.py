@@ -1,4 +1,4 @@
-"""What judges are asked about: a question, and the papers that may answer it."""
+"""A question to judges, and the papers that may answer it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Candidate(Struct, frozen=True):
 
 
 class Question(Struct, frozen=True):
-    """What is looked for; every judge is told all of it.
+    """The query and everything else that every judge is told about it.
 
     Attributes:
         text: the query, or the text of the seed papers.

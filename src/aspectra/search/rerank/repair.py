@@ -38,7 +38,7 @@ _ELEMENT = re.compile(rf"\s*<(?!(?:{_EMPHASIS})>|\w*(?:{_ANSWERS}))(\w{{3,30}})>
 
 
 def without_thoughts(text: str) -> str:
-    """What a reply says after thinking aloud; "" where it never stopped thinking.
+    """The part of a reply after thinking aloud; "" if it never stopped thinking.
 
     >>> without_thoughts("<think>first [2]?</think>[1] > [2]")
     '[1] > [2]'
@@ -123,7 +123,7 @@ class Repaired:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing had to be done."""
+        """True if no repair was needed."""
         return not (self.unknown or self.repeated or self.missing)
 
 
@@ -269,7 +269,7 @@ def _json_labels(text: str, token: re.Pattern[str]) -> list[str]:
 
 
 def json_values(text: str) -> Iterator[Any]:
-    """JSON objects and lists in a text; a list of one is no JSON but a label in brackets."""
+    """JSON objects and lists in a text; a list of one item counts as a label in brackets."""
     decoder = json.JSONDecoder()
     at = tries = 0
     opening = re.compile(r"[{\[]")
@@ -348,7 +348,7 @@ def _stated(text: str, pattern: str, extra: str = "") -> list[re.Match[str]]:
 
 
 def read_choice(text: str, choices: Sequence[str], *, cut: bool = False) -> str | None:
-    """Which of some words a reply chooses, or None where it says none, several, or is not sure. Never raises.
+    """The one word that a reply chooses, or None if it says none or several, or is not sure. Never raises.
 
     >>> read_choice('{"better": "B"}', "AB"), read_choice("Text A.", "AB"), read_choice("A or B", "AB")
     ('B', 'A', None)

@@ -23,7 +23,7 @@ from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, JudgedPapers
 
 
 def fits(judge: Judge, sorter: Sorter) -> bool:
-    """Whether the sorter can use the judge's answers, and the judge takes as many papers as it shows."""
+    """True if the sorter can use the judge's answers, and the judge takes as many papers as it shows."""
     return judge.answers in sorter.asks and judge.width >= sorter.least_width
 
 
@@ -60,7 +60,7 @@ class Method:
         return self.sorter.calls(count, self.judge)
 
     def certain(self, count: int) -> int:
-        """How many of the first places are right when the judge never errs."""
+        """Number of first places that are right if the judge never errs."""
         return self.sorter.certain(count, self.judge)
 
     @classmethod

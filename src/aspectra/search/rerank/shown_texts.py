@@ -1,4 +1,4 @@
-"""What judges are asked about, and the texts that they are shown."""
+"""The question that judges answer, and the texts that they are shown."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _ours(name: str, package: str = _HERE) -> Prompt:
 
 
 def rules(fence: str) -> str:
-    """What every judge is told about texts behind a fence."""
+    """The rules for every judge on texts behind a fence."""
     return " ".join(_ours("rules").messages({"fence": fence})[1].content.split())
 
 
@@ -185,7 +185,7 @@ _DENSE = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How much text one question to a model may hold, in tokens by the rule of thumb.
+    """Limits on the text in one question to a model, in tokens by the rule of thumb.
 
     Attributes:
         each: of one paper, at most.
@@ -208,7 +208,7 @@ class Fit:
 
 
 def check_tokens(text_tokens: int, request_tokens: int = 0) -> None:
-    """Refuse a budget of a stage that is no number of tokens.
+    """Check that the budgets of a stage are numbers of tokens.
 
     Raises:
         UsageError: a number is negative, or too large.
@@ -218,7 +218,7 @@ def check_tokens(text_tokens: int, request_tokens: int = 0) -> None:
 
 
 def fit_for(model: ChatModel | None, text_tokens: int, request_tokens: int) -> Fit:
-    """How much text a stage shows a model in one question.
+    """Limits on the text that a stage shows a model in one question.
 
     A budget other than the usual one stays below the context that the endpoint states, where it states one.
 
@@ -247,7 +247,7 @@ class Fitted:
 
 
 def share_out(sizes: Sequence[int], each: int, total: int) -> list[int]:
-    """How much each of several texts may take, so that all together keep within ``total``.
+    """Share of each of several texts, so that all together keep within ``total``.
 
     Short texts keep what they need; what they leave goes to the long ones in equal parts.
 

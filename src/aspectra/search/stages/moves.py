@@ -49,7 +49,7 @@ class Top:
 class Shuffle:
     """All papers of a pool, those too that the search did not rank, in an order drawn from the seed.
 
-    Where there is no pool: the papers that the search found. OBLIQ-Bench, section 3, puts documents before
+    Without a pool: the papers that the search found. OBLIQ-Bench, section 3, puts documents before
     its verifier like this, so that neither the search nor their source helps it.
 
     Attributes:

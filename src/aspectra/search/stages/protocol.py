@@ -30,7 +30,7 @@ from aspectra.search.scoring.phases import Rows
 
 
 class Draft(Struct, frozen=True):
-    """What is known between two steps.
+    """The state of a search between two steps.
 
     Attributes:
         search: in its newest wording.
@@ -80,7 +80,7 @@ class Stage(Protocol):
     def needs_model(self) -> bool: ...
 
     def papers_read(self, wanted: int) -> int:
-        """How many papers it reads to return ``wanted``; 0: none, so that it runs before the search."""
+        """Number of papers that it reads to return ``wanted``; 0 if it runs before the search."""
         ...
 
     def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
@@ -96,7 +96,7 @@ STAGES: Registry[Callable[..., Stage]] = Registry("stage", __package__)
 
 
 class Context:
-    """What stages work with: the library to search again, the question, the model.
+    """The means of stages: the library to search again, the question, the model.
 
     Args:
         engine: to search again.
@@ -214,11 +214,11 @@ def load_stages(stages: Sequence[str]) -> None:
 
 
 def permissions_of(stages: Sequence[str]) -> list[Permission]:
-    """What the user must permit before stages are run: they may name models and hosts."""
+    """Permissions that must be given before stages are run: they may name models and hosts."""
     made = [read_member(STAGES.get, text, "stage") for text in stages]
     return [needed for stage in made for needed in getattr(stage, "needs", ())]
 
 
 def needs_model(stages: Sequence[str]) -> bool:
-    """Whether any of the stages needs a language model."""
+    """True if any of the stages needs a language model."""
     return any(read_member(STAGES.get, text, "stage").needs_model for text in stages)

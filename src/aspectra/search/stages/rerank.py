@@ -50,12 +50,12 @@ class Reranking:
 
     @property
     def needs_model(self) -> bool:
-        """Whether its judge needs one."""
+        """True if its judge needs a language model."""
         return Method.parse(self.method).judge.needs_model
 
     @property
     def needs(self) -> list[Permission]:
-        """What the user must have permitted before its judge is used."""
+        """Permissions that must be given before its judge is used."""
         return list(getattr(Method.parse(self.method).judge, "needs", ()))
 
     def load(self) -> None:

@@ -48,7 +48,7 @@ def kind_texts(kind: str) -> Mapping[str, str]:
 
 
 def criterion_of(kind: str) -> str:
-    """What makes a text fit in a search of this kind, as judges call it; "" where the query says it."""
+    """Name of the judges' criterion for a search of this kind; "" if the query states it."""
     return kind if kind in criteria() else ""
 
 
@@ -76,7 +76,7 @@ def wording(text: str, words: Prompt) -> str:
 
 
 async def ask_wording(asker: Asker, words: Prompt, kind: str, **more: str) -> str:
-    """What a model makes of the asker's question, or "" where nothing usable comes.
+    """A model's new wording of the asker's question; "" without a usable reply.
 
     Args:
         asker: counts the calls; its texts hold the question.
@@ -137,7 +137,7 @@ def _takes_words(probe: Probe) -> bool:
 
 
 def step_of(spelling: str, asker: Asker, *notes: str, degraded: bool = False) -> Step:
-    """What a stage did whose asker counted its questions."""
+    """The record of a stage, with the counts of its asker."""
     if asker.shown.query_cut:
         notes += ("the query was shown only in part",)
     if asker.shown.cut:

@@ -20,7 +20,7 @@ Move = tuple[str, int | None, int]
 
 
 class Progress(Struct, frozen=True):
-    """What has come of a plan's steps so far.
+    """Result of a plan's steps so far.
 
     Attributes:
         draft: the papers.

@@ -116,7 +116,7 @@ class Write:
         return 0  # only the seeds, before anything is searched
 
     def requests(self, search: Search, context: Context) -> list[Request]:
-        """What it will put to the model, without what lenses hold already.
+        """Requests that it will send to the model, without those that lenses answer already.
 
         Raises:
             UsageError: the search has no reading to write.
@@ -264,7 +264,7 @@ def _with_texts(probes: Sequence[Probe], written: dict[tuple[str, str], str]) ->
 
 
 def _cuts(tasks: Sequence[_Task], shares: Mapping[tuple[str, tuple[str, ...]], float]) -> list[str]:
-    """What of the papers was not shown, each one sentence."""
+    """Parts of the papers that were not shown, each one sentence."""
     out = []
     for task in tasks:
         shown = task.shown(shares.get(task.key, 1.0))

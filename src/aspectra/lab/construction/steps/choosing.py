@@ -281,7 +281,7 @@ def _turned(held: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
 
 
 class _Kin:
-    """Which labels are akin: a common word of four letters or more, or one family."""
+    """Kinship of labels: a common word of four letters or more, or one family."""
 
     def __init__(self, file: str) -> None:
         self._families: dict[str, str] = {}
@@ -298,7 +298,7 @@ class _Kin:
         return self._marks[label]
 
     def akin(self, some: Iterable[str], others: Iterable[str]) -> bool:
-        """Whether a label of the one side is the same as, or akin to, one of the other."""
+        """True if a label of one side is the same as, or akin to, one of the other."""
         marks = frozenset[str]().union(*map(self._of, some))
         return any(marks & self._of(other) for other in others)
 

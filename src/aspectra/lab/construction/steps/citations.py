@@ -188,7 +188,7 @@ def _sentences(text: str, keys: list[str]) -> str:
 
 
 def _leaks(text: MadeText, titles: Iterable[str]) -> Iterator[str]:
-    """What of the titles of relevant papers is still in the asking paper, one word for each pair."""
+    """Counter names for each title of a relevant paper: ``pairs``, and its leak into the asking paper."""
     body = " ".join((text.text, *(f"{heading} {words}" for heading, words in text.sections)))
     plain = f" {normalise_title(body)} "
     own = normalise_title(text.title)

@@ -174,7 +174,7 @@ def _parted(
     options: ConditionsOptions,
     measured: Mapping[str, Mapping[str, float]],
 ) -> Iterator[_Condition]:
-    """What parts the documents of a group."""
+    """Conditions that divide the documents of a group."""
     known = [one for one in ids if one in measured]
     if options.dimension == "length":
         yield from _bounds({one: measured[one]["words"] for one in known}, options)

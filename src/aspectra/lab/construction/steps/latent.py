@@ -171,7 +171,7 @@ def recall(made: Made, bench: Workbench, options: RecallOptions) -> Made:
     """Queries with one relevant paper each, and a way to open them (OBLIQ-Bench, appendix D.5).
 
     Raises:
-        UsageError: the library has no such lens, or its values are no numbers.
+        UsageError: the library has no such lens, or its values are not numbers.
         BadInput: the lens was not run.
     """
     there = set(made.corpus)
@@ -244,7 +244,7 @@ def rejudge(made: Made, bench: Workbench, options: RejudgeOptions) -> Made:
     A document without an answer is left out of the judgements.
 
     Raises:
-        UsageError: no model is named, or there is no such criterion.
+        UsageError: no model is named, or the criterion does not exist.
         ModelError: the model cannot be asked any more; replies so far are in the journal.
     """
     gold = made.qrels.get("gold", {})

@@ -375,7 +375,7 @@ def _filled(
 
 
 def _asked(bench: Workbench, rows: Rows[T], options: ReviewOptions) -> str:
-    """What people have to do; the empty sheet is written."""
+    """Write the empty sheet; return the task for people."""
     told = _written(bench, rows, options.ask, options.columns)
     return (
         f"{told} fill in the column grade ({', '.join(map(str, options.grades))}), save it as CSV (UTF-8), "

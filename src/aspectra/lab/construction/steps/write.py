@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Note(NamedTuple):
-    """What a model writes from: an id for the journal, what it is shown, and words that it may not use."""
+    """Input of a model that writes: an id for the journal, the text shown, and words that it may not use."""
 
     key: str
     told: str
@@ -64,7 +64,7 @@ def replies(
     of: str = "queries",
     length: int = 300,
 ) -> tuple[list[T | None], str]:
-    """What a language model writes on each note, and its name; the card is told of both.
+    """Text of a language model on each note, and its name; the card reports both.
 
     Args:
         bench: its model is asked.
@@ -239,7 +239,7 @@ def phrases(text: str) -> frozenset[str]:
 
 
 def _said(text: str) -> frozenset[str]:
-    """What of a text may be among the :func:`phrases` of another."""
+    """Words of a text that may be among the :func:`phrases` of another."""
     return _runs(text) | frozenset(normalise_title(text).split())
 
 

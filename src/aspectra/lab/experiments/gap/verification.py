@@ -39,7 +39,7 @@ from aspectra.search.stages.protocol import needs_model
 
 
 class Pooling(Value, frozen=True):
-    """How pools are made from rankings that were recorded.
+    """A way to make pools from recorded rankings.
 
     Attributes:
         runs: directories of experiments, all of whose recipes count, and run files in any format of

@@ -1,1 +1,1 @@
-"""What reads words one by one: tokens, tables, numbers, names, terms, aspects, typing errors."""
+"""Recognisers of words, one by one: tokens, tables, numbers, names, terms, aspects, typing errors."""

@@ -114,7 +114,7 @@ def read_aspect(
 
 
 def _object(tokens: Sequence[Token], at: int, context: Lexicon, *, same: bool) -> AspectWish | None:
-    """What a verb agrees with or opposes: *contradicts its method*, or *this paper*, which is its result."""
+    """Aspect that a verb agrees with or opposes: *contradicts its method*; of *this paper*, its result."""
 
     def end_of(start: int) -> int:
         while start < len(tokens) and tokens[start].low in _WORDS["seeds"]:
@@ -133,7 +133,7 @@ def _object(tokens: Sequence[Token], at: int, context: Lexicon, *, same: bool) -
 
 
 def _verb(tokens: Sequence[Token], at: int, context: Lexicon) -> str:
-    """What is said behind an aspect: ``same``, ``diff``, ``free`` for *may differ*, or ""."""
+    """Relation stated after an aspect: ``same``, ``diff``, ``free`` for *may differ*, or ""."""
     for behind in range(at, min(len(tokens), at + _REACH)):
         post = _find(context, tokens, behind, "samepost", "diffpost", "same", "diff")
         if post and (post[1] in ("samepost", "diffpost") or post[2] == "verb"):
@@ -155,7 +155,7 @@ def aspect_names() -> dict[str, str]:
 
 
 def _stands_alone(marks: Sequence[Mark], at: int) -> bool:
-    """Whether a mark is the name of an aspect, and nothing goes on with it behind it."""
+    """True if a mark is the name of an aspect, and the words after it do not continue it."""
     ends = at + 1 >= len(marks) or marks[at + 1].cat in (*DELIMITERS, "but", "polite")
     named = at < len(marks) and marks[at].cat != "aspect" and marks[at].low in aspect_names()
     return named and (ends or marks[at + 1].low in _WORDS["joints"])

@@ -19,13 +19,13 @@ _WORDS_PER_PARAGRAPH = 150
 
 
 class Bound(Struct, frozen=True):
-    """What a bound or a span asks for.
+    """The request in a bound or a span.
 
     Attributes:
         attribute: ``length``, ``year``, ``citations``, ``sample`` or ``population`` (an age).
         values: all of them must hold; of years, one.
         opposite: what is left when it is denied, or "" where denying it denies the value (a span of years).
-        vague: a measure that no text is counted in (minutes), so a plain wish.
+        vague: a measure that no text is counted in (minutes), so only a preference.
         needs: ``company`` where the words also stand in subjects (*in 2017*).
     """
 

@@ -181,7 +181,7 @@ def expand(pattern: str) -> list[str]:
 
 
 class Entry(Struct, frozen=True):
-    """What a phrase says.
+    """The meaning of a phrase.
 
     Attributes:
         category: one of those in :mod:`~aspectra.search.instructions.marks`.
@@ -228,12 +228,12 @@ class Mark(Struct, frozen=True):
 
     @property
     def carries(self) -> bool:
-        """Whether it says what papers should be like."""
+        """True if it says what papers should be like."""
         return bool(self.attribute)
 
     @property
     def free(self) -> bool:
-        """Whether it is a word that no table has."""
+        """True if it is a word that no table has."""
         return self.cat in ("word", "quote", "change")
 
 
@@ -269,7 +269,7 @@ def _apart(words: re.Match[str]) -> str:
 
 @cache
 def _choices(part: str) -> tuple[Sequence[str], ...] | None:
-    """What a part of a pattern may be: the words of each choice; None where not all words are plain."""
+    """Alternatives of a part of a pattern: the words of each; None if not all words are plain."""
     phrases = expand(part)
     found = tuple(words for phrase in phrases if (words := _plain_words(phrase)) is not None)
     return found if len(found) == len(phrases) else None
@@ -332,7 +332,7 @@ class Lexicon:
                 node.setdefault("", entry)
 
     def knows(self, word: str, *others: Lexicon) -> bool:
-        """Whether a word stands in a phrase of this or another lexicon."""
+        """True if a word is in a phrase of this or another lexicon."""
         return any(word in lexicon.words for lexicon in (self, *others))
 
     def phrases(self) -> Iterator[tuple[str, Entry]]:

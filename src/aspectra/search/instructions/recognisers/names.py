@@ -273,7 +273,7 @@ def library_venues(names: tuple[str, ...]) -> dict[str, str]:
 
 
 def _writes(word: str, name: str, said: bool) -> bool:
-    """Whether words are written as the name of a venue, or ``said`` to be one: *at acml*, not *in water*."""
+    """True if words are written as the name of a venue, or ``said`` to be one: *at acml*, not *in water*."""
     if " " in word:
         return word[1:] != word[1:].lower() or bool(_TELLING.search(word))
     if name.islower():
@@ -282,7 +282,7 @@ def _writes(word: str, name: str, said: bool) -> bool:
 
 
 def _library_venue(text: str, at: int, known: Mapping[str, str], said: bool) -> int:
-    """Where the longest venue of a library that begins at a place ends, or ``at``."""
+    """End of the longest venue of a library that begins at a place; ``at`` if none does."""
     if not (found := _VENUE_WORDS.match(text, at)):
         return at
     end = found.end()
@@ -320,17 +320,17 @@ def read_library_venue(text: str, at: int, known: Mapping[str, str]) -> tuple[in
 
 
 def is_place(words: str) -> bool:
-    """Whether words name a country, a continent or the like: *US*, *Europe*."""
+    """True if words name a country, a continent or the like: *US*, *Europe*."""
     return bool(_A_PLACE.fullmatch(words))
 
 
 def is_venue(words: str) -> bool:
-    """Whether words are the name of a venue in the lists: *Nature*, *ICML*."""
+    """True if words are the name of a venue in the lists: *Nature*, *ICML*."""
     return bool(_A_VENUE.fullmatch(words))
 
 
 def is_publisher(words: str) -> bool:
-    """Whether words name a publisher in the lists, or surely no person: *Owl Press*, *CEPAL*."""
+    """True if words name a publisher in the lists, or certainly not a person: *Owl Press*, *CEPAL*."""
     return words.isupper() or bool(_KNOWN_PUBLISHER.fullmatch(words) or _PRESS.search(words))
 
 

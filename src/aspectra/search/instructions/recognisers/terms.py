@@ -86,7 +86,7 @@ def _bare(
 
 
 def _followed_by_post(tokens: Sequence[Token], at: int, main: Lexicon, context: Lexicon) -> bool:
-    """Whether *must not appear*, *is named* or the like stands within a few words."""
+    """True if *must not appear*, *is named* or the like follows within a few words."""
     limit = at + 7
     while at < min(limit, len(tokens)):
         if tokens[at].kind in DELIMITERS and tokens[at].kind != "comma":
@@ -130,7 +130,7 @@ def read_term(
 
     Returns:
         The terms, the number of the first token behind them, and whether the words leave no doubt that the
-        term should occur in the text; None where there is no term.
+        term should occur in the text; None without a term.
     """
     token = tokens[at]
     if token.kind == "quote":
@@ -196,21 +196,21 @@ def _quote_behind(tokens: Sequence[Token], at: int) -> int:
 
 
 def _ends(tokens: Sequence[Token], at: int) -> bool:
-    """Whether nothing but *too* stands between a token and the end of its segment."""
+    """True if only *too* or the like stands between a token and the end of its segment."""
     while at < len(tokens) and tokens[at].low in ("too", "also", "as", "well", "either", "please", "auch"):
         at += 1
     return at >= len(tokens) or tokens[at].kind in DELIMITERS
 
 
 def _introduced(before: Mark | None, verb: bool) -> bool:
-    """Whether *mention* or *word* can be verb and noun here: not in *word embeddings* or *author name*."""
+    """True if *mention* or *word* can introduce a term here: not in *word embeddings* or *author name*."""
     if not verb:
         return before is not None and (before.low in _DETERMINERS or before.cat in ("neg", "hard", "soft"))
     return before is None or not before.free
 
 
 def _after_terms(tokens: Sequence[Token], at: int, main: Lexicon) -> bool:
-    """Whether only a command or another term stands before a quote's colon or comma: *exclude: "a", "b"*."""
+    """True if only a command or another term precedes a quote's colon or comma: *exclude: "a", "b"*."""
     before = at - 1
     while before >= 0 and (
         tokens[before].kind in ("quote", "comma", "colon") or tokens[before].low in _JOINS

@@ -88,7 +88,7 @@ class Likeness:
         return list(shown.values())[:_SHOWN]
 
     def shares(self, aspect: Aspect) -> Shares:
-        """How much each reading of an aspect counts."""
+        """Shares of an aspect's readings in its weight."""
         known = ViewFacts.words_of(TERMS).name in self.views.names
         if aspect.terms:
             return NAMED if known else replace(NAMED, sentences=1.0)
@@ -144,7 +144,7 @@ class Likeness:
         """The seed's sentences of an aspect, where somebody corrected the role of one; else ().
 
         Raises:
-            UsageError: none is left, or there is no sentence of a number.
+            UsageError: none is left, or the seed has no sentence with one of the numbers.
         """
         seeds = self.views.seeds
         if not self.roles or not aspect.roles or seeds is None:
@@ -234,10 +234,10 @@ class Guidance(Options):
 def guided(query: Query, views: ViewNames, options: Guidance = Guidance()) -> Search:
     """The default: hybrid search, and likeness in the aspects that the query names.
 
-    The hybrid's probes; for each aspect to be shared, the terms that the seed names in it, as much as they
-    are sure, and the sentences of its roles; where there are no terms, less the other roles. Without aspects
-    it is the hybrid; with a direction, the probes of the planner ``directional`` take the hybrid's place. An
-    aspect in free words counts each sentence as much as it is about them. Where chunks of full text are
+    The hybrid's probes; for each aspect to be shared, the terms that the seed names in it, weighted by their
+    certainty, and the sentences of its roles; without terms, the other roles count against a paper. Without
+    aspects it is the hybrid; with a direction, the probes of ``directional`` replace the hybrid's.
+    For an aspect in free words, each sentence counts as much as it is about them. If chunks of full text are
     encoded, free words are compared with them too.
     """
     whole = replace(query, same_sentences=(), roles=())
@@ -295,7 +295,7 @@ WRITERS = {
 
 @dataclass(frozen=True)
 class PrismOptions(Options):
-    """What of the seed is searched with.
+    """Readings of the seed to search with.
 
     Attributes:
         aspects: readers, with + between them: those of the three aspects, or ``base``, of all at once.
@@ -305,7 +305,7 @@ class PrismOptions(Options):
         metric: as in :class:`~aspectra.views.view.Probe`.
 
     Raises:
-        UsageError: there is no such aspect, or no such kind of readers.
+        UsageError: the aspect or the kind of readers does not exist.
     """
 
     aspects: str = "+".join(ASPECT_READERS)

@@ -91,7 +91,7 @@ UNITS = ("A2A", "A2F", "F2A", "F2F", "A2C", "F2C")
 
 @dataclass(frozen=True)
 class UnitOptions(Options):
-    """Which views, and how they are compared.
+    """Units to compare, and the form of the comparison.
 
     Attributes:
         of: the seed's unit, ``2``, that of the papers: ``A`` title and abstract, ``F`` the full paper, ``C``
@@ -102,7 +102,7 @@ class UnitOptions(Options):
         words: compare words, not vectors; of a full paper its 100 most telling ones. Not for F2A and F2C.
 
     Raises:
-        UsageError: there is no such unit, or no such full paper.
+        UsageError: the unit or the form of full papers does not exist.
     """
 
     of: str = field(default="A2C", metadata={"bare": True})
@@ -131,7 +131,7 @@ def unit(query: Query, views: ViewNames, options: UnitOptions) -> Search:
     Source: PRISM (Park et al., 2025), section 4.2.
 
     Raises:
-        ViewMismatch: there is no such view.
+        ViewMismatch: the index lacks such a view.
     """
 
     def view(letter: str) -> str:
@@ -262,9 +262,9 @@ def fitting(text: str, readings: Mapping[str, Sequence[str]]) -> tuple[str, ...]
 
 
 def lens_warnings(index: Index, plan: Plan) -> list[str]:
-    """What people should know of the prompted lenses that a plan uses, each one sentence.
+    """Warnings about the prompted lenses that a plan uses, each one sentence.
 
-    That a lens is simulated, and that it was not run on all papers.
+    A lens is simulated, or was not run on all papers.
     """
     views, lenses = index.manifest["views"], index.manifest.get("lenses", {})
     probes = [probe for search in plan.searches for probe in search.probes]

@@ -33,7 +33,7 @@ LENS_PLANNER = "lensed"  # for queries that name lenses
 
 
 class Seeds(Protocol):
-    """What planners may know of seed papers."""
+    """Facts about seed papers for planners."""
 
     def offers(self, seed: str) -> Mapping[str, Offer]:
         """Aspect -> the terms that a seed names in it; {} where none are stored."""
@@ -44,7 +44,7 @@ class Seeds(Protocol):
         ...
 
     def written(self, seed: str, lens: str) -> str | None:
-        """What a prompted lens wrote about a seed, "" for nothing to write; None where it was not run."""
+        """Text of a prompted lens about a seed, "" for nothing to write; None if it was not run."""
         ...
 
 
@@ -81,7 +81,7 @@ class ViewNames(Struct, frozen=True):
         """``name`` itself.
 
         Raises:
-            ViewMismatch: there is no such view.
+            ViewMismatch: the index lacks such a view.
         """
         if name not in self.names:
             raise ViewMismatch(
@@ -242,7 +242,7 @@ def probe(query: Query, view: str, weight: float = 1.0, metric: Metric = "cosine
 
 
 def search_with(name: str, query: Query, views: ViewNames, options: Options | None = None) -> Search:
-    """What a planner makes of a query that was read already; one with lenses goes past the default planner.
+    """Plan a search for a query that was read already; if it names lenses, ``lensed`` replaces the default.
 
     Raises:
         UsageError, ViewMismatch: as :meth:`Planner.__call__`.

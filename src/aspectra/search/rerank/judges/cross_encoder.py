@@ -39,7 +39,7 @@ class Local:
     needs_model: ClassVar[bool] = False
 
     async def score(self, papers: Sequence[Candidate], asker: Asker) -> list[float | None]:
-        """A score for each paper; None where it is no number.
+        """A score for each paper; None if it is not a finite number.
 
         Raises:
             UsageError: the function gives another number of scores than there are texts.
@@ -87,7 +87,7 @@ class CrossEncoder:
 
     @property
     def needs(self) -> list[Permission]:
-        """What the user must have permitted before the model is loaded."""
+        """Permissions that must be given before the model is loaded."""
         return model_permissions(self.model, {})
 
     def load(self) -> Any:
@@ -101,12 +101,12 @@ class CrossEncoder:
         return _load(self.model, self.max_tokens)
 
     async def score(self, papers: Sequence[Candidate], asker: Asker) -> list[float | None]:
-        """A score for each paper, higher is better; None where it is no number.
+        """A score for each paper, higher is better; None if it is not a finite number.
 
         Raises:
             MissingExtra: sentence-transformers is not installed.
             NotTrusted: the user has not permitted the model.
-            UsageError: the model cannot be loaded, or gives more than one score a text.
+            UsageError: the model cannot be loaded, or gives more than one score per text.
         """
         return await Local(self._read, self.name).score(papers, asker)
 
@@ -157,7 +157,7 @@ class Transport:
 
     @property
     def needs(self) -> list[Permission]:
-        """What the user must have permitted before the encoder is loaded."""
+        """Permissions that must be given before the encoder is loaded."""
         return needs_of(self.encoder)
 
     async def score(self, papers: Sequence[Candidate], asker: Asker) -> list[float | None]:

@@ -28,7 +28,7 @@ _WIDEST = 200  # papers in one list
 
 
 class _Pointwise:
-    """What the three have in common: one question for each paper, all at once."""
+    """Common part of the three pointwise judges: one question for each paper, all at once."""
 
     answers: ClassVar[Answers] = "scores"
     width: ClassVar[int] = 1
@@ -120,7 +120,7 @@ class YesNo(_Pointwise):
 @JUDGES.register("grade")
 @dataclass(frozen=True)
 class Grade(_Pointwise):
-    """How well does it fit, 0 to 3? With log-probabilities the score is the expected grade, else the grade.
+    """A grade from 0 to 3 for the fit of a paper; with log-probabilities the score is the expected grade.
 
     Attributes:
         expected: whether to ask for log-probabilities.
@@ -155,7 +155,7 @@ class Grade(_Pointwise):
 @JUDGES.register("points")
 @dataclass(frozen=True)
 class Points(_Pointwise):
-    """How well does it fit, 0 to 100, as the model writes it?
+    """A number from 0 to 100 for the fit of a paper, as the model writes it.
 
     Attributes:
         thinking, prompt_file: as for :class:`YesNo`.
@@ -177,9 +177,9 @@ class Points(_Pointwise):
 @JUDGES.register("pairwise")
 @dataclass(frozen=True)
 class Pairwise:
-    """Which of two fits better?
+    """The better fit of two papers.
 
-    Whoever uses it asks in both orders, because models favour a place (CSFCube exploration, section 3).
+    Callers ask in both orders, because models favour a place (CSFCube exploration, section 3).
 
     Attributes:
         thinking: tokens that the model may use before it answers.
@@ -194,7 +194,7 @@ class Pairwise:
     prompt_file: str = ""
 
     async def first_wins(self, first: Candidate, second: Candidate, asker: Asker) -> bool | None:
-        """Whether the first fits better; None where no answer could be had."""
+        """True if the first fits better; None without an answer."""
         prompt = Prompt.load(self.name, self.prompt_file)
 
         def build(share: float) -> Request:
@@ -211,7 +211,7 @@ def _read(reply: Reply) -> str | None:
 
 
 class _Listwise:
-    """What both have in common."""
+    """Common part of both listwise judges."""
 
     answers: ClassVar[Answers] = "lists"
     needs_model: ClassVar[bool] = True

@@ -56,7 +56,7 @@ class PairJudge(Protocol):
     """A judge that compares two papers (pairwise). It is asked in both orders by whoever uses it."""
 
     async def first_wins(self, first: Candidate, second: Candidate, asker: Asker) -> bool | None:
-        """Whether the first fits better; None where no answer could be had."""
+        """True if the first fits better; None without an answer."""
         ...
 
 

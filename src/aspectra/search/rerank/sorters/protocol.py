@@ -76,7 +76,7 @@ class Sorter(Protocol):
         ...
 
     def certain(self, count: int, judge: Judge) -> int:
-        """How many of the first places are right, for any first-stage order, when the judge never errs."""
+        """Number of first places that are right, for any first-stage order, if the judge never errs."""
         ...
 
 
@@ -104,7 +104,7 @@ class JudgedPapers:
         return len(self.papers)
 
     async def each(self, function: Callable[[T], Awaitable[S]], items: Iterable[T]) -> list[S]:
-        """What ``function`` gives for each item, as many at a time as calls may be in flight."""
+        """Results of ``function`` for the items, as many at a time as calls may be in flight."""
         return await in_parallel(function, items, self.asker.concurrency)
 
     async def scores(self) -> list[float | None]:
@@ -114,7 +114,7 @@ class JudgedPapers:
         return await self._scoring.score(self.papers, self.asker)
 
     async def first_wins(self, first: int, second: int) -> bool | None:
-        """Whether the paper shown first fits better, asked in this order only; None without an answer."""
+        """True if the paper shown first fits better, asked in this order only; None without an answer."""
         if self._pairing is not None:
             return await self._pairing.first_wins(self.papers[first], self.papers[second], self.asker)
         found = await self._listed([first, second])
@@ -122,7 +122,7 @@ class JudgedPapers:
         return known[0] == first if known else None
 
     async def prefer(self, one: int, other: int) -> float:
-        """Whether ``one`` fits better: 1 yes, 0 no, 0.5 where both orders disagree or an answer is missing.
+        """Preference for ``one``: 1 yes, 0 no, 0.5 if the two orders disagree or an answer is missing.
 
         Asked in both orders at once, and only once in a sort.
         """
@@ -136,7 +136,7 @@ class JudgedPapers:
         return self.agreed(*await asyncio.gather(self.first_wins(low, high), self.first_wins(high, low)))
 
     def agreed(self, shown_first: bool | None, shown_second: bool | None) -> float:
-        """What two answers say of a paper: that to it shown first, and that to the other shown first."""
+        """Combine two answers about a paper: with it shown first, and with the other shown first."""
         if shown_first is None or shown_second is None:
             return 0.5
         if shown_first == shown_second:  # whoever stands first wins, or loses
@@ -145,7 +145,7 @@ class JudgedPapers:
         return float(shown_first)
 
     async def greater(self, one: int, other: int, conflict: Conflict = "earlier") -> bool:
-        """Whether ``one`` goes before ``other``; an undecided pair as ``conflict`` says."""
+        """True if ``one`` goes before ``other``; an undecided pair follows ``conflict``."""
         preferred = await self.prefer(one, other)
         if preferred == 0.5:
             return conflict == "earlier" and one < other

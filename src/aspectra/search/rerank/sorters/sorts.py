@@ -57,7 +57,7 @@ class Single:
 
 
 def by_score(scores: Sequence[float | None]) -> list[int]:
-    """Places by score, highest first; ties keep their order, and where there is no score the place is kept.
+    """Places by score, highest first; ties keep their order, and a paper without a score its place.
 
     >>> by_score([0.1, None, 0.9, 0.1])
     [2, 1, 0, 3]
