@@ -252,7 +252,7 @@ class Search(Value, frozen=True):
         return tuple(dict.fromkeys(" ".join(p.text.split()) for p in self.probes if p.text.strip()))
 
     def describe(self) -> list[str]:
-        """For people: one line a probe, then how they are fused."""
+        """For people: one line per probe, then the fusion."""
         way = f", direction {self.direction}" if self.direction else ""
         lines = [f"search by {self.planner}{way}{_YEARS_SAID.get(self.years[:2], '').format(self.years[2:])}"]
         lines += [f"  {_probe_line(probe)}" for probe in self.probes]

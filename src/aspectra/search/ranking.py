@@ -343,7 +343,7 @@ class Ranking(Displayed, Sequence[Hit]):
         return WRITERS.get(writer).write(hit.paper for hit in self.hits)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a hit; needs pandas.
+        """One row per hit; needs pandas.
 
         Raises:
             MissingExtra: pandas is not installed.

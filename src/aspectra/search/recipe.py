@@ -112,7 +112,7 @@ class Recipe(Value, frozen=True):
 
     @classmethod
     def parse(cls, spec: str, instruction: Instruction = "") -> Self:
-        """From one line, steps between bars; or from a TOML file.
+        """Read one line, steps between bars; or a TOML file.
 
         Args:
             spec: ``bm25 | top(200) | hybrid | rerank(method=pairwise)``, or a path that ends in ``.toml``.

@@ -238,7 +238,7 @@ class Searcher:
         with self._using() as engine:
             for seed in query.seeds:
                 if seed not in engine.index.positions:
-                    self.library.get(seed)  # raises where there is no such paper at all
+                    self.library.get(seed)  # raises if the paper does not exist at all
                 engine.check_seed(seed)
             made = Recipe.parse(recipe, "read") if isinstance(recipe, str) else recipe
             views = replace(index_views(engine.index), second=self.second)
@@ -249,7 +249,7 @@ class Searcher:
             return in_publication_order(replace(plan, conditions=conditions, unread=unread), engine.index)
 
     def result(self, plan: Plan, *, salt: str = "", prefixes: Prefixes | None = None) -> Result:
-        """Run a plan; return the result without hits, which experiments record and :meth:`run` shows.
+        """Run a plan without making hits: experiments record the result, :meth:`run` makes hits of it.
 
         Args:
             plan: what to run.
@@ -296,7 +296,7 @@ class Searcher:
         """
         clock = perf_counter()
         with self._using() as engine:
-            if plan.stages:  # a model may take minutes, and a snapshot is no thing to keep for long
+            if plan.stages:  # a model may take minutes, too long to keep a snapshot
                 result = self._result(engine, plan)
                 with self.library.snapshot():
                     return self._ranking(plan, result, clock, explain=explain)
@@ -416,6 +416,6 @@ def open_library(path: Path | str, load: Callable[[str], Encoder] = load_encoder
     """A searcher over the library at ``path``.
 
     Raises:
-        LibraryNotFound: there is none.
+        LibraryNotFound: the path does not hold a library.
     """
     return Searcher(Store(path), load)

@@ -1,4 +1,4 @@
-"""Shared by all loaders: the corpus as a stream, and counts of what is wrong with a benchmark."""
+"""Shared by all loaders: the corpus as a stream, and counts of the problems of a benchmark."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def _label(facts: Facts, value: str, negated: bool) -> Decided:
         if labels.get(value) == 2:
             return HAS
         near = any(not akin.isdisjoint(plain_words(heading_words(label)).split()) for label in labels)
-        # What is only mentioned is no topic of the paper, but may be used in it.
+        # A thing that is only mentioned is not a topic of the paper, but may be used in it.
         mentioned = phrase in (facts.titles if negated else facts.texts)[number]
         return UNDECIDED if near or mentioned else HAS_NOT
 
@@ -433,7 +433,7 @@ def audited(
     clashes: bool = False,
     **fields: Any,
 ) -> Benchmark:
-    """A benchmark with its audit: what is wrong, counted, behind what its loader found itself.
+    """A benchmark with its audit: its problems, counted, after those that its loader found itself.
 
     Args:
         folder: whose checksums and notes are reported.

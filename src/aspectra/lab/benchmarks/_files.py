@@ -141,7 +141,7 @@ class Folder:
         ``CONFIG/SPLIT/0000.parquet``, as a hub's own conversion has it.
 
         Returns:
-            One file, or the parts of a Parquet table in order; empty when there is none.
+            One file, or the parts of a Parquet table in order; empty without any.
         """
         kinds = (".jsonl", ".tsv", ".json", ".parquet")
         names = [f"{config}{kind}" for kind in kinds]

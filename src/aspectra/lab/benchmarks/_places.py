@@ -66,7 +66,7 @@ def place(name: str) -> Place | None:
 
 
 def hub_sets(name: str, sets: tuple[HubSet, ...] | None = None) -> tuple[HubSet, ...]:
-    """The hub sets of a benchmark or of one part of it (``infosearch/keyword``); empty where it is on no hub.
+    """The hub sets of a benchmark or of one part of it (``infosearch/keyword``); empty if it is not on a hub.
 
     Args:
         name: of the benchmark, or of a part: also as the data set is called (``infosearch/Clarity-v1``).

@@ -133,7 +133,7 @@ class Benchmark:
         )
 
     def sampled(self, only: str, sample: str, draw: str) -> Benchmark:
-        """With a part of its topics, in their order; the audit says how many.
+        """The benchmark with a part of its topics, in their order; the audit says how many.
 
         Args:
             only: ``LABEL=VALUE`` that they have, or "".

@@ -367,7 +367,7 @@ class _Values:
         return self.rng.choice(fit) if fit else None
 
     def _beside(self, held: dict[str, int]) -> list[str]:
-        """Those subjects of some of the topic's papers that would break it and share no word with it."""
+        """Subjects of some of the topic's papers that would break it and share no word with it."""
         own = set(plain_words(heading_words(self.topic)).split())
         return [
             name

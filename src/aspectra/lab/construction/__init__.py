@@ -1,1 +1,1 @@
-"""Building a benchmark from a library's papers: steps, recipes of them, and what they made."""
+"""Building a benchmark from a library's papers: steps, recipes of them, and their results."""

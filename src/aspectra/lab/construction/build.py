@@ -1,4 +1,4 @@
-"""Running a recipe: each step's output is a file, and what is there already is not made again.
+"""Running a recipe: each step's output is a file, and existing files are not made again.
 
 A step's file is named after a hash of all that it depends on: its options, its version, the content of the
 files that it reads, the step before it, and at the start the corpus. It is written whole or not at all. So
@@ -318,7 +318,7 @@ def build_set(
 
 
 def _parted(recipe: BuildRecipe, made: Made, bench: Workbench) -> tuple[Made, tuple[str, ...]]:
-    """The part of the set that a recipe wants, and what it shares with the other.
+    """The part of the set that a recipe wants, and its overlap with the other part.
 
     A question under several conditions is in one part with all of them. The documents are those of both, so
     that both parts are asked of one corpus.

@@ -1,4 +1,4 @@
-"""Writers: what was made, in the layouts in which benchmarks are published and read again.
+"""Writers of built sets, in the layouts in which benchmarks are published and read again.
 
 Each writes a folder that the loader of the same layout reads; what a layout cannot hold is an error before a
 file is written.

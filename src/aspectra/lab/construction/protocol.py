@@ -1,4 +1,4 @@
-"""Steps of construction: what one declares, and what it works with.
+"""Steps of construction: their declarations, and the means that they work with.
 
 To add a step, write one module in ``lab/construction/steps`` with a function ``NAME(made, bench, options) ->
 Made`` decorated with ``@step``; its options are a :class:`~aspectra.base.values.Value`, whose fields a recipe
@@ -179,7 +179,7 @@ class Made:
         }
 
     def of_queries(self, kept: Iterable[Draft]) -> Made:
-        """With these queries alone, and what is judged, excluded and changed for them."""
+        """The set with these queries alone, and the judgements, exclusions and changes for them."""
         drafts = tuple(kept)
         names = {draft.id for draft in drafts}
         qrels = {
@@ -295,7 +295,7 @@ class Workbench:
         return made.of_queries(kept)
 
     def drop(self, reason: str, times: int = 1) -> None:
-        """Count what the step leaves out."""
+        """Count things that the step leaves out."""
         if times:
             self.dropped[reason] += times
 
@@ -457,7 +457,7 @@ class BuildRecipe(Value, frozen=True):
         return step.options.from_dict(given)
 
     def changed(self, settings: Sequence[str]) -> BuildRecipe:
-        """With options set as ``STEP.OPTION=VALUE``, or ``seed=N``, ``layout=NAME``, ``part=test``.
+        """The recipe with options set: ``STEP.OPTION=VALUE``, or ``seed=N``, ``layout=NAME``, ``part=test``.
 
         Raises:
             UsageError: a setting names no step of the recipe, or cannot be read.
@@ -492,7 +492,7 @@ class BuildRecipe(Value, frozen=True):
         """A recipe of this package, or one in a file.
 
         Raises:
-            UsageError: there is neither, or it cannot be read.
+            UsageError: it is neither, or cannot be read.
         """
         if name in recipe_names():
             return cls.loads((_shipped() / f"{name}.toml").read_text("utf-8"))

@@ -64,7 +64,7 @@ def get_preset(name: str) -> Preset:
     """The preset called ``name``.
 
     Raises:
-        UsageError: there is none.
+        UsageError: the name is unknown.
     """
     if name not in PRESETS:
         raise unknown_name(f"there is no preset called {name!r}", name, PRESETS)
@@ -102,7 +102,7 @@ class Score:
         measure: complete; its spelling needs no preset.
         mode: whose ranking was scored, or "" for a single run and for measures over several modes.
         values: unit (topic, or core query) -> value, where it is defined.
-        mean: over the units, or None where there is nothing to average.
+        mean: over the units, or None without values to average.
         undefined: units whose value is not defined: not in the mean.
         missing: units without a ranking.
         systems: role -> system -> mean, for a measure over several systems.

@@ -1,4 +1,4 @@
-"""The directory of an experiment, and the manifest that says what it was made from.
+"""The directory of an experiment, and the manifest of its inputs.
 
 It holds ``experiment.json`` (what was run, on which files and libraries), ``records.jsonl`` (every ranking),
 ``results.json`` (every value of every unit, unrounded and without times, so that equal rankings give equal

@@ -134,7 +134,7 @@ def run_study(
     load: Callable[[str], Encoder] = load_encoder,
     model: ChatModel | None = None,
 ) -> Finished:
-    """Run a study in its directory; what is recorded there already is not made again.
+    """Run a study in its directory; rankings recorded there are not made again.
 
     Args:
         study: what is to be measured.

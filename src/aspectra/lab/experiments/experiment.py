@@ -513,7 +513,7 @@ def _known_modes(benchmark: Benchmark, wanted: Iterable[str] | None) -> tuple[st
 
 
 def modes_of(topic: Topic, modes: Iterable[str]) -> list[str]:
-    """Those of ``modes`` that a topic has; without an instruction, only the original."""
+    """The members of ``modes`` that a topic has; without an instruction, only the original."""
     return [mode for mode in modes if mode == BASE_MODE or mode in topic.instructions]
 
 

@@ -1,4 +1,4 @@
-"""Systems in rows with intervals, one panel a measure; radars of dimensions; differences by query."""
+"""Systems in rows with intervals, one panel per measure; radars of dimensions; differences by query."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Dots:
         return min(len(self.panels), _MOST_PANELS if longest < 10 else 4)
 
     def height(self) -> float:
-        """Of the rows of panels, in inches."""
+        """Height of the rows of panels, in inches."""
         lines = max(name.count("\n") for name in self.short)
         one = max(0.19, text_height("\n" * lines, SMALLEST) + 0.04)
         return -(-len(self.panels) // self.columns) * (one * len(self.systems) + 0.62)

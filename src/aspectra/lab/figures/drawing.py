@@ -52,7 +52,7 @@ class Style:
 
     @property
     def line(self) -> dict[str, Any]:
-        """As matplotlib takes it."""
+        """The style as arguments of matplotlib."""
         fill = "white" if self.hollow else self.color
         return {
             "color": self.color,
@@ -191,7 +191,7 @@ def text_height(text: str, size: float = BODY) -> float:
 def shorten(names: Sequence[str], width: float = 24, lines: int = 2) -> dict[str, str]:
     r"""Name -> the name in at most ``lines`` lines of about ``width`` characters, each still one of its own.
 
-    What does not fit is cut in the middle; names that would become one get a number.
+    Text that does not fit is cut in the middle; names that would become one get a number.
 
     >>> shorten(["guided, released roles", "a" * 60], width=14)["guided, released roles"]
     'guided,\nreleased roles'

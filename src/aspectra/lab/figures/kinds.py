@@ -108,7 +108,7 @@ def map_figure(
     perplexity: float = 30.0,
     notes: Sequence[str] = (),
 ) -> Drawing:
-    """One panel a query: its documents by t-SNE, the hull of each system's documents around them.
+    """One panel per query: its documents by t-SNE, the hull of each system's documents around them.
 
     Args:
         name: of the files.

@@ -120,7 +120,7 @@ class Panel:
 
     Attributes:
         title: above them.
-        lines: name -> its values at the places of the axis; None or NaN where there is none.
+        lines: name -> its values at the places of the axis; None or NaN for a missing one.
         axis: its own axis, or None for the figure's.
     """
 
@@ -254,7 +254,7 @@ def _draw(axes: Any, panel: Panel, axis: Axis) -> None:
 
 
 def _lacking(panels: Sequence[Panel]) -> list[str]:
-    """Notes on what is not drawn, and on the bands."""
+    """Notes on the values that are not drawn, and on the bands."""
     lost = [name for panel in panels for name, line in panel.lines.items() if not any(map(drawable, line))]
     every = [v for panel in panels for line in panel.lines.values() for v in line if v is not None]
     ranged = any(v.low is not None for v in every)
@@ -467,7 +467,7 @@ def pareto_figure(
 
 
 def pareto_front(systems: Mapping[str, tuple[float, float]]) -> list[str]:
-    """Systems that no other betters, cheapest first: none costs at most as much and reaches at least as much.
+    """The Pareto front, cheapest first: no other system costs at most as much and reaches at least as much.
 
     >>> pareto_front({"a": (1, 5), "b": (2, 4), "c": (3, 9), "d": (3, 8)})
     ['a', 'c']

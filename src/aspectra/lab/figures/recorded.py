@@ -93,7 +93,7 @@ class Place:
 
     @property
     def columns(self) -> list[Column]:
-        """All that some system was scored by, in order."""
+        """All columns that some system was scored by, in order."""
         return columns_of(self.systems.values())
 
     def with_column(self, column: Column) -> dict[str, System]:
@@ -221,7 +221,7 @@ def choose_column(place: Place, choice: Choice, *, wanted: str = "", arity: Arit
         arity: of measures that will do; None for all.
 
     Raises:
-        UsageError: there is none.
+        UsageError: no column fits.
     """
     named = wanted or next(iter(choice.measures), "")
     spelling = str(get_preset(place.first.preset).parse(named)) if named else ""

@@ -97,7 +97,7 @@ class Family:
         cut: whether ``@k`` must, may or cannot be given.
         params: declared parameters, in the order of the spelling.
         missing: value of a judged unit without a ranking; None leaves it out of the mean.
-        bounds: least and greatest value (infinite where there is none).
+        bounds: least and greatest value (infinite if unbounded).
         scale: tables print values times this: 100 for fractions, 1 for ranks, distances and percents.
         better: ``higher``, ``lower``, or "" where it depends. Tables mark the best and significant
             differences only of measures where higher is better.

@@ -101,7 +101,7 @@ def best_of(task: GapTask, measure: str, *, agents: bool) -> tuple[str, Values]:
 
 
 def gap_table(tasks: Sequence[GapTask], measure: str) -> Table:
-    """One row a verifier, on its largest pools.
+    """One row per verifier, on its largest pools.
 
     Of several verifiers the best one gives the task's gap, and is bold; of simulated ones none is, as their
     rates are assumptions.
@@ -216,7 +216,7 @@ class Limit:
         what: is compared, in words.
         system: whose value it is.
         value: a fraction, as the limit.
-        interval: of the value, 95 %; None where there is none.
+        interval: of the value, 95 %; None if unknown.
         limit: that the value must reach (``least``) or must not pass.
         least: whether it is a lower limit.
         assumed: whether the value rests on a simulated verifier.

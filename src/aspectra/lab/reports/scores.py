@@ -106,7 +106,7 @@ class System:
         name: as tables call it.
         benchmark, protocol, preset: what it was scored on, and how.
         values: column -> unit -> value.
-        means: column -> mean; None where there is nothing to average.
+        means: column -> mean; None without values to average.
         cell: what ``results.json`` says of it besides, and ``seconds`` and ``cost`` where it was made in
             memory, see :func:`~aspectra.lab.experiments.execute.scores_of`.
         about: what ``results.json`` says of the benchmark.
@@ -250,7 +250,7 @@ def by_place(systems: Iterable[System]) -> dict[tuple[str, str], list[System]]:
 
 
 def columns_of(systems: Iterable[System]) -> list[Column]:
-    """All that some system was scored by, in order."""
+    """All columns that some system was scored by, in order."""
     return list(dict.fromkeys(column for system in systems for column in system.means))
 
 
@@ -388,7 +388,7 @@ def _notes(systems: Sequence[System], times: bool) -> list[str]:
 
 
 def breakdown_table(title: str, systems: Sequence[System], measure: str, label: str) -> Table:
-    """One row a recipe, one column a value of a label: facets, dimensions, kinds of question.
+    """One row per recipe, one column per value of a label: facets, dimensions, kinds of question.
 
     Args:
         title: of the table.

@@ -387,7 +387,7 @@ class _Filling:
 def read_table(
     path: Path, kind: Kind, duplicates: str = DUPLICATES[0], data: Data | None = None
 ) -> tuple[Data, Checks]:
-    """Topic -> document -> number, in the order of the file, and what was odd.
+    """Topic -> document -> number, in the order of the file, and the checks of it.
 
     Args:
         path: TREC (judgements also without its second column), a tsv with a header, BEIR's JSON, JSON Lines

@@ -1,4 +1,4 @@
-"""Records of any file with one record a line or element, read strictly and one at a time.
+"""Records of any file with one record per line or element, read strictly and one at a time.
 
 All of the lab reads rows here: corpora and questions of benchmarks, judgements, exports of other engines,
 labels, titles. A source of papers reads what it can and remarks on the rest; the lab must

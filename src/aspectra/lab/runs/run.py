@@ -19,7 +19,7 @@ from aspectra.papers.sources.files import read_text
 
 @dataclass(frozen=True)
 class _Table(Mapping[str, Mapping[str, float]]):
-    """Topic -> document -> number, with a name and what was odd about its file."""
+    """Topic -> document -> number, with a name and the checks of its file."""
 
     data: Mapping[str, Mapping[str, float]]
     name: str = ""

@@ -263,7 +263,7 @@ def _pair(a: Values, b: Values) -> tuple[Array, Array]:
 
 
 def _differences(a: Values, b: Values) -> Array:
-    """By unit, a - b, with what is only rounding set to 0."""
+    """Differences a - b by unit, with mere rounding errors set to 0."""
     first, second = _pair(a, b)
     size = np.maximum(np.abs(first), np.abs(second))
     out = first - second
@@ -295,7 +295,7 @@ def _check_alpha(alpha: float) -> None:
 
 
 def _standard_error(values: Array, mean: float) -> float:
-    """Of the mean; 0 where the values differ by rounding only."""
+    """Standard error of the mean; 0 if the values differ by rounding only."""
     if float(np.ptp(values)) <= _SAME * float(np.abs(values).max()):
         return 0.0
     variance = math.fsum(((values - mean) ** 2).tolist()) / (len(values) - 1)

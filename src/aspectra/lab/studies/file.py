@@ -1,4 +1,4 @@
-"""Study files: what a page of results is made from, as TOML: studies, and the tables that show them.
+"""Study files: the source of a page of results, as TOML: studies, and the tables that show them.
 
     title = "Aspects"
     about = "What the page says above its tables."

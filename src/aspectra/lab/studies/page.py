@@ -67,7 +67,7 @@ def run_study_file(
     load: Callable[[str], Encoder] = load_encoder,
     answering: Callable[[str], ChatModel] | None = None,
 ) -> Page:
-    """Run every part into a folder of its own; what is recorded there is not made again.
+    """Run every part into a folder of its own; rankings recorded there are not made again.
 
     A part that lacks its data or a model is left out, and the others are run. The tables of a paper say what
     each row lacks; other tables that need the part are left out with it.

@@ -1,4 +1,4 @@
-"""A paper's tables: every row as printed, and what was measured here, or what measuring it needs."""
+"""A paper's tables: every row as printed, with its measurement here, or the needs of measuring it."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _column(row: Published) -> _Column:
 
 
 def _headings(columns: Sequence[_Column]) -> list[str]:
-    """Of columns, without what all of them share."""
+    """Headings of columns, without the labels that all of them share."""
     shared = set.intersection(*({*labels} for *_, labels in columns))
     several = len({judgements for _, _, judgements, _ in columns}) > 1
     out = []

@@ -1,4 +1,4 @@
-"""Pieces with a sign: what they ask for, or why they are not read."""
+"""Pieces with a sign: their requests, or the reason why they are not read."""
 
 from __future__ import annotations
 

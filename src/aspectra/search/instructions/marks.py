@@ -42,7 +42,7 @@ _PLAIN: dict[str, dict[int, Any]] = {
     "fr": _ROMANCE,
     "es": _ROMANCE,
 }
-_LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # where a line of a lexicon begins that is no continuation
+_LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # start of a lexicon's line that is not a continuation
 _BEGINS = expression(
     r"(?<=[.?!] )(?:From|In|By|At|Out(?= of)|Appearing|Published|Von|Aus|Par|Dans|Por|En)"
     r"(?=\s+(?:of\s+|in\s+|the\s+)?[A-Z][\w.-]*[^\S\n]*(?:of\s+)?(?:[A-Z.,;\n]|$))"
@@ -87,7 +87,7 @@ def _tables(language: str) -> list[str]:
 def _languages(text: str) -> tuple[str, ...]:
     """Languages whose tables read a text, those it is written in first."""
     said, capitals = _WORD.findall(text)[:_MOST_WORDS], text.isupper()
-    found = [word.lower() for word in said if capitals or not word.isupper()]  # MIT is no German
+    found = [word.lower() for word in said if capitals or not word.isupper()]  # MIT is not German
     english = _vocabulary(("en",))[0]
     counts = {name: sum(word in _telling(name) for word in found) for name in _FOREIGN}
     unknown = [word for word in found if len(word) > 3 and not english.knows(word)]
@@ -122,7 +122,7 @@ def _vocabulary(languages: tuple[str, ...]) -> tuple[Lexicon, Lexicon]:
             main.read(text)
         context.read(about)
     for phrase, entry in context.phrases():
-        # What says that a term occurs, or that aspects agree, is no subject.
+        # Words that say that a term occurs, or that aspects agree, are not a subject.
         if entry.value in ("verb", "post") or entry.category in ("samepost", "diffpost"):
             main.add(phrase, Entry("func"))
     main.share_han(context)
@@ -326,7 +326,7 @@ def _or_else(marks: list[Mark]) -> None:
 
 
 def _reported(text: str, marks: list[Mark]) -> None:
-    """*Effect sizes must be reported*: what stands before the sign is what papers report."""
+    """*Effect sizes must be reported*: the words before the sign are what papers report."""
     for mark in [m for m in marks[2:] if m.low in _WORDS["reported"]]:
         at = marks.index(mark)
         sign = at - 1 - (marks[at - 1].low in _WORDS["be"])
@@ -463,7 +463,7 @@ def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
                 continue
         prefixed = bool(out) and "prefix" in out[-1].flags
         shouted = longest and longest[0] == 1 and longest[1].category == "func" and _is_acronym(text, token)
-        # "stock position papers" are no position papers
+        # "stock position papers" are not position papers
         split = longest and longest[0] > 1 and "weak" in longest[1].marks and bool(out) and out[-1].free
         split = split and text[out[-1].end : start].isspace()
         if longest and not shouted and not split and (not token.tied or prefixed):

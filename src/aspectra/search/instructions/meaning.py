@@ -72,7 +72,7 @@ class Sign:
 
     @property
     def cats(self) -> frozenset[str]:
-        """Their categories."""
+        """Categories of the rules."""
         return frozenset(mark.cat for mark in self.rules)
 
     @property
@@ -82,7 +82,7 @@ class Sign:
 
     @property
     def _denials(self) -> list[str]:
-        """The finer kind of each denial that is none of a list."""
+        """The finer kind of each denial that is not part of a list."""
         out: list[Mark] = []
         for mark in self.rules:
             if mark.cat == "neg" and not (out and (mark.low in _NOR or mark.low == out[-1].low)):

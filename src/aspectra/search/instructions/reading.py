@@ -1,4 +1,4 @@
-"""Reading requests: free words to conditions, aspects, what is searched for, and what was not read.
+"""Reading requests: from free words to conditions, aspects, the topic, and unread requests.
 
 >>> reading = read_instruction("bee health, only papers written in German, please")
 >>> reading.spellings, reading.topic
@@ -61,7 +61,7 @@ from aspectra.search.instructions.settling import EVENT, MEANT, TASTE, UNKNOWN, 
 from aspectra.search.instructions.subjects import subject_of
 from aspectra.search.query import Unread
 
-# What becomes of each piece: a request, the subject, chatter, or words that were not read.
+# Classify each piece: a request, the subject, chatter, or words that were not read.
 
 _WORDS = word_sets("judging")
 _PAIR = 2
@@ -405,7 +405,7 @@ _LONG = 400  # characters: beyond, a text is a description of a need, of which o
 
 
 class Part(Struct, frozen=True):
-    """A part of the text and what became of it.
+    """A part of the text and its use.
 
     Attributes:
         words: a substring of the text.

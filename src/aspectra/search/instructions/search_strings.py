@@ -51,7 +51,7 @@ _SENTENCE = expression(
 _MARK = expression(r"[\"()\[\]*/=]|\b(?:AND|OR|NOT)\b")
 _PROSE = expression(r"\b(?:the|The|is|are|[Ww]e|was|were|[Tt]his|that|which)\b(?!\*)")
 _REST = expression(r"[,;]\s+(?![a-z]{2}[.,])")
-# What is no word of a string that cannot be read.
+# Parts of an unreadable string that are not words.
 _NOISE = expression(
     r"\[[^\[\]]{0,80}\]|(?<=\S)\.[a-z]{2}(?:,[a-z]{2})*\.?(?=[\s)]|$)|\b[A-Z-]{2,}(?=[=(])"
     r"|\b(?i:and|or|not|exp|adj\d*|(?:near|pre|w)/\d+)\b"

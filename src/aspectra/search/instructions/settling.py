@@ -173,7 +173,7 @@ def _bare(words: str) -> str:
 
 
 def permit(text: str, reads: list[Read], at: int) -> None:
-    """Settle a permission: it undoes a denial, is an exception to what stands before, or says nothing."""
+    """Settle a permission: it undoes a denial, is an exception to the words before, or says nothing."""
     read = reads[at]
     piece = _plainly(read)
     values = requests_of(piece, Sign(), company=True)
@@ -237,7 +237,7 @@ def _number_in(piece: Piece) -> int | None:
 
 
 def correct(text: str, reads: list[Read], at: int) -> None:
-    """Take back what stands before a correction, where something stands behind it."""
+    """Take back the words before a correction, if there are words after it."""
     after = next((n for n in range(at, min(at + _BACK, len(reads))) if reads[n].requests), -1)
     before = _host(reads, at, across=True)
     if before < 0:

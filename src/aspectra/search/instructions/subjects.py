@@ -107,7 +107,7 @@ def _requests(piece: Piece, picked: Sequence[int], sign: Sign = _PLAIN) -> list[
 
 
 def _denial(marks: Sequence[Mark], first: int, end: int) -> int:
-    """Number of the denial of what stands behind a subject, or -1: *owls never published in Nature*."""
+    """Number of the denial after a subject, or -1: *owls never published in Nature*."""
     for at in range(end - 1, max(first, end - _FAR), -1):
         if marks[at].cat == "neg" or marks[at].low in _WORDS["outside"]:
             return at

@@ -1,4 +1,4 @@
-"""Aspects, as roles of sentences or free words; and what became of the words of a query, for people."""
+"""Aspects, as roles of sentences or free words; and the use made of the words of a query, for people."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def other_roles(aspects: tuple[Aspect, ...]) -> tuple[str, ...]:
 
 
 def aspect_probes(probes: Iterable[Probe], sign: int) -> list[Probe]:
-    """Those that raise papers alike in an aspect (sign 1), or lower them (sign -1)."""
+    """Probes that raise papers alike in an aspect (sign 1), or lower them (sign -1)."""
     return [
         p
         for p in probes
@@ -252,7 +252,7 @@ class Requests(Struct, frozen=True):
 
     @classmethod
     def of(cls, plan: Plan, without_data: Iterable[tuple[Condition, str]] = ()) -> Requests:
-        """Those of a plan.
+        """The requests of a plan.
 
         Args:
             plan: before or after it was run.

@@ -61,7 +61,7 @@ def hints(
 
 
 def hints_of(index: Index) -> Hints:
-    """Tells such words with the encoder of an index; none where it is not the head's."""
+    """Find such words with the encoder of an index; none if it is not the head's."""
 
     def read(text: str) -> Iterable[tuple[int, int]]:
         with suppress(AspectraError):  # the search itself reports what it needs and lacks
@@ -73,7 +73,7 @@ def hints_of(index: Index) -> Hints:
 
 
 def hints_by(encoder: QueryEncoder) -> Hints:
-    """Tells such words with an encoder; none where it is not the head's."""
+    """Find such words with an encoder; none if it is not the head's."""
 
     def read(text: str) -> list[tuple[int, int]]:
         fits = encoder.encoder.fingerprint == _head().encoder

@@ -83,7 +83,7 @@ class IndexSeeds:
 
 
 def term_warnings(index: Index, plan: Plan) -> list[str]:
-    """That aspects are compared by sentences alone, since the papers' terms were not kept; one sentence."""
+    """Warning that aspects are compared by sentences alone, as the papers' terms were not kept."""
     aspects = [p.aspect for search in plan.searches for p in search.probes if p.aspect in ASPECTS]
     lacking = index.manifest.get("lacking_terms", {})
     if not aspects or not lacking or ViewFacts.words_of(TERMS).name in index.manifest["views"]:
@@ -96,7 +96,7 @@ def term_warnings(index: Index, plan: Plan) -> list[str]:
 
 
 def index_views(index: Index) -> ViewNames:
-    """The views of an index, with what it knows of seeds and venues."""
+    """The views of an index, with its facts about seeds and venues."""
     readings = {
         facts["lens"]: tuple(facts["cues"]) for facts in index.manifest["views"].values() if "cues" in facts
     }
@@ -167,7 +167,7 @@ def with_permitted(make: Callable[[ViewNames], Plan], views: ViewNames, index: I
 
 
 def permission_warnings(index: Index, plan: Plan) -> list[str]:
-    """That the default encoder's vectors are not searched, although a planner would have, and why."""
+    """Warning that the default encoder's vectors are not searched, although a planner would have, and why."""
     default = index.default_encoder()
     spec = _encoder(index, f"abstract@{default}") if default else ""
     for search in plan.searches:

@@ -177,7 +177,7 @@ def read_by_both(text: str, rules: Reading, told: Told) -> Reading:
 
 
 def _condition(spelled: str, words: str) -> Condition | None:
-    """A condition as a model spelled it; where it is none, what the rules read of it in its words."""
+    """A condition as a model spelled it; if that is not valid, the rules' reading of its words."""
     spelled = spelled.strip()
     if "=" not in spelled.replace(">=", "").replace("<=", ""):
         spelled = _BOUND.sub("=", spelled, count=1)

@@ -128,7 +128,7 @@ class Repaired:
 
 
 def repair(found: Sequence[str], shown: Sequence[str], fallback: Sequence[str] | None = None) -> Repaired:
-    """An order of exactly what was shown.
+    """An order of exactly the papers that were shown.
 
     Args:
         found: names as the reply gives them; anything.
@@ -175,7 +175,7 @@ def read_labels(text: str, labels: Sequence[str], *, cut: bool = False) -> Readi
     ordered = [m.end() for m in _ORDER_KEY.finditer(text)]
     prose = cut and len(re.findall(r"[^\W\d_]{3,}", text)) > 3
     if not ordered and (prose or _THOUGHT_KEY.search(text)):
-        return Reading((), "none")  # cut off before the order; labels in the thoughts are no order
+        return Reading((), "none")  # cut off before the order; labels in the thoughts are not an order
     answer = text[ordered[-1] :] if ordered else text
     best, most = Reading((), "none"), 0
     for readings in _readings(text, answer if letters else _uncounted(answer, known), letters):
@@ -211,7 +211,7 @@ def _readings(text: str, answer: str, letters: bool) -> Iterator[Iterable[tuple[
 
 
 def _uncounted(text: str, known: set[str]) -> str:
-    """Without the numbers of a numbered list whose every line names a label besides."""
+    """The text without the numbers of a numbered list whose every line also names a label."""
     lines = text.splitlines()
     counted = [(n, found) for n, line in enumerate(lines) if (found := _COUNTED.match(line))]
     if [int(found[1]) for _, found in counted] != list(range(1, len(counted) + 1)):
@@ -314,7 +314,7 @@ def _label_of(item: Any, token: re.Pattern[str]) -> str | None:
     if isinstance(item, bool) or item is None:
         return None
     if isinstance(item, int | float):
-        # Numbers of thousands of digits cannot be spelt, and are no labels.
+        # Numbers of thousands of digits cannot be spelt, and are not labels.
         return str(int(item)) if abs(item) < 1e6 and item == int(item) else "?"
     if isinstance(item, str):
         inside = {m[1] for m in token.finditer(item)} if len(item) <= 40 else set()

@@ -65,7 +65,7 @@ class Method:
 
     @classmethod
     def parse(cls, text: str) -> Method:
-        """From its spelling; of a judge alone, with the sorter that is usual for it.
+        """Read a method's spelling; a judge alone gets the sorter that is usual for it.
 
         Raises:
             UsageError: unknown names or options, or a pair that does not fit.

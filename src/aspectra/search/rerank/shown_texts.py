@@ -99,7 +99,7 @@ class Prompt:
 
     @classmethod
     def parse(cls, name: str, text: str) -> Prompt:
-        """From the text of a prompt file.
+        """Read the text of a prompt file.
 
         Raises:
             UsageError: not TOML, unknown keys, or placeholders that differ from the declared ones.

@@ -1,4 +1,4 @@
-"""Stages that ask no language model: they cut, shuffle, or go on from what was found.
+"""Stages without a language model: they cut, shuffle, or continue from the papers found.
 
 ``citations`` is LitSearch's one hop (section 3.2), ``chain`` a chain of searches from papers that were found
 (:mod:`aspectra.search.scoring.chain`). ``feedback`` is below.

@@ -49,15 +49,15 @@ class Draft(Struct, frozen=True):
     graded: bool = True
 
     def found(self, found: Found) -> Draft:
-        """With what a search gave."""
+        """The draft with the result of a search."""
         return replace(self, ids=found.ids, scores=found.scores, rows=found.rows)
 
     def anew(self, search: Search) -> Draft:
-        """With another search, that is to be run on the same papers."""
+        """A draft with another search, to be run on the same papers."""
         return Draft(search, self.within, graded=self.graded)
 
     def ordered(self, ids: Iterable[str]) -> Draft:
-        """With papers in a stage's own order, each once; their places are all that is known of them."""
+        """The draft with papers in a stage's own order, each once, without scores."""
         return replace(self, ids=tuple(dict.fromkeys(ids)), scores=())
 
     def top(self, count: int) -> Draft:
@@ -84,7 +84,7 @@ class Stage(Protocol):
         ...
 
     def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
-        """The draft after it, and what it did. What a model does wrong is counted, never raised.
+        """Run the stage; return the new draft and a record. Errors of a model are counted, never raised.
 
         It runs in the caller's thread and waits for the replies of a model with
         :func:`aspectra.llm.loops.run`, so that no search holds up the calls of others.

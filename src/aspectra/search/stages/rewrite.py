@@ -24,7 +24,7 @@ from aspectra.views.view import Probe
 
 _PACKAGE = "aspectra.search.stages"
 _WORDING = object_schema(reason={"type": "string"}, query={"type": "string"})
-_LONGEST = 4000  # characters of a new wording; more is no query but an essay
+_LONGEST = 4000  # characters of a new wording; more is an essay, not a query
 
 
 @cache
@@ -40,7 +40,7 @@ def kind_texts(kind: str) -> Mapping[str, str]:
     """One of :func:`kinds`.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: the name is unknown.
     """
     if kind not in kinds():
         raise UsageError(f"unknown kind of search {kind!r}", why="known: " + ", ".join(sorted(kinds())))
@@ -68,7 +68,7 @@ def field_of(text: str, name: str) -> Any:
 
 
 def wording(text: str, words: Prompt) -> str:
-    """A new wording in a reply to a prompt, cut to what is still a query; "" where there is none."""
+    """A new wording in a reply to a prompt, cut to the length of a query; "" without one."""
     plain = words.talk.reply == "text"
     found = without_thoughts(text) if plain else field_of(text, words.talk.keys.get("query", "query"))
     new = " ".join(found.split())[:_LONGEST] if isinstance(found, str) else ""

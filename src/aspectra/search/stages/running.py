@@ -46,7 +46,7 @@ def run_steps(context: Context, limit: int, prefixes: Prefixes | None = None) ->
         prefixes: looked up and filled, so that plans of one question that begin alike share that part.
 
     Raises:
-        UsageError: a stage is unknown, or needs a model and there is none. Nothing that a model does raises.
+        UsageError: a stage is unknown, or needs a model and none is set. Nothing that a model does raises.
     """
     plan = context.plan
     steps: list[Search | Stage] = [

@@ -165,7 +165,7 @@ class Write:
         return draft.anew(search), replace(step, tally=replace(step.tally, cut=len(cuts)))
 
     def _known(self, search: Search, context: Context) -> dict[tuple[str, str], tuple[str, bool]]:
-        """(seed, aspect) -> what a lens holds of it by this model, and whether that is simulated."""
+        """(seed, aspect) -> text that a lens holds of it by this model, and whether that is simulated."""
         wanted = _wanted(search)
         if (
             context.model is None
@@ -234,7 +234,7 @@ def _wanted(search: Search) -> list[tuple[str, str]]:
     """(seed, aspect) of all that is to be written, each once.
 
     Raises:
-        UsageError: there is none.
+        UsageError: nothing is to be written.
     """
     found = [
         (seed, _aspect_of(p)) for p in search.probes if _aspect_of(p) and not p.reverse for seed in p.seeds

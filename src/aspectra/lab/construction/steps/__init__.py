@@ -1,1 +1,1 @@
-"""The steps of construction, one a module."""
+"""The steps of construction, one per module."""

@@ -105,7 +105,7 @@ class ChooseOptions(Value, frozen=True):
     """Options of ``choose``.
 
     Attributes:
-        field: metadata field that says in which field of study a paper lies; best one value a paper.
+        field: metadata field that says in which field of study a paper lies; best one value per paper.
         queries: at most so many; 0 for all that are mixed.
         fewest: fields among the members of a group, below which it is left.
     """

@@ -183,7 +183,7 @@ def _holds(text: str, keys: Iterable[str]) -> bool:
 
 
 def _sentences(text: str, keys: list[str]) -> str:
-    """The sentences that hold none of these titles."""
+    """The sentences without any of these titles."""
     return " ".join(text[a:b] for a, b in split_sentences(text) if not _holds(text[a:b], keys))
 
 

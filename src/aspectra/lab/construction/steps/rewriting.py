@@ -18,7 +18,7 @@ from aspectra.lab.construction.steps.write import AskingOptions, Note, own_promp
 from aspectra.papers.text.cleaning import folded
 from aspectra.search.stages.rewrite import field_of, wording
 
-_FEW = 5  # words, below which a reply is no document
+_FEW = 5  # words; a shorter reply is not a document
 _SAME = 0.9  # share of words of both in common from which a text was not written anew
 
 

@@ -101,7 +101,7 @@ class PooledBenchmark(Benchmark):
     depths: Mapping[str, int]
 
     def facts(self) -> dict[str, Any]:
-        """Those of a benchmark, and how its pools were made."""
+        """The facts of a benchmark, and the way its pools were made."""
         depths, pooling = sorted(self.depths.values()) or [0], self.pooling
         pools = self.pools or {}
         return {
@@ -210,7 +210,7 @@ def recorded_systems(benchmark: str, topics: Collection[str], pooling: Pooling) 
 
 
 def _recorded(folder: Path, benchmark: str) -> list[RecordedSystem]:
-    """The systems of an experiment: rankings of the collection, where there are none those of pools."""
+    """The systems of an experiment: rankings of the collection, or of pools if there are none."""
     path = folder / "experiment.json"
     try:
         about = json.loads(path.read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""Aspect wishes: *same method, different task*; *the conclusions should differ*."""
+"""Requests about aspects: *same method, different task*; *the conclusions should differ*."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _value(text: str, tokens: Sequence[Token], start: int, noun: tuple[int, str,
 def read_aspect(
     text: str, tokens: Sequence[Token], at: int, context: Lexicon, main: Lexicon
 ) -> AspectWish | None:
-    """The aspect wish that begins at a token, or None."""
+    """The request about an aspect that begins at a token, or None."""
     if trigger := _find(context, tokens, at, "same", "diff"):
         paired = trigger[2] == "pair"
         start = at + trigger[0]

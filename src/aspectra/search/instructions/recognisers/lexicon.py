@@ -162,7 +162,7 @@ def _without_runs(pattern: str) -> str:
 
 
 def expand(pattern: str) -> list[str]:
-    """All phrases a pattern stands for.
+    """All phrases that a pattern matches.
 
     >>> expand("blog( post)(s)")
     ['blog posts', 'blog post', 'blogs', 'blog']
@@ -195,7 +195,7 @@ class Entry(Struct, frozen=True):
 
 
 class Mark(Struct, frozen=True):
-    """A stretch of the text.
+    """A phrase of the text with its meaning.
 
     Attributes:
         cat: ``value``, ``bound``, ``name``, ``term`` and ``aspect`` carry requests; ``neg``, ``hard``,
@@ -350,7 +350,7 @@ class Lexicon:
         self._longest_han = max(self._longest_han, other._longest_han)
 
     def read(self, source: str) -> None:
-        """Add a lexicon written as text; a line that begins with white space goes on with the one before."""
+        """Add a lexicon written as text; a line that begins with white space continues the one before."""
         joined = re.sub(
             r"\n[ \t]+", " ", "\n".join(li for li in source.splitlines() if not li.startswith("#"))
         )

@@ -199,7 +199,7 @@ _CITES = Expression(
     rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing)|(?:que\s+)?cit[ea]n\s+a|(?:qui\s+)?cit(?:ent|ant)|(?:zitieren|zitiert)(?=\s+[A-Z])|引用了?|whose\s+(?:reference(?:s|\s+list)|bibliography)\s+(?:ha(?:s|ve)|includes?|contains?|lists?))\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>(?<=[“\"])[^”\"\n]{{1,150}}|{_PERSON}(?:\s+(?:and|&)\s+{_PERSON})?(?:\s+\(?\d{{4}}\)?)?)[”\"]?",
     part=AnyOf(["cit", "whose"]),
 )
-# What a name may end in; the plain ones are no part of it.
+# Words in which a name may end; the plain ones are not part of it.
 _PLAIN_HEAD = _PATTERNS["plain_head"]
 _HEAD = _PLAIN_HEAD + _PATTERNS["more_heads"]
 _PLACE = Expression(

@@ -42,7 +42,7 @@ from aspectra.views.terms.view import Offer
 from aspectra.views.view import Matching, Metric, Probe
 
 _SHOWN = 5  # terms of an aspect that a plan shows
-_LONGEST_SHOWN = 100  # characters of one: what is longer is no word, but a text may hold it
+_LONGEST_SHOWN = 100  # characters of one: anything longer is not a word, but a text may hold it
 
 
 @dataclass(frozen=True)

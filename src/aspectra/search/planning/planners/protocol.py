@@ -1,4 +1,4 @@
-"""The protocol of a planner: a query and the views there are become a search.
+"""The protocol of a planner: it makes a search from a query and the available views.
 
 To add a planner, write one module in ``search/planning/planners`` with a function decorated by
 ``@planner(name)``, which also declares what it needs and takes; a third party names the module in an entry
@@ -127,7 +127,7 @@ class Options:
 
 
 class Planner(Struct, frozen=True):
-    """A query and the views there are become a search.
+    """Maker of a search from a query and the available views.
 
     Attributes:
         name: as people write it.

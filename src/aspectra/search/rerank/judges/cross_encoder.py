@@ -27,8 +27,8 @@ class Local:
     """Scores from a function, computed in a thread so that calls in flight go on.
 
     Attributes:
-        function: (query with instruction and conditions, texts) -> one score a text, higher is better. Texts
-            are whole, for the function knows its own limits.
+        function: (query with instruction and conditions, texts) -> one score per text, higher is better.
+            Texts are whole, for the function knows its own limits.
         name: what results call it.
     """
 

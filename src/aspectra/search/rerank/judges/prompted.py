@@ -75,7 +75,7 @@ def _mass(reply: Reply, said: str | None, words: Sequence[str]) -> list[float]:
 @JUDGES.register("yes-no")
 @dataclass(frozen=True)
 class YesNo(_Pointwise):
-    """Does it fit? The score is the probability of yes against no, 0 to 1.
+    """Probability that a paper fits: that of yes against no, 0 to 1.
 
     Where an endpoint gives no log-probabilities the word decides, 1 or 0, and that is counted.
 

@@ -53,7 +53,7 @@ class ScoreJudge(Protocol):
 
 @runtime_checkable
 class PairJudge(Protocol):
-    """A judge that compares two papers (pairwise). It is asked in both orders by whoever uses it."""
+    """A judge that compares two papers (pairwise). Callers ask it in both orders."""
 
     async def first_wins(self, first: Candidate, second: Candidate, asker: Asker) -> bool | None:
         """True if the first fits better; None without an answer."""
@@ -67,7 +67,7 @@ class ListJudge(Protocol):
     async def order(self, papers: Sequence[Candidate], asker: Asker) -> list[str] | None:
         """Ids as the answer gives them, best first; None where no answer could be had.
 
-        Ids may be repeated, missing or unknown: whoever uses them repairs and counts.
+        Ids may be repeated, missing or unknown: the caller repairs and counts them.
         """
         ...
 

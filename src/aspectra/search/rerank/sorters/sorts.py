@@ -6,8 +6,8 @@ ours.
 1. n papers are dealt to ceil(n/w) runs in turn, so that every run holds early and late papers of the first
    stage. Each run is put in order by one question (w = papers in a question).
 2. Two runs are merged by showing their heads together, h = w // 2 of each (more where the other has fewer
-   left), interleaved. From the judge's order papers are taken until the head of one run is used up: whatever
-   stands before is better than all that is still hidden in that run, and than what is hidden in the other.
+   left), interleaved. From the judge's order papers are taken until the head of one run is used up: the
+   papers taken are better than all that are still hidden in that run or the other.
    The rest of what was shown goes back, in the judge's order. This is repeated until one run is empty.
 3. Runs are merged two and two, round by round, until one is left.
 
