@@ -149,7 +149,7 @@ class Bench:
         table = self.index.units("sentences")
         for at in np.flatnonzero(self.evidence(text).names):
             paper = self.searcher.library.get(self.index.ids[at])
-            found = _about._naming(ready.phrase, paper, self.index, int(at))
+            found = _about._naming(ready.told.phrase, paper, self.index, int(at))
             low = int(table.offsets[at])
             first = 0 if _about._has_title(table, low) else 1
             out[at] = found is not None and any(self._active[low + unit - first] for unit in found.units)

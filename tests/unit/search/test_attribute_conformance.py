@@ -56,7 +56,10 @@ VALUES: dict[str, tuple[list[str], list[str]]] = {
     "source": (["blog", "forum", "news", "scholarly", "name:Owl Weekly"], ["", "5"]),
     "status": (["preprint", "peer-reviewed", "journal", "conference", "Poster", "retracted"], ["", "5"]),
     "tag": (["owl", "to read"], ["", " ", "!!"]),
-    "topic": (["owls", "listening for mice", "captura nocturna", "猫头鹰"], ["", " ", "++"]),
+    "topic": (
+        ["owls", "barn owl hunters", "listening for mice", "captura nocturna", "猫头鹰"],
+        ["", " ", "++"],
+    ),
     "venue": (["Birds", "ACL", "*ir*", "Nowhere"], ["", " ", "!!"]),
     "venue_rank": (["top", "A*", "q1", "impact factor > 5"], ["", "best", "impact factor high"]),
     "year": (
@@ -109,12 +112,16 @@ PAPERS = [
 COLLECTION = [
     *PAPERS,
     Paper(
-        "review", "A review of theory", "We review owls.", year=2005, metadata={"nbib": [["PT", "Letter"]]}
+        "review",
+        "A review of theory",
+        "We review barn owl hunters (BOHs).",
+        year=2005,
+        metadata={"nbib": [["PT", "Letter"]]},
     ),
     *(
         Paper(
             f"p{number:02}",
-            f"Owls and theory {number}",
+            f"Owls and theory {number}{' of BOHs' * (number % 4 == 1)}",
             "We propose a theory. " * (number % 4),
             (f"Ada Lovelace{number % 2}",),
             1990 + number % 30 if number % 5 else None,
@@ -292,20 +299,14 @@ def test_spans_slice_into_the_text(attribute: Attribute, index: Index) -> None:
                 assert text[span.start : span.end].strip()
 
 
-# Of these what is known of the collection is still that of each index alone.
-ALONE = {"topic", "method", "population"}
-
-
 def test_parts_grade_their_papers_as_the_whole_does(
     attribute: Attribute, collection: tuple[Index, list[Index]]
 ) -> None:
     """An attribute whose grades depend on other papers measures and merges what it needs of them."""
     whole, parts = collection
     for value in VALUES[attribute.name][0]:
-        if attribute.name in ALONE or any(f"{name}=" in value for name in ALONE):
-            continue
         expected = dict(zip(whole.ids, attribute.grades(value, whole, everyone(whole)), strict=True))
-        graded = attribute.within([attribute.measure(value, part, everyone(part)) for part in parts])
+        graded = attribute.for_parts(value, [(part, everyone(part)) for part in parts])
         for part in parts:
             found = dict(zip(part.ids, graded.grades(value, part, everyone(part)), strict=True))
             assert repr(found) == repr({paper: expected[paper] for paper in part.ids}), value
@@ -325,7 +326,7 @@ def test_parts_of_one_index_measure_what_it_does(
     owner[owner == 2] = 3  # a part without papers
     for value in VALUES[attribute.name][0]:
         papers = [np.flatnonzero(owner == part) for part in range(4)]
-        merged = attribute.within([attribute.measure(value, whole, held) for held in papers])
+        merged = attribute.for_parts(value, [(whole, held) for held in papers])
         assert repr(merged.whole) == repr(attribute.told(value, whole)) or attribute.name == "combination"
         expected = attribute.grades(value, whole, everyone(whole))
         np.testing.assert_array_equal(merged.grades(value, whole, everyone(whole)), expected)

@@ -90,8 +90,8 @@ class Grader:
 
     def _made(self, attribute: Attribute, value: str) -> _Known:
         index, every = self.index, np.arange(len(self.index))
-        held = (every if part is None else np.flatnonzero(part) for part in self.parts)
-        attribute = attribute.within([attribute.measure(value, index, papers) for papers in held])
+        held = [(index, every if part is None else np.flatnonzero(part)) for part in self.parts]
+        attribute = attribute.for_parts(value, held)
         if not attribute.cheap:
             return _Known(attribute, None, attribute.missing(value, index))
         grades = attribute.grades(value, index, every)

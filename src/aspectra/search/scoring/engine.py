@@ -100,7 +100,6 @@ class Engine:
         self.library = index.library
         self.sample = index.sample if sample is None else sample
         self._versions = self.library.versions if versions is None else versions
-        self._parts = parts
         self.grader = Grader(index, parts)
         self._changes: tuple[int, frozenset[str], int] = (-1, frozenset(), 0)
 
@@ -249,7 +248,7 @@ class Engine:
 
     def score(self, search: Search, rows: Rows, papers: Positions) -> Fused:
         """Scores of papers that a search did not rank, see :func:`score_exactly`."""
-        return score_exactly(self.index, search, rows, papers, self._parts)
+        return score_exactly(self.grader, search, rows, papers)
 
     def versions(self, ids: Iterable[str]) -> Mapping[str, Sequence[str]]:
         """Id -> ids of other versions of the same work, for those that have any."""

@@ -133,9 +133,7 @@ class Rows(Struct, frozen=True):
 
     def best(self, k: int, id_order: NDArray[np.int32]) -> Fused:
         """The k best papers, best first; ``id_order`` as in :func:`fuse`."""
-        tops = []
-        for part in self.parts:
-            tops.append(part.take(top_positions(part.scores, k, id_order[part.papers])))
+        tops = [part.take(top_positions(part.scores, k, id_order[part.papers])) for part in self.parts]
         found = join(tops)
         return found if len(tops) == 1 else found.take(top_positions(found.scores, k, id_order[found.papers]))
 

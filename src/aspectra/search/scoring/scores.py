@@ -22,7 +22,6 @@ from aspectra.search.scoring.phases import (
     lists,
     split,
 )
-from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
 from aspectra.views.view import Positions, Probe
 
@@ -102,17 +101,14 @@ def score_papers(grader: Grader, how: Scoring, allowed: Mask, depth: int) -> Row
     return Rows(tuple(done) or (fused,))
 
 
-def score_exactly(
-    index: Index, search: Search, rows: Rows, papers: Positions, parts: Sequence[Mask] = (None,)
-) -> Fused:
+def score_exactly(grader: Grader, search: Search, rows: Rows, papers: Positions) -> Fused:
     """Scores that a search would have given to papers that it did not rank; they get no place in its order.
 
     Args:
-        index: the generation.
+        grader: of the papers, by parts.
         search: that was run.
         rows: what it gave.
         papers: (n,) positions.
-        parts: (papers,) True for the papers of each part that scores its own; None for all.
 
     Returns:
         Scores of each probe; the fused score is NaN, and grades and moves are empty.
@@ -123,8 +119,8 @@ def score_exactly(
         if len(papers)
         else []
     )
-    asked = index.look_up([search.probes[number] for number in known])
-    held = [Part(index, asked, None, one) for one in parts]
+    asked = grader.index.look_up([search.probes[number] for number in known])
+    held = [Part(grader.index, asked, None, one) for one in grader.parts]
     for number, scores in zip(known, exactly(held, range(len(known)), papers), strict=True):
         out.raw[number], scale = scores, rows.scales[number]
         out.standardised[number] = None if scale is None else scale.apply(scores)

@@ -232,7 +232,7 @@ def open_folder(generations: Generations, path: Path, manifest: dict[str, Any]) 
 
 # The columns of a generation: what papers are ordered, sampled and filtered by.
 
-_SAMPLE = 1024
+SAMPLE = 1024
 
 
 def sample_ids(ids: Iterable[str]) -> list[str]:
@@ -240,11 +240,12 @@ def sample_ids(ids: Iterable[str]) -> list[str]:
 
     The sample of a collection in several parts is that of the samples of its parts together.
     """
+    return heapq.nsmallest(SAMPLE, ids, key=sample_key)
 
-    def key(paper_id: str) -> bytes:
-        return hashlib.blake2b(paper_id.encode("utf-8", "replace"), digest_size=8).digest()
 
-    return heapq.nsmallest(_SAMPLE, ids, key=key)
+def sample_key(paper_id: str) -> bytes:
+    """The hash of an id: papers are in a sample in its order."""
+    return hashlib.blake2b(paper_id.encode("utf-8", "replace"), digest_size=8).digest()
 
 
 def places_of(sample: Sequence[str], ids: Sequence[str]) -> NDArray[np.int64]:

@@ -6,8 +6,6 @@ searcher gave, or that came from another program. Both are read when a search ru
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from aspectra.papers.library.marks.values import DECISIONS
@@ -69,10 +67,6 @@ class TagAttribute(MarkAttribute, NamedAttribute):
     def measure(self, value: str, index: Index, papers: Positions) -> bool:
         """Whether any of the papers has it."""
         return bool(np.isin(_tagged(value, index), papers).any())
-
-    def merge(self, parts: Sequence[bool]) -> bool:
-        """Whether any has it in the collection."""
-        return any(parts)
 
     def missing(self, value: str, index: Index) -> str:
         """That no paper has it."""

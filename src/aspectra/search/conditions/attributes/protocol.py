@@ -34,6 +34,7 @@ class Attribute(Protocol):
         cheap: grading every paper of a library takes milliseconds (a stored column or lens); otherwise only
             the best candidates of the probes are graded, among those :meth:`possible`.
         whole: what was measured of all parts of a collection, merged; None where nothing was.
+        rounds: how often papers are measured, each time with what was merged before as :attr:`whole`.
         every: several wanted values must all be met; otherwise one of them will do.
         doubtful: a grade below a half is doubt and not absence: an ``exclude`` lowers such papers.
         longest: characters that a value may have.
@@ -45,6 +46,7 @@ class Attribute(Protocol):
     name: str
     cheap: bool = True
     whole: Any = None
+    rounds: int = 1
     every: bool = False
     doubtful: bool = False
     finds: bool = False
@@ -89,12 +91,14 @@ class Attribute(Protocol):
     def merge(self, parts: Sequence[Any]) -> Any:
         """What was measured of each part of a collection, as one; every paper is in one of the parts.
 
+        By default whether it is True of any.
+
         Raises:
-            NotImplementedError: by default, where there are several: what was measured is of one index alone.
+            NotImplementedError: by default, where several parts measured anything else.
         """
-        if len(parts) > 1:
+        if len(parts) > 1 and not all(isinstance(one, bool) for one in parts):
             raise NotImplementedError(f"{self.name} does not say how what its parts measured is merged")
-        return parts[0]
+        return parts[0] if len(parts) == 1 else any(parts)
 
     def within(self, measured: Sequence[Any]) -> Self:
         """The attribute for papers of a collection, of each part of which this was measured."""
@@ -105,11 +109,18 @@ class Attribute(Protocol):
         object.__setattr__(made, "whole", self.merge(known))  # members may be frozen
         return made
 
+    def for_parts(self, value: str, parts: Sequence[tuple[Index, Positions]]) -> Self:
+        """The attribute for a collection of these parts, each some papers of an index."""
+        made = self
+        for _ in range(self.rounds):
+            made = made.within([made.measure(value, index, papers) for index, papers in parts])
+        return made
+
     def told(self, value: str, index: Index) -> Any:
         """What was measured of the collection that the attribute is for; of this index alone without one."""
         if self.whole is not None:
             return self.whole
-        return self.within([self.measure(value, index, np.arange(len(index)))]).whole
+        return self.for_parts(value, [(index, np.arange(len(index)))]).whole
 
     def bound(self, value: str, seeds: Sequence[str], index: Index, lists: UserLists) -> str:
         """The value with what only the query or the user's own lists know put in; by default as it is.

@@ -406,6 +406,7 @@ class CombinationAttribute(Attribute):
 
     name = "combination"
     cheap = False  # as its slowest part may be
+    rounds = 2  # as many as any of its parts takes
     noun = "values"
 
     def check(self, value: str) -> None:
@@ -432,16 +433,21 @@ class CombinationAttribute(Attribute):
 
     def measure(self, value: str, index: Index, papers: Positions) -> tuple[Any, ...]:
         """What each part measures."""
-        return tuple(attribute.measure(held, index, papers) for attribute, held in _parts(value))
+        return tuple(attribute.measure(held, index, papers) for attribute, held in self._parts(value))
 
     def merge(self, parts: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        """Of each part, what was measured of the papers of each part of the collection."""
-        return [*zip(*parts, strict=True)]
+        """Of each part, what was measured of the papers of each part of the collection, in each round."""
+        before = self.whole or [()] * len(parts[0])
+        return [
+            (*rounds, measured) for rounds, measured in zip(before, zip(*parts, strict=True), strict=True)
+        ]
 
     def _parts(self, value: str) -> Iterator[tuple[Attribute, str]]:
         """The attributes of a value as they are for the collection, and what each should be."""
         for number, (attribute, held) in enumerate(_parts(value)):
-            yield (attribute if self.whole is None else attribute.within(self.whole[number])), held
+            for measured in (self.whole or {number: ()})[number][: attribute.rounds]:
+                attribute = attribute.within(measured)  # noqa: PLW2901
+            yield attribute, held
 
     def bound(self, value: str, seeds: Sequence[str], index: Index, lists: UserLists) -> str:
         """Each part bound."""

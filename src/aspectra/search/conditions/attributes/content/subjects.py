@@ -13,10 +13,11 @@ as a ``keyword``, full text included.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -38,7 +39,7 @@ from aspectra.search.conditions.attributes.record.facts import number_range
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.protocol import VectorView, ViewFacts
-from aspectra.views.storage.folder import Units, paper_spans
+from aspectra.views.storage.folder import SAMPLE, Units, paper_spans, sample_key
 from aspectra.views.text.tokens import Tokeniser
 from aspectra.views.view import Floats, Positions, Probe
 
@@ -92,29 +93,60 @@ class _Moments:
     title: tuple[float, float]
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    """A phrase with all that does not depend on the paper.
+class _Counts(NamedTuple):
+    """What papers tell of a phrase whose forms are known.
+
+    Attributes:
+        papers: how many they are.
+        having: of each group of words of each term, how many have one.
+        likeness: (key in the sample, nearest, title) of those of the sample's first papers.
+        abstracts: (key, cosine) of those of the sample.
+        vector: (dimensions,) of the phrase, or None.
+    """
+
+    papers: int
+    having: tuple[int, ...]
+    likeness: list[tuple[bytes, float, float]]
+    abstracts: list[tuple[bytes, np.float32]]
+    vector: Floats | None
+
+
+class Told(NamedTuple):
+    """What a collection tells of a phrase.
 
     Attributes:
         phrase: with its forms.
-        coverage: (all papers,) share of its words that a paper has, by rarity; None where no view knows.
-        may_name: (all papers,) whether a paper has all words of a form; None where no view knows.
-        vector: (dimensions,) or None where no encoder is there.
-        moments: of the vector.
+        papers, having: as of a part, see :class:`_Counts`.
+        moments: of likeness to the vector.
         near: cosine of an abstract from which a paper is near.
+        vector: (dimensions,) or None where no encoder is there.
     """
 
     phrase: Phrase
-    coverage: Floats | None
-    may_name: NDArray[np.bool_] | None
-    vector: Floats | None
+    papers: int
+    having: tuple[int, ...]
     moments: _Moments
     near: float
+    vector: Floats | None
 
 
-_prepared: WeakKeyDictionary[Index, OrderedDict[str, _Prepared]] = WeakKeyDictionary()
-_samples: WeakKeyDictionary[Index, tuple[Floats, NDArray[np.int64]]] = WeakKeyDictionary()
+class _Prepared(NamedTuple):
+    """A phrase with all that does not depend on the paper.
+
+    Attributes:
+        told: of the collection.
+        coverage: (all papers,) share of its words that a paper has, by rarity; None where no view knows.
+        may_name: (all papers,) whether a paper has all words of a form; None where no view knows.
+    """
+
+    told: Told
+    coverage: Floats | None
+    may_name: NDArray[np.bool_] | None
+
+
+_Best = list[tuple[float, str, str]]  # score by words, id and text
+_prepared: WeakKeyDictionary[Index, OrderedDict[tuple[str, int | None], _Prepared]] = WeakKeyDictionary()
+_samples: WeakKeyDictionary[Index, tuple[Floats, NDArray[np.int64], list[bytes]]] = WeakKeyDictionary()
 _lock = Lock()
 
 
@@ -132,16 +164,19 @@ class Evidence(NamedTuple):
     other: NDArray[np.float64]
 
 
-def about(value: str, index: Index, papers: Positions) -> Floats:
+_ALONE: Mapping[str, Told] = {}
+
+
+def about(value: str, index: Index, papers: Positions, told: Mapping[str, Told] = _ALONE) -> Floats:
     """(papers,) 0 to 1, the best of the alternatives in ``value``; NaN for a paper without text."""
     best = np.zeros(len(papers), np.float32)
     held: dict[int, Paper] = {}
     for text in alternatives(value):
-        found = evidence(text, index, papers, held)
+        found = evidence(text, index, papers, held, told.get(text))
         named = found.named @ np.array(WEIGHTS.named) - WEIGHTS.named_zero
         other = np.full(len(papers), -np.inf)
         if found.other.shape[1]:
-            near = _abstracts(index, text, papers)
+            near = _abstracts(index, _prepare(text, index, told.get(text)), papers)
             other[near] = found.other[near] @ np.array(WEIGHTS.other) - WEIGHTS.other_zero
         with np.errstate(over="ignore"):
             grades = 1.0 / (1.0 + np.exp(-np.where(found.names, named, other)))
@@ -150,29 +185,31 @@ def about(value: str, index: Index, papers: Positions) -> Floats:
     return np.where(offsets[papers + 1] > offsets[papers], best, np.float32(np.nan))
 
 
-def possible(value: str, index: Index) -> NDArray[np.bool_] | None:
+def possible(value: str, index: Index, told: Mapping[str, Told] = _ALONE) -> NDArray[np.bool_] | None:
     """(all papers,) False where :func:`about` is surely 0; None where no view knows words."""
     out = np.zeros(len(index), np.bool_)
     for text in alternatives(value):
-        ready = _prepare(text, index)
+        ready = _prepare(text, index, told.get(text))
         if ready.may_name is None:
             return None
         out |= ready.may_name
-        if (view := _view(index, "abstract")) is not None and ready.vector is not None:
-            out |= view.score(Probe(view.name, ready.phrase.text)).scores >= ready.near - _ROUNDING
+        if (view := _view(index, "abstract")) is not None and ready.told.vector is not None:
+            out |= view.score(Probe(view.name, ready.told.phrase.text)).scores >= ready.told.near - _ROUNDING
     return out
 
 
-def _abstracts(index: Index, text: str, papers: Positions) -> NDArray[np.bool_]:
+def _abstracts(index: Index, ready: _Prepared, papers: Positions) -> NDArray[np.bool_]:
     """(papers,) whether an abstract is near a phrase."""
-    ready, view = _prepare(text, index), _view(index, "abstract")
-    if view is None or ready.vector is None:
+    view = _view(index, "abstract")
+    if view is None or ready.told.vector is None:
         return np.zeros(len(papers), np.bool_)
     rows = view.vectors[papers].astype(np.float32)
-    return np.asarray(np.einsum("ij,j->i", rows, ready.vector) >= ready.near)
+    return np.asarray(np.einsum("ij,j->i", rows, ready.told.vector) >= ready.told.near)
 
 
-def evidence(text: str, index: Index, papers: Positions, held: dict[int, Paper] | None = None) -> Evidence:
+def evidence(
+    text: str, index: Index, papers: Positions, held: dict[int, Paper] | None = None, told: Told | None = None
+) -> Evidence:
     """What the grades of one phrase are made from.
 
     Args:
@@ -180,10 +217,11 @@ def evidence(text: str, index: Index, papers: Positions, held: dict[int, Paper] 
         index: the generation.
         papers: (n,) positions.
         held: position -> paper, of those read already; filled.
+        told: of the collection that the index is a part of; None: it is all of it.
     """
-    ready = _prepare(text, index)
+    ready = _prepare(text, index, told)
     names = np.zeros(len(papers), np.bool_)
-    vectors = ready.vector is not None
+    vectors = ready.told.vector is not None
     named = np.zeros((len(papers), 3))
     other = np.zeros((len(papers), 3 if vectors else 0))
     if vectors and len(papers):
@@ -198,7 +236,7 @@ def evidence(text: str, index: Index, papers: Positions, held: dict[int, Paper] 
     _read(index, papers[maybe], texts)
     for place in maybe:
         paper = texts.get(int(papers[place]))
-        found = None if paper is None else _naming(ready.phrase, paper, index, int(papers[place]))
+        found = None if paper is None else _naming(ready.told.phrase, paper, index, int(papers[place]))
         if found is None:
             continue
         names[place] = True
@@ -207,7 +245,7 @@ def evidence(text: str, index: Index, papers: Positions, held: dict[int, Paper] 
     return Evidence(names, named, other)
 
 
-def span_of(value: str, paper: Paper, index: Index) -> TextSpan | None:
+def span_of(value: str, paper: Paper, index: Index, told: Mapping[str, Told] = _ALONE) -> TextSpan | None:
     """The title or sentence that decided: the first that names an alternative, else the nearest."""
     at = index.positions.get(paper.id)
     if at is None or not index.unchanged(paper):
@@ -218,13 +256,13 @@ def span_of(value: str, paper: Paper, index: Index) -> TextSpan | None:
         return None
     nearest: tuple[float, int] = (-np.inf, -1)
     for text in alternatives(value):
-        ready = _prepare(text, index)
-        found = _naming(ready.phrase, paper, index, at)
+        ready = _prepare(text, index, told.get(text))
+        found = _naming(ready.told.phrase, paper, index, at)
         if found is not None:
             first = 0 if _has_title(table, low) else 1
             return _unit(table, low + found.units[0] - first)
-        if (view := _view(index)) is not None and ready.vector is not None:
-            cosines = np.einsum("ij,j->i", view.vectors[low:high].astype(np.float32), ready.vector)
+        if (view := _view(index)) is not None and ready.told.vector is not None:
+            cosines = np.einsum("ij,j->i", view.vectors[low:high].astype(np.float32), ready.told.vector)
             nearest = max(nearest, (float(cosines.max()), int(cosines.argmax())))
     return _unit(table, low + nearest[1]) if nearest[1] >= 0 else None
 
@@ -273,8 +311,8 @@ def _likeness(
     index: Index, ready: _Prepared, papers: Positions
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(papers,) likeness of the nearest unit and of the title, in deviations from the sample."""
-    nearest, title = _cosines(index, ready.vector, papers)
-    return _deviations(nearest, ready.moments.nearest), _deviations(title, ready.moments.title)
+    nearest, title = _cosines(index, ready.told.vector, papers)
+    return _deviations(nearest, ready.told.moments.nearest), _deviations(title, ready.told.moments.title)
 
 
 def _deviations(values: NDArray[np.float64], moments: tuple[float, float]) -> NDArray[np.float64]:
@@ -305,50 +343,80 @@ def _best_and_first(
     return best, first
 
 
-def _of_sample(index: Index, view: VectorView) -> tuple[Floats, NDArray[np.int64]]:
-    """The units' vectors of the fixed sample's first papers, kept in memory: 3.5 MB."""
+def _of_sample(index: Index, view: VectorView) -> tuple[Floats, NDArray[np.int64], list[bytes]]:
+    """The units' vectors of the fixed sample's first papers, kept in memory: 3.5 MB; and its papers' keys."""
     with _lock:
         if index not in _samples:
             rows, offsets = index.units("sentences").rows(index.sample[:_SAMPLED])
-            _samples[index] = view.vectors[rows].astype(np.float32), offsets
+            keys = [sample_key(index.ids[at]) for at in index.sample]
+            _samples[index] = view.vectors[rows].astype(np.float32), offsets, keys
         return _samples[index]
 
 
-def _prepare(text: str, index: Index) -> _Prepared:
+def _prepare(text: str, index: Index, told: Told | None = None) -> _Prepared:
+    key = (text, None if told is None else id(told))  # which lives as long as what is kept
     with _lock:
         known = _prepared.setdefault(index, OrderedDict())
-        if text in known:
-            known.move_to_end(text)
-            return known[text]
-    made = _make(text, index)
+        if key in known:
+            known.move_to_end(key)
+            return known[key]
+    made = _make(index, _alone(text, index) if told is None else told)
     with _lock:
-        known[text] = made
+        known[key] = made
         if len(known) > _REMEMBERED:
             known.popitem(last=False)
     return made
 
 
-def _make(text: str, index: Index) -> _Prepared:
-    phrase = Phrase.of(text)
-    coverage, may_name = _word_masks(index, phrase.terms[0].parts)
-    if phrase.has_forms:
-        written = phrase
-        phrase = written.known_as(_best_texts(text, index, may_name))
-        for term in phrase.terms:
-            if term is written.terms[0]:
-                continue
-            share, whole = _word_masks(index, term.parts)
-            coverage = share if term is phrase.terms[0] else coverage
-            may_name = None if may_name is None or whole is None else may_name | whole
-    vector, near, moments = None, 0.0, _Moments((0.0, 1.0), (0.0, 1.0))
+def _make(index: Index, told: Told) -> _Prepared:
+    having = iter(told.having)
+    masks = [_word_masks(index, term.parts, told.papers, having) for term in told.phrase.terms]
+    whole = [mask for _, mask in masks if mask is not None]
+    return _Prepared(told, masks[0][0], np.logical_or.reduce(whole) if len(whole) == len(masks) else None)
+
+
+def _alone(text: str, index: Index) -> Told:
+    """What an index that is all of a collection tells."""
+    every = np.arange(len(index))
+    phrase = known_by(text, [_best_texts(text, index, every)])
+    return told_by([_counted(phrase, index, every)], phrase)
+
+
+def known_by(text: str, parts: Sequence[_Best]) -> Phrase:
+    """A phrase with the form that the best texts of all parts give for it."""
+    best = sorted((one for part in parts for one in part), reverse=True)
+    return Phrase.of(text).known_as([text for _, _, text in best[:_FORMS_FROM]])
+
+
+def _counted(phrase: Phrase, index: Index, papers: Positions) -> _Counts:
+    """What some papers of an index tell of a phrase."""
+    held = np.zeros(len(index), np.bool_)
+    held[papers] = True
+    groups = (has for term in phrase.terms for has in _having(index, term.parts) or ())
+    having = tuple(int(np.count_nonzero(has & held)) for has in groups)
+    vector, likeness, abstracts = None, [], []
+    mine = held[index.sample].tolist()
     if (view := _view(index)) is not None:
         vector = view.query(phrase.text).vector.astype(np.float32)
-        nearest, title = _best_and_first(*_of_sample(index, view), vector)
-        moments = _Moments(_moments(nearest), _moments(title))
-    if (view := _view(index, "abstract")) is not None and vector is not None:
-        mean, deviation = _moments(view.score(Probe(view.name, phrase.text), index.sample).scores)
-        near = mean + _NEAR * deviation
-    return _Prepared(phrase, coverage, may_name, vector, moments, near)
+        rows, offsets, keys = _of_sample(index, view)
+        first = zip(keys, *(c.tolist() for c in _best_and_first(rows, offsets, vector)), strict=False)
+        likeness = [*compress(first, mine)]
+        if (abstract := _view(index, "abstract")) is not None:
+            scores = abstract.score(Probe(abstract.name, phrase.text), index.sample).scores
+            abstracts = [*compress(zip(keys, scores, strict=True), mine)]
+    return _Counts(len(papers), having, likeness, abstracts, vector)
+
+
+def told_by(parts: Sequence[_Counts], phrase: Phrase) -> Told:
+    """What all parts tell of a phrase: the sample is that of the collection, in its order."""
+    likeness = sorted(one for part in parts for one in part.likeness)[:_SAMPLED]
+    abstracts = sorted(one for part in parts for one in part.abstracts)
+    nearest, title = (_moments(np.array([one[n] for one in likeness])) for n in (1, 2))
+    mean, deviation = _moments(np.array([score for _, score in abstracts[:SAMPLE]], np.float32))
+    having = tuple(map(sum, zip(*(part.having for part in parts), strict=True)))
+    near = mean + _NEAR * deviation if abstracts else 0.0
+    vector = next((part.vector for part in parts if part.vector is not None), None)
+    return Told(phrase, sum(part.papers for part in parts), having, _Moments(nearest, title), near, vector)
 
 
 def _moments(values: NDArray[np.floating]) -> tuple[float, float]:
@@ -357,41 +425,57 @@ def _moments(values: NDArray[np.floating]) -> tuple[float, float]:
     return float(values.mean()), max(float(values.std()), _LEAST_DEVIATION)
 
 
-def _word_masks(
-    index: Index, parts: Sequence[Sequence[str]]
-) -> tuple[Floats | None, NDArray[np.bool_] | None]:
-    """(all papers,) share of the words by rarity, and whether a paper has them all; None where none knows."""
-    name = ViewFacts.words_of("abstract").name
-    settings = index.lexical
+def _having(index: Index, parts: Sequence[Sequence[str]]) -> list[NDArray[np.bool_]] | None:
+    """Per group of words (all papers,) whether a paper has one of them; None where no view knows.
+
+    A group with a stop word says nothing and is left out.
+    """
+    name, settings = ViewFacts.words_of("abstract").name, index.lexical
     # Only there a score above 0 is the same as a word's occurrence.
     if name not in index.view_names or settings.method != "lucene":
+        return None
+    tokeniser, view, none = Tokeniser(settings.tokens), index.view(name), np.zeros(len(index), np.bool_)
+    groups = ([tokeniser.words(form) for form in forms] for forms in parts)
+    words = [{word for form in group for word in form} for group in groups if all(group)]
+    known = index.statistics(every := set().union(*words)).rarity(every).keys()
+    return [np.logical_or.reduce([none, *(occurs(view, word) for word in some & known)]) for some in words]
+
+
+def _word_masks(
+    index: Index, parts: Sequence[Sequence[str]], papers: int, having: Iterator[int]
+) -> tuple[Floats | None, NDArray[np.bool_] | None]:
+    """(all papers,) share of the words by rarity, and whether a paper has them all; None where none knows.
+
+    Args:
+        index: that holds the papers.
+        parts: the groups of words.
+        papers: of the collection.
+        having: how many of these have a word of each group; as many are taken as there are groups.
+    """
+    masks = _having(index, parts)
+    if not masks:
         return None, None
-    tokeniser = Tokeniser(settings.tokens)
-    view = index.view(name)
     share, total = np.zeros(len(index), np.float32), 0.0
-    whole = np.ones(len(index), np.bool_)
-    for forms in parts:
-        words = {word for form in forms for word in tokeniser.words(form)}
-        if not all(map(tokeniser.words, forms)):
-            continue  # a stop word says nothing
-        has = np.zeros(len(index), np.bool_)
-        for word in words:
-            has |= occurs(view, word)
-        rarity = float(np.log1p(len(index) / max(int(has.sum()), 1)))
+    for has, count in zip(masks, having, strict=False):
+        rarity = float(np.log1p(papers / max(count, 1)))
         share[has] += rarity
         total += rarity
-        whole &= has
-    return (share / total if total else None), (whole if total else None)
+    return share / total, np.logical_and.reduce(masks)
 
 
-def _best_texts(text: str, index: Index, whole: NDArray[np.bool_] | None) -> list[str]:
-    """Titles and abstracts of the papers that match best by words, those with all of them."""
-    if whole is None or not whole.any():
+def _best_texts(text: str, index: Index, papers: Positions) -> _Best:
+    """Of those of the papers that have all words of a phrase the titles and abstracts that match best."""
+    phrase = Phrase.of(text)
+    masks = _having(index, phrase.terms[0].parts) if phrase.has_forms else None
+    if not masks:
         return []
-    name = ViewFacts.words_of("abstract").name
-    top = index.view(name).top(Probe(name, text), _FORMS_FROM, whole).papers
-    papers = index.library.get_many([index.ids[p] for p in top], full=False)
-    return [f"{paper.title}. {paper.abstract}" for paper in papers.values()]
+    held = np.zeros(len(index), np.bool_)
+    held[papers] = True
+    view = index.view(ViewFacts.words_of("abstract").name)
+    top = view.top(Probe(view.name, text), _FORMS_FROM, np.logical_and.reduce([held, *masks]))
+    known = index.library.get_many([index.ids[p] for p in top.papers], full=False)
+    scores = dict(zip((index.ids[p] for p in top.papers), top.scores.tolist(), strict=True))
+    return [(scores[one], one, f"{paper.title}. {paper.abstract}") for one, paper in known.items()]
 
 
 class SubjectAttribute(Attribute):
@@ -399,6 +483,7 @@ class SubjectAttribute(Attribute):
 
     cheap = False
     doubtful = True
+    rounds = 2  # the forms of each phrase, then what papers tell of them
 
     def __init__(self, name: str, about: str) -> None:
         self.name, self.about = name, about
@@ -413,15 +498,27 @@ class SubjectAttribute(Attribute):
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 0 to 1; NaN for a paper without text."""
-        return about(value, index, papers)
+        return about(value, index, papers, self.whole or _ALONE)
+
+    def measure(self, value: str, index: Index, papers: Positions) -> dict[str, Any]:
+        """Phrase -> the texts that may tell its forms; then who has its words, and the sample's cosines."""
+        if self.whole is None:
+            return {text: _best_texts(text, index, papers) for text in alternatives(value)}
+        return {text: _counted(phrase, index, papers) for text, phrase in self.whole.items()}
+
+    def merge(self, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Phrase -> with its forms; then what is told of it."""
+        if self.whole is None:
+            return {text: known_by(text, [part[text] for part in parts]) for text in parts[0]}
+        return {text: told_by([part[text] for part in parts], phrase) for text, phrase in self.whole.items()}
 
     def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
         """(all papers,) False where no alternative is named and no abstract is near."""
-        return possible(value, index)
+        return possible(value, index, self.whole or _ALONE)
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
         """The title or sentence that decided."""
-        return span_of(value, paper, index)
+        return span_of(value, paper, index, self.whole or _ALONE)
 
 
 ATTRIBUTES.register("topic")(SubjectAttribute("topic", "The subject of a paper, in free words."))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -205,10 +204,6 @@ class KindAttribute(LensAttribute):
         if value not in ORDERING:
             return None
         return bool((lens_column(index, self.name, value, papers) >= RECORDED).any())
-
-    def merge(self, parts: Sequence[bool]) -> bool:
-        """Whether any record of the collection does."""
-        return any(parts)
 
     def orders_only(self, value: str, index: Index) -> str:
         """How many of the papers that the kind marks were right, where these are too few for a filter."""

@@ -275,10 +275,6 @@ class KnownAttribute(NamedAttribute):
         """Whether any of the papers is meant."""
         return not _meant(value, index).isdisjoint(papers.tolist())
 
-    def merge(self, parts: Sequence[bool]) -> bool:
-        """Whether any is meant in the collection."""
-        return any(parts)
-
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """The list that it is on, or that it was named."""
         if index.positions.get(paper.id) not in _meant(value, index):
