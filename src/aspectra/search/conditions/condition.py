@@ -29,11 +29,11 @@ Relation = Literal["require", "exclude", "prefer", "avoid"]
 
 
 class Exemption(Value, frozen=True):
-    """What exempts a paper from a condition: *nothing before 2018 except SemEval* has ``venue=SemEval``.
+    """An exemption from a condition: *nothing before 2018 except SemEval* has ``venue=SemEval``.
 
     Attributes:
         attribute, value: as in :class:`Condition`.
-        apart: begins another exception: what stands before it exempts without it.
+        apart: begins another exception: the exemptions before it suffice without it.
     """
 
     attribute: str
@@ -58,7 +58,7 @@ def _checked(attribute: str, value: str) -> str:
     """The value without spaces around it.
 
     Raises:
-        UsageError: there is no such attribute, or it has no such value.
+        UsageError: the attribute is unknown, or does not have this value.
     """
     known, value = ATTRIBUTES.get(attribute), value.strip()
     check_length("characters in the value of a condition", value, known.longest, hint="shorten it")
@@ -104,17 +104,17 @@ class Condition(Value, frozen=True):
 
     @property
     def filters(self) -> bool:
-        """Whether papers are dropped, rather than moved."""
+        """True if papers are dropped, rather than moved."""
         return self.relation in ("require", "exclude")
 
     @property
     def lowers(self) -> bool:
-        """Whether papers that it does not drop are lowered by their grade, see ``grading``."""
+        """True if papers that it does not drop are lowered by their grade, see ``grading``."""
         return self.relation == "exclude" and ATTRIBUTES.get(self.attribute).doubtful
 
     @property
     def cheap(self) -> bool:
-        """Whether every paper can be graded by it and by what exempts from it, not candidates alone."""
+        """True if it and its exemptions are fast enough to grade every paper, not candidates alone."""
         names = (self.attribute, *(exempt.attribute for exempt in self.unless))
         return all(ATTRIBUTES.get(name).cheap for name in names)
 

@@ -45,7 +45,7 @@ _Stated = Condition | Exemption  # an attribute and a value
 
 
 class _Known(NamedTuple):
-    """What an attribute tells of the papers of an index.
+    """Grades of the papers of an index for one value of an attribute.
 
     Attributes:
         attribute: that knows what was measured of the whole collection.
@@ -74,7 +74,7 @@ class Grader:
         self._lock = Lock()
 
     def known(self, stated: _Stated) -> _Known:
-        """What the attribute tells of a value; each is measured, and where that is cheap graded, once."""
+        """Measurements of a value, and its grades if the attribute is cheap; each is computed once."""
         attribute = ATTRIBUTES.get(stated.attribute)
         key = (stated.attribute, stated.value, attribute.state(self.index))
         with self._lock:
@@ -109,7 +109,7 @@ class Grader:
 
 
 class Graded(Struct, frozen=True):
-    """What conditions did to candidates.
+    """Result of applying conditions to candidates.
 
     Attributes:
         passed: (candidates,) False for papers that are dropped.
@@ -238,7 +238,7 @@ def _exceptions(group: Sequence[Condition]) -> list[list[list[Condition]]]:
 
 
 def exempting(unless: Sequence[Exemption]) -> list[list[list[Condition]]]:
-    """What a paper must be to be exempt: exceptions, of each the demands that must all be met.
+    """Exceptions that exempt a paper, each as a list of demands that must all be met.
 
     A demand is one of the :func:`alternatives` of the exemptions, read as ``require`` conditions.
 
@@ -327,7 +327,7 @@ def best_scores(scores: NDArray[np.floating], among: int) -> NDArray[np.floating
 
 
 def lead(scores: NDArray[np.floating], among: int = 0) -> float:
-    """How far the best paper is ahead of the mean of the best ones; 1.0 where there are no others.
+    """Lead of the best paper over the mean of the best ones; 1.0 with fewer than two candidates.
 
     Args:
         scores: (n,) of the candidates.
@@ -339,7 +339,7 @@ def lead(scores: NDArray[np.floating], among: int = 0) -> float:
 
 
 def field_mean(scores: NDArray[np.floating]) -> float:
-    """The mean score of the best hundred candidates; inf where there are none."""
+    """The mean score of the best hundred candidates; inf without candidates."""
     return _exact_mean(_best(scores, _FIELD)) if len(scores) else np.inf
 
 
@@ -402,7 +402,7 @@ def ordering_conditions(
 
 
 def left_out_warnings(found: Iterable[tuple[Sequence[Condition], int]]) -> list[str]:
-    """How many papers are dropped only because nothing is known of them, a sentence for each demand.
+    """Warnings on papers dropped only because nothing is known of them, one sentence per demand.
 
     Args:
         found: alternatives that are required, and the number of papers.
@@ -417,7 +417,10 @@ def left_out_warnings(found: Iterable[tuple[Sequence[Condition], int]]) -> list[
 
 
 def none_left_warnings(grader: Grader, conditions: Iterable[Condition]) -> list[str]:
-    """What is required and no paper meets, where it is the search itself; each with what to do."""
+    """Warnings on required conditions that no paper meets, each with the next step.
+
+    Only conditions on attributes with ``finds`` are checked.
+    """
     asked = [c for c in conditions if c.relation == "require" and ATTRIBUTES.get(c.attribute).finds]
     masks = [(c, conditions_mask(grader, [c])) for c in asked]
     how = "take out a part joined by AND, write * for endings, or search its words with --literal"

@@ -12,7 +12,7 @@ _SEPARATOR = " | "
 
 
 class UserLists(Value, frozen=True):
-    """What conditions may name that no record states.
+    """Groups and ranks of venues, and papers, that the user lists and conditions may name.
 
     Attributes:
         venue_groups: name of a group -> its venues: ``venue=ml``.

@@ -27,7 +27,7 @@ _SECTION = re.compile(r"^\[(\w+)\]$", re.MULTILINE)
 
 
 class Attribute(Protocol):
-    """What conditions of one name mean. Members derive from it and write what differs from the defaults.
+    """The meaning of conditions of one name. Members derive from it and override the defaults.
 
     Attributes:
         name: as in ``language``.
@@ -39,7 +39,7 @@ class Attribute(Protocol):
         doubtful: a grade below a half is doubt and not absence: an ``exclude`` lowers such papers.
         longest: characters that a value may have.
         finds: papers that meet a required value are found even where no word of the question is in them, and
-            that there are none is said.
+            a warning is given if there are none.
         noun: what is unknown of a paper whose grade is NaN, as in *venue unknown*; "" for the name.
     """
 
@@ -56,7 +56,7 @@ class Attribute(Protocol):
     def words(self, language: str) -> str:
         """Lines ``VALUE = phrase | phrase`` of the words by which people say the values, for the reader.
 
-        By default those of ``words/NAME.txt``; "" where there is no such file.
+        By default those of ``words/NAME.txt``; "" without such a file.
 
         The notation is that of :mod:`aspectra.search.instructions.recognisers.lexicon`.
 
@@ -81,7 +81,7 @@ class Attribute(Protocol):
         ...
 
     def measure(self, value: str, index: Index, papers: Positions) -> Any:
-        """What some papers of an index tell of the others: all that grades depend on beside the paper itself.
+        """Statistics of some papers of an index: all that grades depend on besides the paper itself.
 
         By default None, nothing: grades are the same whatever other papers there are. Else a plain value,
         small whatever the number of papers, as counts are; :meth:`grades` and others get it by :meth:`told`.
@@ -89,7 +89,7 @@ class Attribute(Protocol):
         return None
 
     def merge(self, parts: Sequence[Any]) -> Any:
-        """What was measured of each part of a collection, as one; every paper is in one of the parts.
+        """Merge the measurements of the parts of a collection; every paper is in one of the parts.
 
         By default whether it is True of any.
 
@@ -117,7 +117,7 @@ class Attribute(Protocol):
         return made
 
     def told(self, value: str, index: Index) -> Any:
-        """What was measured of the collection that the attribute is for; of this index alone without one."""
+        """Measurements of the collection that the attribute is for; of this index alone without one."""
         if self.whole is not None:
             return self.whole
         return self.for_parts(value, [(index, np.arange(len(index)))]).whole
@@ -169,7 +169,7 @@ class Attribute(Protocol):
         return None
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
-        """What in the record decided, for people: ``cited 120 times (record)``; "" where a span shows it."""
+        """The deciding fact in the record: ``cited 120 times (record)``; "" if a span shows it."""
         return ""
 
 

@@ -58,7 +58,7 @@ _LEARNED = (
 
 
 def _bases(word: str) -> set[str]:
-    """What a word may be an inflection of, itself included."""
+    """Words that a word may be an inflection of, itself included."""
     out = {word}
     if word.endswith("s") and not word.endswith(("ss", "us", "is")):
         out |= {word[:-1], word[:-2]} if word.endswith("es") else {word[:-1]}
@@ -105,7 +105,7 @@ def _runs(word: str) -> list[tuple[str, bool]]:
 
 
 def _forms(word: str, inflected: bool) -> tuple[bool, list[str]]:
-    """Whether case is left aside, and the forms of a word."""
+    """(True if case is ignored, forms) of a word."""
     if not inflected:
         return word[1:] == word[1:].lower(), [word]
     if word == word.lower():
@@ -125,11 +125,11 @@ def _exact(word: str) -> str:
 
 @dataclass(frozen=True)
 class Term:
-    """A term ready to be looked for.
+    """A term prepared for searching.
 
     Attributes:
         needle: folded text that every match contains, so that most texts need no pattern; may be "".
-        patterns: of the term itself, and of the other forms too, or "" where there are none.
+        patterns: of the term itself, and of the other forms too, or "" without any.
         parts: forms of each run of letters and digits; every match has one of each.
     """
 
@@ -143,7 +143,7 @@ class Term:
         """From a term as written.
 
         Raises:
-            UsageError: nothing in it can be looked for.
+            UsageError: it contains nothing that can be searched.
         """
         words = text.split()
         term = " ".join(words)
@@ -170,7 +170,7 @@ class Term:
 
     @cached_property
     def loose(self) -> re.Pattern[str] | None:
-        """The other forms too, or None where there are none."""
+        """The other forms too, or None without any."""
         return re.compile(self.patterns[1]) if self.patterns[1] else None
 
     def find(self, text: str) -> tuple[float, tuple[int, int] | None]:
@@ -313,7 +313,7 @@ def _groups(term: Term, tokeniser: Tokeniser) -> list[set[str]]:
 
 
 def _lexical(index: Index) -> list[View]:
-    """The lexical views that together hold every text, the abstracts first; [] where there are none."""
+    """The lexical views that together hold every text, the abstracts first; [] without any."""
     facts = [one for one in map(index.facts, index.view_names) if one.lexical]
     abstracts = [one.name for one in facts if one.base == "abstract"]
     chunks = [one.name for one in facts if one.chunks]
@@ -381,7 +381,7 @@ def check_phrases(name: str, value: str) -> None:
 
 
 class Naming(Struct, frozen=True):
-    """Where a text names a phrase.
+    """Title and units of a text that name a phrase.
 
     Attributes:
         title: whether the title does.
@@ -416,7 +416,7 @@ class Phrase(Struct, frozen=True):
 
     @property
     def has_forms(self) -> bool:
-        """Whether other papers can tell a short or a long form of it."""
+        """True if other papers may give a short or a long form of it."""
         return bool(_SHORT.fullmatch(self.text)) or len(_initials(self.text)) >= _LEAST_LETTERS
 
     def known_as(self, texts: Iterable[str]) -> Phrase:
@@ -438,9 +438,9 @@ class Phrase(Struct, frozen=True):
         return self
 
     def named(self, title: str, text: str, bounds: Sequence[tuple[int, int]]) -> Naming | None:
-        """Where a paper names it, or None.
+        """Title and units of a paper that name it, or None.
 
-        A unit names it that has the phrase in any form, or all its words.
+        A unit names it if it has the phrase in any form, or all its words.
 
         Args:
             title: of the paper.
@@ -463,7 +463,7 @@ class Phrase(Struct, frozen=True):
         return Naming(in_title, ((0,) if in_title else ()) + units, whole or bool(intact))
 
     def _apart(self, text: str) -> bool:
-        """Whether a text has every word in one of its forms; False for a phrase of one word."""
+        """True if a text has every word in one of its forms; False for a phrase of one word."""
         if not self.words:
             return False
         folded, written = set(_RUN.findall(text.lower())), None

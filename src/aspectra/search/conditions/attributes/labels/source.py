@@ -45,7 +45,7 @@ _UNSPACED = expression("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 
 
 def _promises(name: str) -> list[tuple[str, str]]:
-    """What the telling words of a name promise."""
+    """(lens, label) pairs that words of a name promise."""
     out: list[tuple[str, str]] = []
     for word in _WORD.findall(name.casefold()):
         out += [promise for pattern, promise in _PROMISES if pattern.fullmatch(word)]
@@ -96,7 +96,7 @@ class SourceAttribute(LensAttribute):
         super().__init__("source", SourceLens.labels)
 
     def check(self, value: str) -> None:
-        """Refuse what is neither a kind nor a name.
+        """Refuse a value that is neither a kind nor a name.
 
         Raises:
             UsageError: with the values there are.
@@ -139,7 +139,7 @@ class SourceAttribute(LensAttribute):
         return out
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
-        """Where the name stands, or what has the style that it promises."""
+        """The span of the name, or else one with the style that it promises."""
         if not value.startswith(_NAMED):
             return super().span(value, paper, index)
         name = value[len(_NAMED) :].strip()
@@ -210,7 +210,7 @@ class _Value(Struct, frozen=True):
 
     @property
     def paged(self) -> bool:
-        """Whether it counts pages."""
+        """True if it counts pages."""
         return self.unit == "page" or self.group in ("short", "long")
 
 
@@ -261,7 +261,7 @@ class LengthAttribute(Attribute):
     name = "length"
 
     def check(self, value: str) -> None:
-        """Refuse what is neither a class nor a bound.
+        """Refuse a value that is neither a class nor a bound.
 
         Raises:
             UsageError: with the values there are.

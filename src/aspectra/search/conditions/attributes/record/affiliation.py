@@ -59,7 +59,7 @@ def _asked(value: str) -> _Asked:
 
 
 def _grade(value: str, line: str) -> float:
-    """How far one affiliation meets a value."""
+    """Grade of one affiliation for a value: 1, 0.8 (by its initials) or 0."""
     asked = _asked(value)
     facts = _FACTS.fullmatch(line)
     printed, kind, country = facts.groups("") if facts else (line, "", "")

@@ -106,7 +106,7 @@ class ClassAttribute(Attribute):
     synonyms: Mapping[str, str] = {}
 
     def check(self, value: str) -> None:
-        """Refuse what is none of the classes.
+        """Refuse a value that is not one of the classes.
 
         Raises:
             UsageError: with the values there are.
@@ -142,7 +142,7 @@ def check_class(value: str, what: str, known: Sequence[str], synonyms: Mapping[s
     """The class that a value names, by itself or by a synonym, in any case.
 
     Raises:
-        UsageError: it names none.
+        UsageError: it does not name a class.
     """
     text = " ".join(value.casefold().split())
     named = synonyms.get(text, text)
@@ -157,7 +157,7 @@ def phrases(words: str) -> tuple[str, ...]:
 
 
 def has_words(text: str, phrase: str) -> bool:
-    """Whether a text holds a phrase as whole words; both normalised."""
+    """True if a text contains a phrase as whole words; both normalised."""
     return f" {phrase} " in f" {text} "
 
 
@@ -265,7 +265,7 @@ class FactAttribute(Attribute):
         return None if self.measured is None else self.measured(value, index, papers)
 
     def merge(self, parts: Sequence[Any]) -> Any:
-        """Those of all parts."""
+        """The measurements of all parts, merged."""
         return self.merged(parts)
 
     def missing(self, value: str, index: Index) -> str:
@@ -275,7 +275,7 @@ class FactAttribute(Attribute):
         return self.lacks.get(str(self.read(value)), "") or super().missing(value, index)
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
-        """What decided."""
+        """The deciding fact, for people."""
         return self.why(value, paper, index, self.told(value, index))
 
 
@@ -336,12 +336,12 @@ def _aged(value: str, paper: Paper, index: Index, now: int) -> str:
 
 
 class _Cited(NamedTuple):
-    """What papers tell of how often others are cited.
+    """Citation statistics of some papers of a collection.
 
     Attributes:
         papers: how many they are.
         listing: how many of them list references.
-        linked: whether any of these is a paper of the collection.
+        linked: whether any of these references is a paper of the collection.
         stated: citations of those of which the record states them.
         inside: citations inside the collection of the others.
     """
@@ -354,7 +354,7 @@ class _Cited(NamedTuple):
 
     @property
     def counted(self) -> bool:
-        """Whether the citations inside stand for those that no record states."""
+        """True if citations inside the collection replace those that no record states."""
         return self.linked and self.listing / self.papers >= _LISTING
 
 
@@ -476,7 +476,7 @@ def _has_full_text(value: str, index: Index, papers: Positions) -> bool:
 
 
 def _accessible(value: str, index: Index, papers: Positions, any_full: bool) -> Any:
-    """NaN where nothing says whether it is open, or there is no full text at all."""
+    """NaN where nothing says whether it is open, or the collection has no full texts."""
     if _access(value) == "open":
         return by_name(index, "accesses", papers, lambda said: float(said[:4] == "open") if said else np.nan)
     return index.full_text[papers] if any_full else np.full(len(papers), np.nan)

@@ -81,7 +81,7 @@ def status_of(types: str, venue: str, origin: str) -> tuple[dict[str, float], st
 
 
 def _by_host(origin: str) -> tuple[dict[str, float], str]:
-    """What the host of the address says of a paper without a venue or a DOI of its own."""
+    """(status -> grade, reason) by the host, for a paper without a venue or a DOI of its own."""
     _, prefix, host = origin_parts(origin)
     if host in _WORDS["preprint_hosts"] and prefix in ("", "10.48550", "10.2139", "10.1101"):
         return {"preprint": _BY_IDS}, f"it is at {host}, and no venue is known"
@@ -89,7 +89,7 @@ def _by_host(origin: str) -> tuple[dict[str, float], str]:
 
 
 def _by_types(kinds: set[str], venue: str) -> tuple[dict[str, float], str]:
-    """What the types of publication say, each beside the venue where that says more."""
+    """(status -> grade, reason) by the types of publication, and by the venue where that says more."""
     words = normalise_title(venue)
     named = {name: sorted(kinds & wanted) for name, wanted in _TYPED}
     if named["preprint"] or (_mentions(words, "preprint_venues") and not named["conference"]):
@@ -120,7 +120,7 @@ def _by_types(kinds: set[str], venue: str) -> tuple[dict[str, float], str]:
 
 
 def _by_venue(words: str) -> dict[str, float]:
-    """What words of the normalised venue say."""
+    """Status -> grade by words of the normalised venue."""
     if _mentions(words, "journal_proceedings"):
         return {"journal": _BY_VENUE, "peer-reviewed": _REVIEWED}
     for name in ("conference", "journal"):
@@ -130,7 +130,7 @@ def _by_venue(words: str) -> dict[str, float]:
 
 
 def _by_origin(kinds: set[str], origin: str) -> tuple[dict[str, float], str]:
-    """What identifiers say of a paper without a venue."""
+    """(status -> grade, reason) by the identifiers of a paper without a venue."""
     schemes, prefix, _ = origin_parts(origin)
     if "arxiv" in schemes and prefix in ("", "10.48550"):
         return {"preprint": _BY_IDS}, "it is in arXiv, and no venue is known"
@@ -167,7 +167,11 @@ class StatusAttribute(ClassAttribute, RecordAttribute):
         return self._recorded(named, index, papers)
 
     def measure(self, value: str, index: Index, papers: Positions) -> tuple[bool, int, int] | None:
-        """Whether anything is recorded of the papers, how many are scholarly, and how many there are."""
+        """(True if any record states a status, number of scholarly papers, number of papers).
+
+        Scholarly papers are counted only if no record states a status; else 0. None for any value but
+        ``peer-reviewed``, and without papers.
+        """
         named = self.named(value)
         if named != "peer-reviewed" or not len(papers):
             return None
@@ -176,7 +180,7 @@ class StatusAttribute(ClassAttribute, RecordAttribute):
         return bool(recorded), scholarly, len(papers)
 
     def merge(self, parts: Sequence[tuple[bool, int, int]]) -> tuple[bool, int, int]:
-        """Of the collection."""
+        """The same for the collection."""
         recorded, scholarly, papers = zip(*parts, strict=True)
         return any(recorded), sum(scholarly), sum(papers)
 
@@ -201,7 +205,7 @@ class StatusAttribute(ClassAttribute, RecordAttribute):
         return super().missing(value, index)
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
-        """What decided."""
+        """The deciding evidence in the record, for people."""
         types = stated(index, paper, "types")
         if self.named(value) == "retracted":
             return (

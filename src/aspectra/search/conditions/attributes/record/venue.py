@@ -62,7 +62,7 @@ def _core(words: list[str], around: frozenset[str]) -> list[str]:
 
 
 def _spells(acronym: str, words: list[str]) -> bool:
-    """Whether the acronym is put together of beginnings of all the words, in order."""
+    """True if the acronym consists of the beginnings of all the words, in order."""
     if not words:
         return not acronym
     longest = 0
@@ -74,7 +74,7 @@ def _spells(acronym: str, words: list[str]) -> bool:
 
 
 def venue_grade(value: str, venue: str) -> float:
-    """How far a stored venue is the one that is meant: 1, 0.8 (by its initials), 0, or NaN where unknown.
+    """Grade of a stored venue as the one that is meant: 1, 0.8 (by its initials), 0, or NaN if unknown.
 
     >>> [venue_grade("ACL", venue) for venue in ("Proc. of ACL 2020", "NAACL", "Findings of ACL")]
     [1.0, 0.0, 0.0]
@@ -163,7 +163,7 @@ class VenueRankAttribute(Attribute):
     noun = "venue"
 
     def check(self, value: str) -> None:
-        """Refuse what is neither a rank nor a bound of the impact factor.
+        """Refuse a value that is neither a rank nor a bound of the impact factor.
 
         Raises:
             UsageError: with the values there are.
@@ -179,7 +179,7 @@ class VenueRankAttribute(Attribute):
         return f"{rank}: {joined(listed[rank])}" if not venues and listed.get(rank) else value
 
     def missing(self, value: str, index: Index) -> str:
-        """That there is no list for the rank, or no venue is known."""
+        """That the rank has no list, or that no venue is known."""
         rank, venues = _parts(value)
         if venues:
             return "no paper of this library states its venue"
@@ -191,7 +191,7 @@ class VenueRankAttribute(Attribute):
         return venue_grades(venues, index, papers) if venues else np.full(len(papers), np.nan, np.float32)
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
-        """Where it appeared."""
+        """The venue as printed, and who listed its rank."""
         return f"in {paper.venue}; ranks as listed by you" if paper.venue else ""
 
 
