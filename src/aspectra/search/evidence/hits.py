@@ -65,7 +65,7 @@ class TermQuoter:
 
     @staticmethod
     def fits(probe: Probe) -> bool:
-        """Whether a probe compares words of terms."""
+        """True if a probe compares words of terms."""
         return probe.view == ViewFacts.words_of(TERMS).name
 
     def quote(self, paper: Paper) -> Evidence | None:
@@ -128,7 +128,7 @@ def aspect_quotes(
     papers: Sequence[Paper],
     given: Given | None = None,
 ) -> list[tuple[Evidence, ...]]:
-    """Per hit one quote for each aspect that should be alike, () where there is none.
+    """Per hit one quote for each aspect that should be alike; () without quotes.
 
     Args:
         index: the generation searched.
@@ -226,7 +226,7 @@ class Explainer:
         return tuple(out)
 
     def conditions(self, number: int, paper: Paper) -> tuple[ConditionResult, ...]:
-        """What each condition found in a paper, quoted from the part of it that was read."""
+        """Result of each condition for a paper, with a quote if the paper has the value."""
         source, at = self._place(number)
         out = []
         for place, condition in enumerate(self._plan.conditions):
@@ -243,7 +243,7 @@ class Explainer:
 
 
 def reason_of(condition: Condition, grade: float | None, paper: Paper, grader: Grader) -> str:
-    """What in a paper's record decided on a condition, or that nothing is known: ``year unknown``; or ""."""
+    """The deciding fact in a paper's record; ``year unknown`` if nothing is known; or ""."""
     attribute = grader.attribute(condition)
     if grade is None:
         return f"{attribute.noun or attribute.name} unknown"
@@ -251,7 +251,7 @@ def reason_of(condition: Condition, grade: float | None, paper: Paper, grader: G
 
 
 def exemption_of(condition: Condition, paper: Paper, grader: Grader) -> str:
-    """What exempts a paper from a condition: ``venue=SemEval``, ``venue=bioRxiv; year=>=2023``; or ""."""
+    """The exemption that a paper meets: ``venue=SemEval``, ``venue=bioRxiv; year=>=2023``; or ""."""
     if not condition.unless:
         return ""
     here = np.array([grader.index.position(paper.id)])
@@ -330,13 +330,13 @@ class Reason(Struct, frozen=True):
 
 
 class WhyNot(Struct, frozen=True):
-    """What became of one paper under a plan.
+    """The result for one paper under a plan, with reasons.
 
     Attributes:
         paper: the paper.
         rank: its place if nothing dropped it and the list went on, counted from 1; 0 where it is not ranked.
         limit: papers that the plan shows.
-        reasons: what drops it first.
+        reasons: those that drop it first.
     """
 
     paper: Paper
@@ -346,7 +346,7 @@ class WhyNot(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Where it is, after "it": ``is kept out``, ``is number 31, and 10 are shown``."""
+        """Its place in words, to follow "it": ``is kept out``, ``is number 31, and 10 are shown``."""
         if any(r.drops for r in self.reasons):
             return f"is kept out; it would be number {self.rank:,} otherwise" if self.rank else "is kept out"
         if not self.rank:
@@ -356,7 +356,7 @@ class WhyNot(Struct, frozen=True):
         return f"is number {self.rank:,}, and {self.limit:,} are shown"
 
     def describe(self) -> str:
-        """For people, one line a reason."""
+        """Text for people, one line per reason."""
         lines = [f"{self.paper.title or self.paper.id} [{self.paper.id}] {self.place}."]
         for reason in self.reasons:
             lines.append(f"  {'✗' if reason.drops else '·'} {reason.what}")
@@ -455,11 +455,11 @@ _RAREST = 8  # words of the query that a hit is measured against
 # Libraries without vectors, and encoders that were not calibrated, are judged by words alone.
 _CALIBRATED = {"minilm": (19.87, 4.49, -9.67, -0.75)}
 _WORDS_ALONE = (0.0, 9.41, -4.74, -2.0)
-_ALL = 0.999  # a hit that holds this share of the words is no weak match: one rare word has a low cosine
+_ALL = 0.999  # a hit that holds this share of the words is not a weak match: one rare word has a low cosine
 
 
 def fit_of(index: Index, search: Search, hits: Sequence[Hit], given: Given | None = None) -> Fit | None:
-    """How well the best hits fit the words of a query; None where there are no words, hits or abstracts.
+    """Fit of the best hits to the words of a query; None without words, hits or abstracts.
 
     A query with seeds gets None: papers like a paper of the library are always found.
 

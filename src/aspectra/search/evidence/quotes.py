@@ -231,7 +231,7 @@ def with_notes(
 ) -> list[tuple[Evidence, ...] | None]:
     """Each hit's quotes behind the note of it that matches best.
 
-    Of an annotation the marked passage is quoted, and where there is none the comment; of a note its words.
+    An annotation is quoted by its marked passage, or else by its comment; a note by its words.
 
     Args:
         index: the generation searched.
