@@ -5,7 +5,7 @@ paper, whose readings are the queries of all probes. The new lists are fused int
 the list it grew from, from the deepest round up. Readings of papers are stored, so that no text is written or
 encoded at query time: a round is one product of all its vectors with the view.
 
-Source: Chain-of-Retrieval (arXiv 2507.10057): depth 3, k = 60, lists of 300, one promoted paper a list. The
+Source: Chain-of-Retrieval (arXiv 2507.10057): depth 3, k = 60, lists of 300, one promoted paper per list. The
 weight of the parent's own list is this project's option.
 """
 
@@ -32,7 +32,7 @@ _MOST_DEVIATIONS = 20.0
 
 
 class Scale(NamedTuple):
-    """What a probe's scores are compared with, for one query.
+    """Mean and deviation that standardise a probe's scores, for one query.
 
     Attributes:
         mean: score of the sample.
@@ -68,7 +68,7 @@ def scale(sample: Floats, best: float | None) -> Scale:
 
     Args:
         sample: (s,) scores of a fixed random sample of papers under the probe.
-        best: the highest score that may be ranked; None where there is none.
+        best: the highest score that may be ranked; None if no score is known.
 
     >>> scale(np.array([0, 2], "f4"), 3.0).apply(np.array([3, 1], "f4")).tolist()
     [2.0, 0.0]
@@ -104,10 +104,10 @@ Lists = Callable[[Sequence[Probe], int], Sequence[Positions]]
 
 @dataclass(frozen=True)
 class Chain:
-    """How far a chain goes.
+    """Options of a chain.
 
     Attributes:
-        depth: rounds, the first included; 1 is one round, which is no chain.
+        depth: rounds, the first included; 1 means no further round.
         parent: weight of a list itself beside what grew from it; 1 is the published method.
         keep: papers kept of every list.
     """

@@ -31,7 +31,7 @@ from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
 from aspectra.views.view import Positions
 
-# Papers in the order of what their years allow: in time, just out of it, of unknown year.
+# Papers in the order of their years: within the bound, outside it, unknown.
 
 
 def in_year_order(years: NDArray[Any], wanted: str, allowed: Mask) -> list[Mask]:
@@ -62,11 +62,11 @@ Versions = Callable[[Iterable[str]], Mapping[str, Sequence[str]]]
 
 @dataclass(frozen=True)
 class Found:
-    """What a search gives.
+    """Result of a search.
 
     Attributes:
         ids: the best papers, best first.
-        scores: theirs.
+        scores: their scores.
         rows: all papers that were candidates.
     """
 
@@ -163,10 +163,10 @@ class Engine:
         return mask
 
     def left_out(self, plan: Plan) -> list[tuple[list[Condition], int]]:
-        """What a plan requires, with the papers that it drops only because nothing is known of them.
+        """Required conditions of a plan, with the number of papers they drop only because nothing is known.
 
-        Papers that something else keeps out of the ranking do not count. What requires something that is slow
-        to grade is not among them.
+        Papers that something else keeps out of the ranking do not count. Conditions that are slow to grade
+        are not included.
         """
         out = []
         for group in alternatives(plan.conditions):
@@ -180,7 +180,7 @@ class Engine:
         return out
 
     def passing(self, plan: Plan, ids: Iterable[str]) -> list[str]:
-        """Those of the papers that a plan may show: indexed, not excluded, and let through by its filters."""
+        """The given papers that a plan may show: indexed, not excluded, and passed by its filters."""
         mask, known = self.allowed(plan), self.index.positions
         inside = [i for i in dict.fromkeys(ids) if i in known and (mask is None or mask[known[i]])]
         filters = [c for c in plan.conditions if c.filters and not c.cheap]

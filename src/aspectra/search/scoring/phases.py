@@ -66,7 +66,7 @@ class Fused(Struct, frozen=True):
 
 
 class Scoring(Struct, frozen=True):
-    """What the papers of one search are scored by.
+    """Parameters for scoring the papers of one search.
 
     Attributes:
         search: probes and fusion.
@@ -138,7 +138,7 @@ class Rows(Struct, frozen=True):
         return found if len(tops) == 1 else found.take(top_positions(found.scores, k, id_order[found.papers]))
 
     def above(self, number: int, score: float) -> int:
-        """How many papers a probe scores higher."""
+        """Number of papers that a probe scores higher."""
         columns = [part.raw[number] for part in self.parts]
         return sum(int(np.count_nonzero(raw > score)) for raw in columns if raw is not None)
 
@@ -155,16 +155,16 @@ class Rows(Struct, frozen=True):
         return 1 + above
 
     def of(self, papers: Positions) -> Fused:
-        """Those of the papers that are among these, in any order."""
+        """The rows of the given papers, in any order; papers without a row are left out."""
         return join([part.take(np.flatnonzero(np.isin(part.papers, papers))) for part in self.parts])
 
 
 class Survey(Struct, frozen=True):
-    """What papers tell of one probe, before any is scored on a scale.
+    """Scores of some papers under one probe, for computing its scale.
 
     Attributes:
         sample: (s,) scores of the sample's papers; NaN for those that are elsewhere, or unknown.
-        highest: score of the papers that may be ranked; None where there is none.
+        highest: best score of the papers that may be ranked; None if no score is known.
     """
 
     sample: Floats
@@ -195,16 +195,16 @@ class Part:
 
     @property
     def papers(self) -> int:
-        """How many there are."""
+        """Number of papers in the part."""
         return len(self._index) if self._held is None else int(np.count_nonzero(self._held))
 
     @property
     def ranked(self) -> int:
-        """How many may be ranked."""
+        """Number of papers in the part that may be ranked."""
         return len(self._index) if self._allowed is None else int(np.count_nonzero(self._allowed))
 
     def own(self, rows: Fused) -> Fused:
-        """Those of the papers that are of this part."""
+        """The rows whose papers belong to this part."""
         return rows if self._held is None else rows.take(np.flatnonzero(self._held[rows.papers]))
 
     @cached_property
@@ -213,7 +213,7 @@ class Part:
         return np.arange(len(self._index)) if self._allowed is None else np.flatnonzero(self._allowed)
 
     def cheap(self, number: int) -> bool:
-        """Whether a probe scores all papers in milliseconds."""
+        """True if a probe scores all papers in milliseconds."""
         return self._index.view(self._asked[number].probe.view).cheap
 
     def _scores(self, numbers: Sequence[int]) -> list[Floats]:
@@ -224,7 +224,7 @@ class Part:
         return [self._columns[number] for number in numbers]
 
     def survey(self, numbers: Sequence[int], sample: Positions) -> list[Survey]:
-        """What the papers tell of some probes.
+        """Survey of the papers under each of some probes.
 
         Args:
             numbers: of the probes, those that score all papers.
@@ -426,7 +426,7 @@ def _ranked(parts: Sequence[Scored], k: int, id_order: NDArray[np.int32]) -> Sco
 
 
 def _contrasted(search: Search, drawn: Mapping[int, NDArray[np.float64]]) -> Callable[[Fused], Fused] | None:
-    """What the fusion's contrast makes of papers from whose scores the rest was subtracted by its weight.
+    """Make a function that applies the fusion's contrast, once the weighted rest has been subtracted.
 
     Args:
         search: whose probes on the rest of a paper have the aspect :data:`REST`.

@@ -29,7 +29,7 @@ _BATCH = 40  # candidates graded at a time by conditions that read texts
 
 
 def finds(asked: Asked) -> bool:
-    """Whether a probe has anything to search with."""
+    """True if a probe has anything to search with."""
     return bool(asked.words) or bool(asked.vectors.any())
 
 
