@@ -118,7 +118,7 @@ class Node(Struct, frozen=True, dict=True):
 
     @cached_property
     def row(self) -> re.Pattern[str]:
-        """What its words match in a normal text."""
+        """Pattern of its words in a normal text."""
         words = r"[\W_]+".join(map(_pattern, self.words))
         return re.compile(f"(?<!{_LETTER}){words}(?!{_LETTER})")
 
@@ -134,7 +134,7 @@ class Node(Struct, frozen=True, dict=True):
         return self if self.fields else replace(self, fields=fields)
 
     def matches(self, paper: Sequence[tuple[str, str]]) -> bool:
-        """Whether a paper has it: (field, normal text), each keyword a text of its own."""
+        """True if a paper matches it, given as (field, normal text) with one text per keyword."""
         if not self.sign:
             return any(
                 n in self.fields and self.needle in text and self.row.search(text) for n, text in paper
@@ -383,7 +383,7 @@ def combined(pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def split_up(value: str) -> list[str]:
-    """What :func:`combined` put together: ``kind=trial`` and so on."""
+    """Split a value of :func:`combined` into its parts: ``kind=trial`` and so on."""
     return _AND.split(value)
 
 
@@ -410,7 +410,7 @@ class CombinationAttribute(Attribute):
     noun = "values"
 
     def check(self, value: str) -> None:
-        """Refuse what does not name two to eight values.
+        """Refuse a value that does not name two to eight values.
 
         Raises:
             UsageError: it does not, or an attribute or a value is unknown.
@@ -474,7 +474,7 @@ class CombinationAttribute(Attribute):
         return next((span for span in spans if span), None)
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
-        """Those of its parts."""
+        """The reasons of its parts."""
         return ", ".join(filter(None, (a.reason(held, paper, index) for a, held in self._parts(value))))
 
 

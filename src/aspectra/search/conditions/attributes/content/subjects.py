@@ -71,8 +71,8 @@ class Weights(NamedTuple):
     Attributes:
         named: in the title, ln(1 + sentences, at most 5), the phrase intact.
         named_zero: subtracted.
-        other: share of the phrase's words, weighed by rarity, nearest unit, title; () where there are no
-            vectors: then a paper that does not name the phrase has grade 0.
+        other: share of the phrase's words, weighed by rarity, nearest unit, title; () without vectors:
+            then a paper that does not name the phrase has grade 0.
         other_zero: subtracted.
     """
 
@@ -151,7 +151,7 @@ _lock = Lock()
 
 
 class Evidence(NamedTuple):
-    """What grades are made from, for n papers.
+    """Features that the grades of n papers are computed from.
 
     Attributes:
         names: (n,) bool, whether a paper names the phrase.
@@ -300,7 +300,7 @@ def _naming(phrase: Phrase, paper: Paper, index: Index, at: int) -> Naming | Non
 
 
 def _view(index: Index, base: str = "sentences") -> VectorView | None:
-    """A view of the default encoder; None where there is none, or the user does not permit it."""
+    """A view of the default encoder; None if the index has none, or the user does not permit it."""
     name = f"{base}@{index.default_encoder()}"
     if name not in index.view_names or index.refusal(str(index.facts(name).stored["encoder"])) is not None:
         return None
@@ -592,7 +592,7 @@ class SampleAttribute(Attribute):
     name = "sample"
 
     def check(self, value: str) -> None:
-        """Refuse what is neither a number, a bound nor a range.
+        """Refuse a value that is not a number, a bound or a range.
 
         Raises:
             UsageError: with the forms there are, or the range is empty.

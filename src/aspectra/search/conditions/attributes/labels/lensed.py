@@ -47,7 +47,7 @@ class LensAttribute(Attribute):
         self.name, self.values, self.about = name, values, about
 
     def check(self, value: str) -> None:
-        """Refuse what is no label of the lens.
+        """Refuse a value that is not a label of the lens.
 
         Raises:
             UsageError: with the values there are.
@@ -77,7 +77,7 @@ class LensAttribute(Attribute):
         return lacks(index, self.name, value) or super().missing(value, index)
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
-        """What spoke most for the value, or None where it is the text as a whole."""
+        """The span with the strongest evidence for the value; None if it is the text as a whole."""
         return LENSES.get(self.name).span(paper, value)
 
 
@@ -111,7 +111,7 @@ class LanguageAttribute(Attribute):
     name = "language"
 
     def check(self, value: str) -> None:
-        """Refuse what is no language tag.
+        """Refuse a value that is not a language tag.
 
         Raises:
             UsageError: with the tags that the lens sees.
@@ -224,7 +224,7 @@ class KindAttribute(LensAttribute):
         )
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
-        """What the record states, as in ``Case Reports (record)``; "" where the text decided."""
+        """The kind that the record states, as in ``Case Reports (record)``; "" if the text decided."""
         stated = stated_as(value, paper)
         return f"{stated} (record)" if stated else ""
 
@@ -243,7 +243,7 @@ _RANGE = expression(rf"\s*+(?:(<=|>=)\s*+({_NUMBER})|({_NUMBER})\s*+(?:\.\.\s*+(
 
 
 class PromptedAttribute(Attribute):
-    """What a lens's labels or numbers say of papers; see the module.
+    """Conditions on the labels or numbers of a prompted lens; see the module.
 
     Args:
         name: of the lens.
@@ -257,7 +257,7 @@ class PromptedAttribute(Attribute):
         self.schemas: dict[Path, ValueSchema] = {}
 
     def check(self, value: str) -> None:
-        """Refuse what is no value of the lens in any library that was opened.
+        """Refuse a value that the lens does not have in any library that was opened.
 
         Raises:
             UsageError: with the values that it has in the one opened last.
@@ -277,7 +277,7 @@ class PromptedAttribute(Attribute):
         """(papers,) 1 where the lens says so, 0 where it says otherwise, NaN where it has no value.
 
         Raises:
-            UsageError: it is no value of the lens in this library.
+            UsageError: the lens does not have this value in this library.
         """
         from aspectra.views.prompted.running import NUMBER  # few libraries have such lenses
 

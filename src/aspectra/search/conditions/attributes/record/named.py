@@ -164,12 +164,12 @@ class CitesAttribute(NamedAttribute, RecordAttribute):
         return np.asarray(out[papers], np.float32)
 
     def measure(self, value: str, index: Index, papers: Positions) -> tuple[bool, bool]:
-        """Whether any of the papers lists references, and whether any cites it."""
+        """(True if any of the papers lists references, True if any cites it)."""
         listing = bool(index.references[papers].any())
         return listing, listing and not _citing(value, index).isdisjoint(papers.tolist())
 
     def merge(self, parts: Sequence[tuple[bool, bool]]) -> tuple[bool, bool]:
-        """Whether any does in the collection."""
+        """The same for the collection."""
         return any(listing for listing, _ in parts), any(cited for _, cited in parts)
 
     def missing(self, value: str, index: Index) -> str:
@@ -179,7 +179,7 @@ class CitesAttribute(NamedAttribute, RecordAttribute):
         return super().missing(value, index)
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
-        """How many references it lists."""
+        """The number of references that it lists, for people."""
         at = index.positions.get(paper.id)
         count = 0 if at is None else int(index.references[at])
         return f"by its {count} references" if count else ""
@@ -257,7 +257,7 @@ class KnownAttribute(NamedAttribute):
         return f"{named}: {joined(listed, self.longest - 100)}" if listed else value
 
     def missing(self, value: str, index: Index) -> str:
-        """Which list is empty, or that the name means no paper."""
+        """The list that is empty, or that the name means no paper or several."""
         named = value.casefold()
         if named == "listed":
             return "no paper was given as a seed, and the settings list none under paper_lists.listed"
