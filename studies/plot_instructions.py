@@ -8,8 +8,8 @@ from pathlib import Path
 from aspectra.base.values import replace
 from aspectra.lab.figures.drawing import write_drawing
 from aspectra.lab.figures.kinds import draw
-from aspectra.lab.figures.recorded import Choice, open_all
+from aspectra.lab.figures.recorded import FigureChoice, open_all
 
 experiment = Path(sys.argv[1]).parent / "attribute-docs"
-(drawing,) = draw("radar", open_all([experiment]), Choice(measures=("WISE@20",), by="dimension"))
+(drawing,) = draw("radar", open_all([experiment]), FigureChoice(measures=("WISE@20",), by="dimension"))
 write_drawing(replace(drawing, name="instructions"), Path(sys.argv[2]))

@@ -45,7 +45,7 @@ from aspectra.views.lenses._role_model import (
     UNKNOWN,
     Pieces,
     RoleModel,
-    Words,
+    WordPieces,
     pooled,
     sentence_keys,
 )
@@ -104,7 +104,7 @@ def static_vectors(folder: Path) -> tuple[list[str], np.ndarray]:
 
 def shipped_pieces(names: list[str], split: Split) -> np.ndarray:
     """Which pieces are kept: the frequent ones, those of one letter or sign, and those in ALWAYS."""
-    often = np.bincount(Words(names).cut(split.sentences).ids, minlength=len(names))
+    often = np.bincount(WordPieces(names).cut(split.sentences).ids, minlength=len(names))
     single = np.array([len(name.removeprefix("##")) == 1 or name in ALWAYS for name in names])
     return np.asarray((often >= OFTEN) | single)
 
@@ -138,7 +138,7 @@ def shifted(matrix: csr_matrix, counts: np.ndarray, by: int) -> csr_matrix:
     return move @ matrix
 
 
-def fit_words(words: Words, split: Split, regular: float) -> dict[str, np.ndarray]:
+def fit_words(words: WordPieces, split: Split, regular: float) -> dict[str, np.ndarray]:
     """The logistic regression's weights."""
     pieces = words.cut(split.sentences)
     _, found = sentence_keys(pieces)
@@ -243,7 +243,7 @@ def fit(
     kept = shipped_pieces(names, split)
     names = [name for name, keep in zip(names, kept, strict=True) if keep]
     table = table[kept]
-    words = Words(names)
+    words = WordPieces(names)
     pieces = words.cut(split.sentences)
     coded, scale = rounded((table / table.std()).astype(np.float32))
     arrays: dict[str, np.ndarray] = {

@@ -9,7 +9,7 @@ import stat
 import pytest
 
 from aspectra.app.ingest.zotero.connection import Connection, ZoteroApi, ZoteroError, local_address
-from aspectra.app.ingest.zotero.pushing import Outgoing, Pushed, Pushing, Quote, item_of_paper, keys_file
+from aspectra.app.ingest.zotero.pushing import Outgoing, Pushed, Pushing, SentQuote, item_of_paper, keys_file
 from aspectra.app.ingest.zotero.sync import follow
 from aspectra.app.main import main
 from aspectra.papers.library.store import Store
@@ -20,7 +20,7 @@ from zotero_library import COLLECTIONS, SMALL, made_items
 from zotero_server import ZoteroServer
 
 OWL = Paper("lovelace2019owls", "Owls hunt at night")
-QUOTES = (Quote("They strike within a second.", "Abstract"), Quote("Owls & mice <listen>"))
+QUOTES = (SentQuote("They strike within a second.", "Abstract"), SentQuote("Owls & mice <listen>"))
 
 
 @pytest.fixture(autouse=True)

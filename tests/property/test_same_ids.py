@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from aspectra.base.values import replace
 from aspectra.base.values import replace as changed
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
-from aspectra.lab.experiments.experiment import Cell, Record, Records, run_cells, topic_query
+from aspectra.lab.experiments.experiment import Cell, RankingRecord, Records, run_cells, topic_query
 from aspectra.llm.chat import Request
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.marks.values import Note
@@ -120,7 +120,7 @@ def test_every_planner_and_every_stage_is_in_the_list():
     assert all(name in spelled for name in (*PLANNERS, *STAGES))
 
 
-def _recorded(searcher: Searcher, recipe: Recipe, topic: Topic, depth: int, folder: Path) -> Record:
+def _recorded(searcher: Searcher, recipe: Recipe, topic: Topic, depth: int, folder: Path) -> RankingRecord:
     judged = {"gold": {topic.id: {"p01": 1.0}}}
     benchmark = Benchmark("made-up", papers=lambda: iter(()), topics=(topic,), qrels=judged, revision="1")
     cell = Cell(recipe, benchmark, "collection", depth, "state")

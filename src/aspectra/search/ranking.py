@@ -15,7 +15,7 @@ from aspectra.papers.bibliography import is_retracted
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.search.plan import Plan, Step, Tally
-from aspectra.search.planning.aspects import Requests
+from aspectra.search.planning.aspects import AspectRequests
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -278,9 +278,9 @@ class Ranking(Displayed, Sequence[Hit]):
         return iter(self.hits)
 
     @property
-    def requests(self) -> Requests:
+    def requests(self) -> AspectRequests:
         """The words of the query by their use: applied, not applied, searched for."""
-        return Requests.of(self.plan, self.not_applied)
+        return AspectRequests.of(self.plan, self.not_applied)
 
     @property
     def ids(self) -> list[str]:

@@ -10,7 +10,7 @@ import aspectra
 from aspectra.app.output.papers import check_page
 from aspectra.app.settings import parse_year
 from aspectra.app.surfaces.service.question import Question, suggested_papers
-from aspectra.app.surfaces.web.viewing import Wanted, address, asked_tags, pieces_of, place_of, said_of
+from aspectra.app.surfaces.web.viewing import WantedPage, address, asked_tags, pieces_of, place_of, said_of
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.papers.library.marks.reader import _years
@@ -20,7 +20,7 @@ from aspectra.search.ranking import Evidence, Ranking
 
 
 def _wanted(text):
-    return Wanted.of(parse_qs(text, keep_blank_values=True))
+    return WantedPage.of(parse_qs(text, keep_blank_values=True))
 
 
 def test_an_address_and_what_it_says_are_the_same_question():
@@ -30,7 +30,7 @@ def test_an_address_and_what_it_says_are_the_same_question():
     at = address(question, more=[("sort", "year"), ("page", ""), ("above", None)])
     assert parse_qs(urlsplit(at).query)["sort"] == ["year"]
     assert "page" not in at
-    assert Wanted.of(parse_qs(urlsplit(at).query)).question == question
+    assert WantedPage.of(parse_qs(urlsplit(at).query)).question == question
     assert address(Question()) == "/"
 
 

@@ -14,8 +14,8 @@ from aspectra.app.surfaces.service import answering as module
 from aspectra.app.surfaces.service.answering import (
     Answer,
     Service,
-    Step,
     Trail,
+    TrailStep,
     changed_lines,
     encoders_of,
     moves,
@@ -127,7 +127,7 @@ def test_two_that_write_see_each_other(service, trail):
 
 def test_two_that_write_at_once_give_no_number_twice(service, trail):
     class Slow(Trail):
-        def _write(self, step: Step) -> None:
+        def _write(self, step: TrailStep) -> None:
             time.sleep(0.02)
             super()._write(step)
 
@@ -165,7 +165,7 @@ def test_a_plan_of_another_version_is_no_error(service, trail):
     assert step.described()[0].startswith(f"plan {step.plan_hash}")
 
 
-def _step(step: Step, *ids: str, page: int = 1) -> Step:
+def _step(step: TrailStep, *ids: str, page: int = 1) -> TrailStep:
     return replace(step, ids=ids, page=page, plan={"limit": 3})
 
 

@@ -11,7 +11,7 @@ import pytest
 from aspectra.base.errors import BadInput, MissingExtra, UsageError
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks import _places
-from aspectra.lab.benchmarks._places import Place, read_data
+from aspectra.lab.benchmarks._places import Publication, read_data
 from aspectra.lab.benchmarks.aspect_pairs import plain_name
 from aspectra.lab.benchmarks.csfcube import FACETS, VARIANTS, facet_instruction
 from aspectra.lab.benchmarks.infosearch import instruction_negatives
@@ -495,7 +495,9 @@ class TestObliq:
                 len(raw),
                 whole if path.name == "corpus.jsonl" else blob,
             )
-        monkeypatch.setattr(_places, "place", lambda name: replace(Place.from_dict(real), listing=listing))
+        monkeypatch.setattr(
+            _places, "place", lambda name: replace(Publication.from_dict(real), listing=listing)
+        )
         for folder in (tmp_path, at):
             bench = load("obliq", folder, task="math")
             assert bench.revision == "4ebee29f68ceeb62ca00bd73d5478acdd3cd7764"

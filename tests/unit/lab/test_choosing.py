@@ -8,7 +8,7 @@ import json
 import pytest
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.construction.protocol import Draft, Made, Workbench
+from aspectra.lab.construction.protocol import Made, QueryDraft, Workbench
 from aspectra.lab.construction.steps.choosing import ChooseOptions, ConsolidateOptions, choose, consolidate
 from aspectra.lab.construction.steps.latent import group_id
 from aspectra.lab.construction.steps.review import ScreenOptions, screen
@@ -32,7 +32,7 @@ def bench(tmp_path):
 
 
 def made_of(groups, **facts):
-    drafts = tuple(Draft(name, f"query {name}") for name in groups)
+    drafts = tuple(QueryDraft(name, f"query {name}") for name in groups)
     gold = {name: dict.fromkeys(sorted(ids), 1) for name, ids in groups.items()}
     return Made(tuple(FIELDS), drafts, {"gold": gold}, facts=facts)
 
@@ -103,7 +103,8 @@ def test_a_query_is_gone_over_and_none_with_a_phrase_of_its_source_is_kept(bench
     made = Made(
         made.corpus,
         tuple(
-            Draft(one.id, f"post {one.id}", context="Then Ann met 10 owls at night.") for one in made.drafts
+            QueryDraft(one.id, f"post {one.id}", context="Then Ann met 10 owls at night.")
+            for one in made.drafts
         ),
         made.qrels,
     )
@@ -133,7 +134,7 @@ def test_relevant_documents_that_most_systems_do_not_find_are_looked_at(bench, t
         "instructed": {"p0": 1, "p1": 1},
         "reversed": {"p2": 1},
     }
-    made = Made(tuple(FIELDS), (Draft("q", "t"),), {mode: {"q": own} for mode, own in judged.items()})
+    made = Made(tuple(FIELDS), (QueryDraft("q", "t"),), {mode: {"q": own} for mode, own in judged.items()})
     files = runs(tmp_path, a=["p0", "p5", "p1"], b=["p0", "p2", "p1"])
     options = ScreenOptions(runs=files, depth=2)
     screen.run(made, bench, options)

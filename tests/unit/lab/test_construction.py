@@ -18,9 +18,9 @@ from aspectra.lab.construction.export import LAYOUTS, write_set
 from aspectra.lab.construction.protocol import (
     STEPS,
     BuildRecipe,
-    Draft,
     Made,
     MadeText,
+    QueryDraft,
     Workbench,
     recipe_names,
 )
@@ -121,7 +121,7 @@ def test_the_parts_of_a_set_share_no_question_and_one_corpus(passages, tmp_path)
 
 
 def test_one_question_under_several_conditions_is_in_one_part(passages, tmp_path):
-    made = Made(drafts=tuple(Draft(f"q{n}", f"question {n // 4}") for n in range(40)))
+    made = Made(drafts=tuple(QueryDraft(f"q{n}", f"question {n // 4}") for n in range(40)))
     parts = [
         _parted(BuildRecipe("x", (), part=part), made, Workbench(passages, 7))[0].drafts
         for part in ("dev", "test")
@@ -222,7 +222,7 @@ def test_each_layout_is_read_back(tmp_path_factory, passages, layout, ids, poole
     asked = [f"q{n}" for n in range(data.draw(st.integers(1, 3)))]
     more = {"seed": ids[0], "aspect": "method"} if chosen.aspects else {"text": "owls at night"}
     told = {"instructed": "In German.", "reversed": "Not in German."} if chosen.modes else {}
-    drafts = tuple(Draft(name, **more, instructions=told) for name in asked)
+    drafts = tuple(QueryDraft(name, **more, instructions=told) for name in asked)
     grades = {name: {doc: data.draw(st.integers(1, 2)) for doc in ids[1:3]} for name in asked}
     sets = ("original", "instructed", "reversed") if chosen.modes else ("gold",)
     qrels = dict.fromkeys(sets, grades)
@@ -250,11 +250,11 @@ def test_each_layout_is_read_back(tmp_path_factory, passages, layout, ids, poole
 @pytest.mark.parametrize(
     ("layout", "draft"),
     [
-        ("litsearch", Draft("q", seed="d0")),
-        ("obliq", Draft("q", seed="d0", aspect="method")),
-        ("beir", Draft("q", "owls", instructions={"instructed": "In German."})),
-        ("beir", Draft("q", seed="d0")),
-        ("beir", Draft("a query", "owls")),
+        ("litsearch", QueryDraft("q", seed="d0")),
+        ("obliq", QueryDraft("q", seed="d0", aspect="method")),
+        ("beir", QueryDraft("q", "owls", instructions={"instructed": "In German."})),
+        ("beir", QueryDraft("q", seed="d0")),
+        ("beir", QueryDraft("a query", "owls")),
     ],
 )
 def test_what_a_layout_cannot_hold_is_said(passages, tmp_path, layout, draft):
@@ -703,7 +703,7 @@ def test_the_verdict_says_what_a_set_can_show(passages, tmp_path):
         words,
         f"{words[:-3]} eleven",
     ]
-    drafts = tuple(Draft(f"q{n}", text) for n, text in enumerate(asked))
+    drafts = tuple(QueryDraft(f"q{n}", text) for n, text in enumerate(asked))
     gold = {f"q{n}": {f"d{n % 2}": 1} for n in range(5)}  # Cordelia is in another document than q2's
     made = Made(tuple(texts), drafts, {"gold": gold}, texts=texts)
     power, few, leaks, near = verdict_of(made, Workbench(passages, 1))
@@ -712,7 +712,7 @@ def test_the_verdict_says_what_a_set_can_show(passages, tmp_path):
     assert few == "power: fewer than 30 queries, which show large differences only"
     assert "1 of 5 queries share a name" in leaks  # anna is in small letters too
     assert near.startswith("near duplicates: 2 of 5 queries share 80%")
-    told = tuple(Draft(f"q{n}", "owls", instructions={"instructed": f"Of {n}."}) for n in range(40))
+    told = tuple(QueryDraft(f"q{n}", "owls", instructions={"instructed": f"Of {n}."}) for n in range(40))
     power, leaks, near = verdict_of(Made(drafts=told), Workbench(passages, 1))
     assert near.startswith("near duplicates: 0 of 1 queries")
     built = build_set(BuildRecipe.named("authorship"), passages, tmp_path / "made")
@@ -729,5 +729,5 @@ def test_near_duplicates_are_those_of_comparing_all_pairs(passages, texts):
         for m, other in enumerate(sets)
         if n != m and one and 5 * len(one & other) >= 4 * len(one | other)
     }
-    made = Made(drafts=tuple(Draft(f"q{n}", " ".join(one)) for n, one in enumerate(texts)))
+    made = Made(drafts=tuple(QueryDraft(f"q{n}", " ".join(one)) for n, one in enumerate(texts)))
     assert f": {len(near)} of {len(texts)} " in verdict_of(made, Workbench(passages, 1))[-1]

@@ -21,7 +21,7 @@ from aspectra.lab.experiments.directory import Source, Study, manifest
 from aspectra.lab.experiments.execute import scores_of
 from aspectra.lab.experiments.experiment import (
     Cell,
-    Record,
+    RankingRecord,
     Records,
     benchmark_library,
     library_state,
@@ -126,14 +126,14 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(beir):
     cell = beir.cell()
     slow = Slow()
     with using(slow), beir.records() as records:
-        records.add(Record(cell.key, "q0", "original", 0, ("b0",), (1.0,), 0.0))
+        records.add(RankingRecord(cell.key, "q0", "original", 0, ("b0",), (1.0,), 0.0))
         slow.full = True
         with pytest.raises(AspectraError, match=r"cannot write .*records.jsonl") as error:
-            records.add(Record(cell.key, "q1", "original", 0, ("b0",), (1.0,), 0.0))
+            records.add(RankingRecord(cell.key, "q1", "original", 0, ("b0",), (1.0,), 0.0))
         assert "No space left" in error.value.why
         assert records.get(cell.key, "q1", "original", 0) is None
         with pytest.raises(AspectraError, match="not open for writing"):
-            records.add(Record(cell.key, "q1", "original", 0, ("b0",), (1.0,), 0.0))
+            records.add(RankingRecord(cell.key, "q1", "original", 0, ("b0",), (1.0,), 0.0))
     with beir.records() as records:
         assert records.get(cell.key, "q0", "original", 0) is not None
 
@@ -291,7 +291,9 @@ def test_costs_are_summed_over_rankings_of_resumed_runs(beir):
     ]
     for topic, tally in zip(("q0", "q1"), spent, strict=True):
         with beir.records() as records:  # opened anew, as a resumed run does
-            records.add(Record(cell.key, topic, "original", 0, ("b0",), (1.0,), 0.25, tally, missing=2))
+            records.add(
+                RankingRecord(cell.key, topic, "original", 0, ("b0",), (1.0,), 0.25, tally, missing=2)
+            )
     with beir.records() as records:
         outcome = score_cell(cell, records)
     assert outcome.cost == {"calls": 5.0, "tokens": 47.0, "money": 0.75}
@@ -365,7 +367,7 @@ def test_repeats_of_what_varies_are_averaged(beir):
         for repeat, ids in enumerate((best, worst)):
             for topic, order in (("q0", ids), ("q1", ("b2",))):
                 scores = tuple(-float(n) for n in range(len(order)))
-                records.add(Record(cell.key, topic, "original", repeat, order, scores, 0.0))
+                records.add(RankingRecord(cell.key, topic, "original", repeat, order, scores, 0.0))
         outcome = score_cell(cell, records, measures=["MRR(rel=0.5)@10"])
     score = score_of(outcome, "MRR(rel=0.5)@10")
     assert score.values["q0"] == pytest.approx((1 + 1 / 3) / 2)
@@ -379,7 +381,7 @@ def test_one_run_of_what_varies_has_no_deviation(beir):
     cell = beir.cell(repeats=2, deterministic=False)
     with beir.records() as records:
         for topic in ("q0", "q1"):
-            records.add(Record(cell.key, topic, "original", 0, ("b0",), (1.0,), 0.0))
+            records.add(RankingRecord(cell.key, topic, "original", 0, ("b0",), (1.0,), 0.0))
         outcome = score_cell(cell, records, measures=["MRR@10"], incomplete=True)
     assert outcome.deviations == {}
 
@@ -388,7 +390,7 @@ def test_rankings_of_two_versions_are_told_apart(beir):
     cell = beir.cell()
     with beir.records() as records:
         for topic, version in (("q0", "0.1"), ("q1", "0.2")):
-            records.add(Record(cell.key, topic, "original", 0, ("b0",), (1.0,), 0.0, version=version))
+            records.add(RankingRecord(cell.key, topic, "original", 0, ("b0",), (1.0,), 0.0, version=version))
         notes = score_cell(cell, records).notes
     assert "rankings were made by several versions: 0.1, 0.2" in notes
 
@@ -528,7 +530,7 @@ def test_a_task_without_solutions_says_what_it_needs(tmp_path):
 
 def test_a_ranking_whose_calls_failed_is_made_again_and_replaced(tmp_path):
     bad, good, late = (
-        Record("c", "q", "original", 0, (name,), (1.0,), 0.1, Tally(defects={kind: 1}))
+        RankingRecord("c", "q", "original", 0, (name,), (1.0,), 0.1, Tally(defects={kind: 1}))
         for name, kind in (("first", "failed"), ("second", "unreadable"), ("third", "missing"))
     )
     with Records(tmp_path / "r.jsonl") as records:

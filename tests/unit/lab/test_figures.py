@@ -34,7 +34,7 @@ from aspectra.lab.figures.lines import (
     pool_scaling,
     scatter_figure,
 )
-from aspectra.lab.figures.recorded import Choice, open_all, places_of, study_table
+from aspectra.lab.figures.recorded import FigureChoice, open_all, places_of, study_table
 from aspectra.lab.reports.tables import Number, render
 from aspectra.search.recipe import Recipe
 from fake_encoder import FakeEncoder
@@ -357,8 +357,8 @@ def test_a_map_of_what_an_experiment_found(tmp_path):
     study = Study((source,), tuple(map(Recipe.parse, ("bm25", "dense"))), encoders=("fake",))
     run_study(study, tmp_path / "exp", tmp_path / "libraries", load=lambda _: FakeEncoder())
     ((_, opened),) = open_all([tmp_path / "exp"]).items()
-    (place,) = places_of({"exp": opened}, Choice())
-    one = Choice(queries=("q0",), depth=3, libraries=tmp_path / "libraries")
+    (place,) = places_of({"exp": opened}, FigureChoice())
+    one = FigureChoice(queries=("q0",), depth=3, libraries=tmp_path / "libraries")
     found, encoder = retrieved(place, one)
     assert encoder == "fake"
     assert [one.query for one in found] == ["q0"]
@@ -372,5 +372,5 @@ def test_a_map_of_what_an_experiment_found(tmp_path):
         retrieved(place, replace(one, queries=("q9",)))
     with pytest.raises(BadInput, match="is not in"):
         retrieved(place, replace(one, libraries=tmp_path / "elsewhere"))
-    (drawing,) = draw("means", {"exp": opened}, Choice(systems=("dense",)))
+    (drawing,) = draw("means", {"exp": opened}, FigureChoice(systems=("dense",)))
     assert [row[0] for row in drawing.table.rows] == ["dense"]

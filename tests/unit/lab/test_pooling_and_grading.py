@@ -11,7 +11,7 @@ import pytest
 from aspectra.app.main import main
 from aspectra.base.errors import AspectraError, BadInput, UsageError
 from aspectra.lab.construction.build import build_set
-from aspectra.lab.construction.protocol import BuildRecipe, Draft, Made, MadeText, Workbench
+from aspectra.lab.construction.protocol import BuildRecipe, Made, MadeText, QueryDraft, Workbench
 from aspectra.lab.construction.steps.pooling import FavourOptions, favour, left_out, unjudged
 from aspectra.lab.construction.steps.review import GradeOptions, human
 from aspectra.lab.construction.steps.write import phrases
@@ -89,7 +89,7 @@ def _written_set(origin="small-model"):
         f"q{n}": {papers[2 * n]: 1, f"w{2 * n}": 1, papers[2 * n + 1]: 0, f"w{2 * n + 1}": 0}
         for n in range(2)
     }
-    drafts = tuple(Draft(name, "words") for name in gold)
+    drafts = tuple(QueryDraft(name, "words") for name in gold)
     return Made((*papers, *texts), drafts, {"gold": gold}, texts=texts), papers
 
 
@@ -161,7 +161,7 @@ def test_an_experiment_on_the_set_is_pooled(library, tmp_path, home):
 def test_leaving_a_system_out_by_hand():
     """Two systems, each with one relevant document that the other lacks; one of them is gold."""
     pool = {"x": {"q": ["g", "a"]}, "y": {"q": ["b", "g"]}}
-    made = Made(("a", "b", "g"), (Draft("q", "t"),), {"gold": {"q": {"g": 1}}}, facts={"pool": pool})
+    made = Made(("a", "b", "g"), (QueryDraft("q", "t"),), {"gold": {"q": {"g": 1}}}, facts={"pool": pool})
     assert unjudged(made) == {"q": ["a", "b"]}
     grades = {"q": {"g": 1, "a": 1, "b": 0}}
     # x finds both: 100 with, and 100 without its own document, as the ideal has g alone then. y finds one of
@@ -217,7 +217,7 @@ def test_a_person_who_turns_the_order_round_is_scored_so():
 
 def test_documents_under_instructions_are_not_graded_by_people(library, tmp_path):
     texts = {"d": MadeText("d", text="x")}
-    made = Made(("d",), (Draft("q", "t"),), {"original": {"q": {"d": 1}}}, texts=texts)
+    made = Made(("d",), (QueryDraft("q", "t"),), {"original": {"q": {"d": 1}}}, texts=texts)
     from aspectra.lab.construction.steps.review import grade
 
     with pytest.raises(UsageError, match="instructions"):

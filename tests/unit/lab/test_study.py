@@ -17,7 +17,7 @@ from aspectra.lab.experiments.execute import recorded_run, run_study, score_stud
 from aspectra.lab.experiments.experiment import Records
 from aspectra.lab.figures.drawing import svg_text
 from aspectra.lab.figures.kinds import draw
-from aspectra.lab.figures.recorded import Choice, places_of
+from aspectra.lab.figures.recorded import FigureChoice, places_of
 from aspectra.lab.pages.report import verdict_on
 from aspectra.lab.reports.published import published_table
 from aspectra.lab.reports.scores import comparison_tables, main_tables, systems_of
@@ -245,11 +245,11 @@ def test_nothing_is_computed_from_a_cell_in_which_calls_failed(tmp_path):
         (compared,) = comparison_tables(systems, baseline)
         assert {row[1] for row in compared.rows} == rows
         assert note in compared.notes
-    (place,) = places_of(found, Choice())
+    (place,) = places_of(found, FigureChoice())
     assert list(place.systems) == ["bm25"]
-    assert f"F{note[1:]}." in verdict_on(place, Choice()).details
+    assert f"F{note[1:]}." in verdict_on(place, FigureChoice()).details
     with pytest.raises(UsageError) as caught:
-        places_of(found, Choice(systems=(bad.name,)))
+        places_of(found, FigureChoice(systems=(bad.name,)))
     assert "calls to the model failed" in caught.value.why
     cell = found["one"].about.cells[1]
     with pytest.raises(UsageError, match="calls to the model failed in 3 of 3 rankings") as refused:
@@ -277,10 +277,10 @@ def test_experiments_in_folders_of_one_name_are_all_drawn(folder, tmp_path):
     for part in parts:
         run(study_of(folder, BM25), part)
     opened = {str(part): open_study(part) for part in parts}
-    (place,) = places_of(opened, Choice())
+    (place,) = places_of(opened, FigureChoice())
     assert list(place.systems) == [f"bm25 ({part})" for part in parts]
     opened["last"] = opened[str(parts[0])]
-    assert [*place.systems, "bm25 (last)"] == list(places_of(opened, Choice())[0].systems)
+    assert [*place.systems, "bm25 (last)"] == list(places_of(opened, FigureChoice())[0].systems)
 
 
 def test_other_units_are_not_compared(folder, tmp_path, monkeypatch):
@@ -293,11 +293,11 @@ def test_other_units_are_not_compared(folder, tmp_path, monkeypatch):
     assert {row[1] for row in table.rows} == {"bm25", "bm25 | top(2) | bm25"}
     assert any("was scored on other units" in note for note in table.notes)
     monkeypatch.setattr(type(opened), "results", lambda _: held)
-    (drawing,) = draw("deltas", {"one": opened}, Choice(baseline="bm25"))
+    (drawing,) = draw("deltas", {"one": opened}, FigureChoice(baseline="bm25"))
     printed = " ".join(text.text for text in placed_texts(svg_text(drawing))[1])
     assert "Scored on other queries and not compared: hybrid." in " ".join(printed.split())
     with pytest.raises(UsageError, match="nothing to compare") as refused:
-        draw("deltas", {"one": opened}, Choice(baseline="bm25", systems=("hybrid",)))
+        draw("deltas", {"one": opened}, FigureChoice(baseline="bm25", systems=("hybrid",)))
     assert "on other queries" in refused.value.why
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from aspectra.lab.experiments.directory import Description, Opened, Source, Study
 from aspectra.lab.figures.dots import Dots, dot_figure
-from aspectra.lab.figures.recorded import Choice, Place
-from aspectra.lab.pages.report import Section, figure_html, page_html, table_html, verdict_on
+from aspectra.lab.figures.recorded import FigureChoice, Place
+from aspectra.lab.pages.report import PageSection, figure_html, page_html, table_html, verdict_on
 from aspectra.lab.reports.scores import System, mean_of
 from aspectra.lab.reports.tables import Number, Table
 from aspectra.search.recipe import Recipe
@@ -42,7 +42,9 @@ def noisy(shift, seed=0, count=40, noise=0.05):
 
 
 def test_a_clear_winner():
-    found = verdict_on(place({"bm25": noisy(0), "hybrid": noisy(0.2), "dense": noisy(0.2, 1)}), Choice())
+    found = verdict_on(
+        place({"bm25": noisy(0), "hybrid": noisy(0.2), "dense": noisy(0.2, 1)}), FigureChoice()
+    )
     assert re.fullmatch(
         r"(hybrid|dense) is better than bm25 on owls \(pools\): nDCG@10 \+\d\d\.\d \[\d\d\.\d, \d\d\.\d\], "
         r"40 queries, p < 0\.001; (hybrid|dense) cannot be told from (hybrid|dense)\.",
@@ -53,7 +55,7 @@ def test_a_clear_winner():
 
 
 def test_no_difference_is_no_win():
-    found = verdict_on(place({"bm25": noisy(0, 0), "dense": noisy(0.001, 5, noise=0.4)}), Choice())
+    found = verdict_on(place({"bm25": noisy(0, 0), "dense": noisy(0.001, 5, noise=0.4)}), FigureChoice())
     if found.best == "bm25":
         assert "has the best mean" in found.headline
         assert "cannot be told from it" in found.headline
@@ -63,29 +65,31 @@ def test_no_difference_is_no_win():
 
 
 def test_the_baseline_may_win():
-    found = verdict_on(place({"bm25": noisy(0.3), "dense": noisy(0), "hybrid": noisy(0.1)}), Choice())
+    found = verdict_on(place({"bm25": noisy(0.3), "dense": noisy(0), "hybrid": noisy(0.1)}), FigureChoice())
     assert found.headline.startswith("bm25 has the best mean on owls (pools), nDCG@10 ")
     assert found.headline.endswith("; better than dense and hybrid.")
-    other = verdict_on(place({"bm25": noisy(0.3), "dense": noisy(0)}), Choice(baseline="dense"))
+    other = verdict_on(place({"bm25": noisy(0.3), "dense": noisy(0)}), FigureChoice(baseline="dense"))
     assert other.headline.startswith("bm25 is better than dense")
 
 
 def test_one_system_few_queries_ceilings_and_lower_is_better():
-    alone = verdict_on(place({"guided": noisy(0, count=12)}), Choice())
+    alone = verdict_on(place({"guided": noisy(0, count=12)}), FigureChoice())
     assert alone.headline.startswith("Only guided was run on owls (pools): nDCG@10 ")
     assert any("12 queries are few" in sentence for sentence in alone.details)
     values = {"bm25": noisy(0), "a, b": noisy(0.2), "perfect": noisy(0.5)}
-    found = verdict_on(place(values, ceilings=["perfect"]), Choice())
+    found = verdict_on(place(values, ceilings=["perfect"]), FigureChoice())
     assert found.headline.startswith("“a, b” is better than bm25")
     assert "Made from the judgements, and no system to choose: perfect." in found.details
-    ranks = verdict_on(place({"bm25": noisy(3), "guided": noisy(1)}, RANK), Choice(measures=("GoldRank",)))
+    ranks = verdict_on(
+        place({"bm25": noisy(3), "guided": noisy(1)}, RANK), FigureChoice(measures=("GoldRank",))
+    )
     assert ranks.headline.startswith("guided is better than bm25 on owls (pools): GoldRank −2.0 [−2.")
 
 
 def test_what_was_scored_on_other_queries_is_not_compared():
-    found = verdict_on(place({"bm25": noisy(0), "dense": noisy(0.1, count=30)}), Choice())
+    found = verdict_on(place({"bm25": noisy(0), "dense": noisy(0.1, count=30)}), FigureChoice())
     assert "scored on other queries" in found.headline
-    simulated = verdict_on(place({"bm25": noisy(0), "rerank [simulated]": noisy(0.2)}), Choice())
+    simulated = verdict_on(place({"bm25": noisy(0), "rerank [simulated]": noisy(0.2)}), FigureChoice())
     assert any(sentence.startswith("Simulated:") for sentence in simulated.details)
 
 
@@ -116,7 +120,7 @@ def page():
     table = Table(EVIL, (EVIL, "n"), rows, (EVIL,), best=frozenset({(0, 1)}))
     drawing = dot_figure(EVIL, EVIL, Dots((EVIL, "b"), {EVIL: [Number(1.0), Number(2.0)]}))
     parts = tuple(figure_html(drawing, n) for n in (1, 2))
-    sections = [Section(EVIL, (table_html(table),)), Section("Figures", parts)]
+    sections = [PageSection(EVIL, (table_html(table),)), PageSection("Figures", parts)]
     return page_html(EVIL, "<p>lead</p>", sections, EVIL)
 
 

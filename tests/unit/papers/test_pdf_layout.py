@@ -12,7 +12,7 @@ import pytest
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.pages.layout.document import remove_running
-from aspectra.papers.sources.pages.layout.lines import Font, Line, Page, Run
+from aspectra.papers.sources.pages.layout.lines import Font, Line, PrintedPage, TextRun
 from aspectra.papers.sources.protocol import Remark
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -467,7 +467,7 @@ def test_a_last_line_that_comes_back_is_no_foot() -> None:
     font = Font("Times")
 
     def line(text: str, base: float, page: int) -> Line:
-        return Line([Run(text, 72, base - 8, 72 + 5 * len(text), base + 2, base, 10, font)], page)
+        return Line([TextRun(text, 72, base - 8, 72 + 5 * len(text), base + 2, base, 10, font)], page)
 
     pages = []
     for number in range(4):
@@ -477,7 +477,7 @@ def test_a_last_line_that_comes_back_is_no_foot() -> None:
         ]
         texts += [line("Society of Umbrellas.", 712, number), line(str(number + 7), 760, number)]
         texts.append(line("Rain and Umbrellas", 40, number))
-        pages.append(Page(number, 612, 792, texts))
+        pages.append(PrintedPage(number, 612, 792, texts))
     heads, count = remove_running(pages, 10.0)
     assert heads == ["Rain and Umbrellas"]
     assert count == sum(len(str(n + 7)) for n in range(4)) + 4 * len("RainandUmbrellas")

@@ -14,7 +14,7 @@ from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition, limits
 from aspectra.search.instructions.understanding import understand
 from aspectra.search.plan import Plan
-from aspectra.search.planning.aspects import Requests
+from aspectra.search.planning.aspects import AspectRequests
 from aspectra.search.query import Query, Unread
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
@@ -182,7 +182,7 @@ def test_what_was_not_understood_is_said(searcher):
     assert f"not applied: “well written” ({why})" in ranking.warnings
     assert f"not applied: “well written” ({why})" in ranking.plan.describe()
     assert Plan.loads(ranking.plan.to_json()) == ranking.plan
-    assert ranking.requests == Requests(
+    assert ranking.requests == AspectRequests(
         ranking.plan.conditions, (), ranking.plan.unread, ("contrastive learning",)
     )
     said = {"request": "require year=>=2015", "words": "since 2015"}
@@ -200,7 +200,9 @@ def test_alternatives_are_one_request_and_the_others_have_a_row_each():
     wanted = [Condition("venue", name, "require", "ACL or EMNLP") for name in ("ACL", "EMNLP")]
     unwanted = [Condition("kind", name, "exclude", "no surveys") for name in ("survey", "thesis")]
     why = "no paper states its year"
-    requests = Requests((*wanted, *unwanted), ("same method",), (Unread("late", why), Unread("late", why)))
+    requests = AspectRequests(
+        (*wanted, *unwanted), ("same method",), (Unread("late", why), Unread("late", why))
+    )
     assert requests.rows == [
         ("applied", "require venue=ACL or require venue=EMNLP “ACL or EMNLP”"),
         ("", "exclude kind=survey “no surveys”"),

@@ -20,7 +20,7 @@ from aspectra.search.rerank.judges.prompted import Grade, Listwise, Pairwise, Po
 from aspectra.search.rerank.judges.protocol import JUDGES, ListJudge, PairJudge, ScoreJudge
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import Method, rerank
-from aspectra.search.rerank.shown_texts import Fit, ShownTexts
+from aspectra.search.rerank.shown_texts import ShownTexts, TextBudget
 from aspectra.search.rerank.sorters.sorts import Single
 
 # Judges that ask a language model; what the others read is in test_rerank_local_judges.py.
@@ -219,7 +219,7 @@ def run_and_repeat(folder, method, script, sends_free=0):
     held = {"journal": folder / "calls.db", "prices": folder / "none"}
 
     def judged(model):
-        return asyncio.run(rerank(QUESTION, papers, Method.parse(method), model, fit=Fit(each=90)))
+        return asyncio.run(rerank(QUESTION, papers, Method.parse(method), model, fit=TextBudget(each=90)))
 
     with wrap_model(Scripted(script, name="m"), ModelSettings(**held)) as model:
         first = judged(model)
@@ -348,7 +348,7 @@ def test_impossible_askers():
     with pytest.raises(UsageError):
         Asker(None, ShownTexts(QUESTION), concurrency=0)
     with pytest.raises(UsageError):
-        Fit(each=0)
+        TextBudget(each=0)
 
 
 def test_the_money_of_a_stage_is_what_was_charged(tmp_path):

@@ -16,7 +16,7 @@ from aspectra.llm.prompts.conversation import as_data
 from aspectra.llm.scripted import Scripted
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import Method, rerank
-from aspectra.search.rerank.shown_texts import Fit, ShownTexts, fit_text, share_out, shared_words
+from aspectra.search.rerank.shown_texts import ShownTexts, TextBudget, fit_text, share_out, shared_words
 from injections import FAMILIES, METHODS, gullible, poisoned
 from long import some
 
@@ -75,13 +75,23 @@ def test_cuts_are_counted_once_a_paper():
     ]
     result = asyncio.run(
         rerank(
-            Question("owls " * 900), papers, Method.parse("pairwise+all-pairs"), Oracle({}), fit=Fit(200, 230)
+            Question("owls " * 900),
+            papers,
+            Method.parse("pairwise+all-pairs"),
+            Oracle({}),
+            fit=TextBudget(200, 230),
         )
     )
     assert result.cut == ("long",)
     assert not result.query_cut
     result = asyncio.run(
-        rerank(Question("owls " * 900), papers, Method.parse("listwise"), Oracle({}), fit=Fit(200, 230, 50))
+        rerank(
+            Question("owls " * 900),
+            papers,
+            Method.parse("listwise"),
+            Oracle({}),
+            fit=TextBudget(200, 230, 50),
+        )
     )
     assert result.cut == ("long",)
     assert result.query_cut

@@ -8,7 +8,7 @@ import pytest
 from aspectra.base.errors import MissingExtra
 from aspectra.papers.paper import Paper
 from aspectra.search.instructions.understanding import understand
-from aspectra.search.planning.aspects import Requests
+from aspectra.search.planning.aspects import AspectRequests
 from aspectra.search.planning.wordings import LABELS, clauses, read_wording
 from aspectra.search.query import Query
 from aspectra.views.encoders.protocol import load_encoder
@@ -161,7 +161,7 @@ def searcher(tmp_path_factory):
 @pytest.mark.parametrize(("text", "aspect"), WORDINGS.items())
 def test_the_shipped_head_reads_wordings_of_others(searcher, text, aspect):
     plan = searcher.plan(Query(seeds=("seed",), instruction=text))
-    assert Requests.of(plan).aspects == ((f"same {aspect}",) if aspect else ())
+    assert AspectRequests.of(plan).aspects == ((f"same {aspect}",) if aspect else ())
     assert plan.search.texts == ()
 
 

@@ -26,8 +26,8 @@ from aspectra.papers.library.derived import DerivedWriter
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.prompted.definition import (
+    LensAnswer,
     PromptedLens,
-    Reading,
     check_name,
     define,
     definition,
@@ -359,9 +359,9 @@ def test_names_that_could_not_be_told_apart_are_refused(name):
 
 
 def test_a_reading_reads_back():
-    reading = Reading("é\ud800", calls=2, asked=9, malformed=1, repaired=True, simulated=True, thumb=4)
-    assert Reading.unpack(reading.pack()) == reading
-    assert Reading.unpack(Reading(None, "why").pack()) == Reading(None, "why")
+    reading = LensAnswer("é\ud800", calls=2, asked=9, malformed=1, repaired=True, simulated=True, thumb=4)
+    assert LensAnswer.unpack(reading.pack()) == reading
+    assert LensAnswer.unpack(LensAnswer(None, "why").pack()) == LensAnswer(None, "why")
 
 
 @pytest.mark.parametrize(

@@ -168,9 +168,9 @@ def _plan_text(made: Plan, style: str) -> str:
     # TOML and JSON escape control characters themselves; the readable form does not.
     if style == "toml":
         return made.to_toml()
-    from aspectra.search.planning.aspects import Requests
+    from aspectra.search.planning.aspects import AspectRequests
 
-    requests = Requests.of(made)  # those that are applied, or not, are in the description
+    requests = AspectRequests.of(made)  # those that are applied, or not, are in the description
     searched = [f"  searched for {', '.join(requests.searched)}"] if requests.rows else []
     return safe("\n".join([made.describe(), *searched])) + "\n"
 

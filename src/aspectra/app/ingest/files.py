@@ -16,7 +16,7 @@ from aspectra.base.version import __version__
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import UnknownFormat, detect, read_papers
-from aspectra.papers.sources.files import Found, InputFile, walk
+from aspectra.papers.sources.files import FoundFile, InputFile, walk
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 
 if TYPE_CHECKING:
@@ -48,17 +48,17 @@ class FileReport(AddReport):
     passed_over: str = ""
 
 
-def _expand(paths: Iterable[Path]) -> Iterator[Found]:
+def _expand(paths: Iterable[Path]) -> Iterator[FoundFile]:
     """The files of all paths: of folders all that :func:`walk` gives, less what only describes the folder."""
     for path in paths:
         if not path.is_dir():
-            yield Found(path, named=True)
+            yield FoundFile(path, named=True)
             continue
         for found in walk(path):
             if found.path == path:
                 yield replace(found, named=True)
             elif not found.problem and found.path.name.lower().split(".")[0] in _ABOUT:
-                yield Found(found.path, "describes the folder; name it to add it")
+                yield FoundFile(found.path, "describes the folder; name it to add it")
             else:
                 yield found
 
@@ -117,7 +117,7 @@ class Adding:
             tell(report)
         return reports
 
-    def _one(self, found: Found) -> FileReport:
+    def _one(self, found: FoundFile) -> FileReport:
         report = FileReport(path=found.path, named=found.named)
         if found.problem and found.named:
             self._failed(report, BadInput(f"{found.path} {found.problem}"))

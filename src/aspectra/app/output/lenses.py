@@ -10,7 +10,7 @@ from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
     from aspectra.papers.library.store import Store
-    from aspectra.views.prompted.definition import PromptedLens, Tally
+    from aspectra.views.prompted.definition import LensTally, PromptedLens
     from aspectra.views.prompted.running import LensEstimate, RunReport
 
 SIMULATED = "*simulated*: no language model was asked"
@@ -53,7 +53,7 @@ def estimate_in_words(lens: PromptedLens, found: LensEstimate, priced: bool) -> 
     return lines
 
 
-def report_in_words(lens: PromptedLens, report: RunReport, whole: Tally) -> list[str]:
+def report_in_words(lens: PromptedLens, report: RunReport, whole: LensTally) -> list[str]:
     """The result of a run, as lines."""
     lines = [
         f"lens {lens.name}: {count(report.values, 'new value')}"

@@ -35,7 +35,7 @@ class HubSet:
     part: str = ""
 
 
-class Place(Value, frozen=True):
+class Publication(Value, frozen=True):
     """A place where a benchmark is published.
 
     Attributes:
@@ -59,10 +59,10 @@ class Place(Value, frozen=True):
     listing: dict[str, tuple[int, str]] = {}  # noqa: RUF012 - msgspec copies it for each value
 
 
-def place(name: str) -> Place | None:
+def place(name: str) -> Publication | None:
     """Place of publication by the name of a benchmark or a part (``obliq/math``); None if unpublished."""
     found = read_data("published.toml").get(name.partition("/")[0])
-    return Place.from_dict(found) if found else None
+    return Publication.from_dict(found) if found else None
 
 
 def hub_sets(name: str, sets: tuple[HubSet, ...] | None = None) -> tuple[HubSet, ...]:

@@ -25,14 +25,14 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.files import digest, digest_texts, disk, make_folder, write_durably
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark
-from aspectra.lab.construction.export import Layout, as_texts, write_set
+from aspectra.lab.construction.export import FileLayout, as_texts, write_set
 from aspectra.lab.construction.protocol import (
     NAME,
     STEPS,
     BuildRecipe,
-    Draft,
+    ConstructionStep,
     Made,
-    Step,
+    QueryDraft,
     StepReport,
     Workbench,
 )
@@ -242,7 +242,7 @@ class Built:
     folder: Path | None = None
     problems: tuple[str, ...] = ()
     verdict: tuple[str, ...] = ()
-    layout: Layout | None = None
+    layout: FileLayout | None = None
 
     @cached_property
     def benchmark(self) -> Benchmark | None:
@@ -325,7 +325,7 @@ def _parted(recipe: BuildRecipe, made: Made, bench: Workbench) -> tuple[Made, tu
     """
     if not recipe.part:
         return made, ()
-    units: dict[str, list[Draft]] = defaultdict(list)
+    units: dict[str, list[QueryDraft]] = defaultdict(list)
     for draft in made.drafts:
         units[draft.seed or folded(draft.text)].append(draft)
     chosen, wanted = set[str](), recipe.test * len(made.drafts)
@@ -344,13 +344,13 @@ def _parted(recipe: BuildRecipe, made: Made, bench: Workbench) -> tuple[Made, tu
     return part, (f"{told}; {len(own & other):,} of {len(own):,} relevant documents are relevant in both",)
 
 
-def _done(step: Step, options: Any, made: Made, bench: Workbench, number: int) -> Made:
+def _done(step: ConstructionStep, options: Any, made: Made, bench: Workbench, number: int) -> Made:
     found = step.run(made, bench, options)
     fact = {"dropped": dict(sorted(bench.dropped.items())), "found": bench.found}
     return replace(found, facts={**found.facts, f"step {number:02}": fact})
 
 
-def _report(step: Step, made: Made, number: int, *, kept: bool) -> StepReport:
+def _report(step: ConstructionStep, made: Made, number: int, *, kept: bool) -> StepReport:
     fact = made.facts[f"step {number:02}"]
     judged = sum(len(grades) for held in made.qrels.values() for grades in held.values())
     return StepReport(
@@ -368,7 +368,7 @@ def _content(name: str) -> str:
         raise BadInput(f"the file {name} cannot be read", why=error.strerror or str(error)) from error
 
 
-def _nothing(recipe: BuildRecipe, reports: Sequence[StepReport], step: Step) -> BadInput:
+def _nothing(recipe: BuildRecipe, reports: Sequence[StepReport], step: ConstructionStep) -> BadInput:
     lines = [f"{one.name}: {one.left_out}" for one in reports if one.dropped]
     return BadInput(
         f"no query is left after the step {step.name} of {recipe.name}",

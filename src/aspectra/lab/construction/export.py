@@ -16,7 +16,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.files import disk, make_folder
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.benchmarks.scifullbench import document_id
-from aspectra.lab.construction.protocol import Draft, Made, MadeText, Workbench
+from aspectra.lab.construction.protocol import Made, MadeText, QueryDraft, Workbench
 from aspectra.papers.text.cleaning import clean
 
 Write = Callable[[Made, Workbench, Path], None]
@@ -24,7 +24,7 @@ _MODES = {"original": "og", "instructed": "changed", "reversed": "reversed"}
 
 
 @dataclass(frozen=True)
-class Layout:
+class FileLayout:
     """A layout.
 
     Attributes:
@@ -49,7 +49,7 @@ class Layout:
         """The benchmark that its loader reads from a folder."""
         return BENCHMARKS.get(self.loader)(folder, **self.whole)
 
-    def lacks(self, draft: Draft) -> str:
+    def lacks(self, draft: QueryDraft) -> str:
         """The part of a query that it cannot hold, in words; "" if it holds the query."""
         if draft.seed and not self.seeds:
             return "a paper as the query"
@@ -58,7 +58,7 @@ class Layout:
         return "instructions" if draft.instructions and not self.modes else ""
 
 
-def write_set(made: Made, bench: Workbench, folder: Path, layout: str) -> Layout:
+def write_set(made: Made, bench: Workbench, folder: Path, layout: str) -> FileLayout:
     """Write the set; the folder is made.
 
     Raises:
@@ -114,7 +114,7 @@ def _qrels(path: Path, judged: Mapping[str, Mapping[str, int]]) -> None:
     _rows(path, ["query-id\tcorpus-id\tscore", *pairs])
 
 
-def _query(draft: Draft) -> dict[str, Any]:
+def _query(draft: QueryDraft) -> dict[str, Any]:
     values = {name: held[0] if len(held) == 1 else list(held) for name, held in draft.labels.items()}
     return {"_id": draft.id, "text": draft.text, **values}
 
@@ -245,17 +245,19 @@ def _write_scifullbench(made: Made, bench: Workbench, folder: Path) -> None:
     _rows(folder / "ids.tsv", (f"{hashed}\t{name}" for name, hashed in ids.items()))
 
 
-LAYOUTS: dict[str, Layout] = {
-    "beir": Layout(_write_beir, "beir", "texts or papers as queries, and one grade a pair", seeds=True),
-    "mteb": Layout(_write_mteb, "obliq", "texts as queries, one grade a pair, and candidates", seeds=True),
-    "obliq": Layout(
+LAYOUTS: dict[str, FileLayout] = {
+    "beir": FileLayout(_write_beir, "beir", "texts or papers as queries, and one grade a pair", seeds=True),
+    "mteb": FileLayout(
+        _write_mteb, "obliq", "texts as queries, one grade a pair, and candidates", seeds=True
+    ),
+    "obliq": FileLayout(
         _write_obliq,
         "obliq",
         "texts as queries, gold and pooled grades, exclusions",
         seeds=True,
         pooled=True,
     ),
-    "aspect-pairs": Layout(
+    "aspect-pairs": FileLayout(
         _write_aspect_pairs,
         "aspect-pairs",
         "a paper and an aspect, alike and contrast papers",
@@ -263,9 +265,11 @@ LAYOUTS: dict[str, Layout] = {
         aspects=True,
         whole={"most": "0"},
     ),
-    "infosearch": Layout(
+    "infosearch": FileLayout(
         _write_infosearch, "infosearch", "queries with instructions in three modes", modes=True
     ),
-    "litsearch": Layout(_write_litsearch, "litsearch", "questions with the papers that answer them"),
-    "scifullbench": Layout(_write_scifullbench, "scifullbench", "full papers and what they cite", seeds=True),
+    "litsearch": FileLayout(_write_litsearch, "litsearch", "questions with the papers that answer them"),
+    "scifullbench": FileLayout(
+        _write_scifullbench, "scifullbench", "full papers and what they cite", seeds=True
+    ),
 }

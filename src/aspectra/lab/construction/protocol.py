@@ -33,7 +33,7 @@ from aspectra.papers.text.cleaning import folded
 Judged = Mapping[str, Mapping[str, int]]  # query -> document -> grade
 
 
-class Draft(Value, frozen=True):
+class QueryDraft(Value, frozen=True):
     """A query that is being made.
 
     Attributes:
@@ -102,7 +102,7 @@ class Made:
     """
 
     corpus: tuple[str, ...] = ()
-    drafts: tuple[Draft, ...] = ()
+    drafts: tuple[QueryDraft, ...] = ()
     qrels: Mapping[str, Judged] = field(default_factory=dict)
     excluded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     texts: Mapping[str, MadeText] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class Made:
             BadInput: a line is damaged; ``place`` names the file.
         """
         corpus: tuple[str, ...] = ()
-        drafts: list[Draft] = []
+        drafts: list[QueryDraft] = []
         qrels: dict[str, dict[str, dict[str, int]]] = {}
         excluded: dict[str, tuple[str, ...]] = {}
         texts: dict[str, MadeText] = {}
@@ -142,7 +142,7 @@ class Made:
                 if kind == "corpus":
                     corpus = tuple(value)
                 elif kind == "draft":
-                    drafts.append(Draft.from_dict(value))
+                    drafts.append(QueryDraft.from_dict(value))
                 elif kind == "judged":
                     name, query, documents = value
                     qrels.setdefault(name, {})[query] = documents
@@ -178,7 +178,7 @@ class Made:
             for query, grades in self.qrels.get(name, {}).items()
         }
 
-    def of_queries(self, kept: Iterable[Draft]) -> Made:
+    def of_queries(self, kept: Iterable[QueryDraft]) -> Made:
         """The set with these queries alone, and the judgements, exclusions and changes for them."""
         drafts = tuple(kept)
         names = {draft.id for draft in drafts}
@@ -313,7 +313,7 @@ class RunStep(Protocol):
 
 
 @dataclass(frozen=True)
-class Step:
+class ConstructionStep:
     """A step.
 
     Attributes:
@@ -385,21 +385,23 @@ def placed_in(name: str, made: Made, bench: Workbench) -> Iterator[tuple[str, st
             bench.drop("documents that are not in the library")
 
 
-STEPS: Registry[Step] = Registry("step of construction", f"{__package__}.steps")
+STEPS: Registry[ConstructionStep] = Registry("step of construction", f"{__package__}.steps")
 
 
-def step(name: str, options: type[Value], about: str, **declared: Any) -> Callable[[RunStep], Step]:
+def step(
+    name: str, options: type[Value], about: str, **declared: Any
+) -> Callable[[RunStep], ConstructionStep]:
     """Decorator that declares a step and registers it.
 
     Args:
         name: registry name.
         options: the value of its options.
         about: what it does, one line.
-        declared: any other field of :class:`Step`.
+        declared: any other field of :class:`ConstructionStep`.
     """
 
-    def add(run: RunStep) -> Step:
-        return STEPS.register(name)(Step(name, run, options, about, **declared))
+    def add(run: RunStep) -> ConstructionStep:
+        return STEPS.register(name)(ConstructionStep(name, run, options, about, **declared))
 
     return add
 

@@ -39,7 +39,7 @@ from aspectra.views.settings import IndexSettings
 # The append-only record of an experiment: every finished (cell, topic, mode, repeat), once.
 
 
-class Record(Value, frozen=True):
+class RankingRecord(Value, frozen=True):
     """One ranking.
 
     Attributes:
@@ -91,8 +91,8 @@ class Records:
 
     def __init__(self, path: Path, *, write: bool = True) -> None:
         self.path = path
-        self._records: dict[tuple[str, str, str, int], Record] = {}
-        self._cells: dict[str, list[Record]] = {}
+        self._records: dict[tuple[str, str, str, int], RankingRecord] = {}
+        self._cells: dict[str, list[RankingRecord]] = {}
         self._stream: BinaryIO | None = None
         if not write:
             self._read()
@@ -116,7 +116,7 @@ class Records:
                 if not line.endswith(b"\n"):
                     break  # cut off by a kill, as only the last line can be
                 try:
-                    record = msgspec.json.decode(line, type=Record)
+                    record = msgspec.json.decode(line, type=RankingRecord)
                 except ValueError as error:
                     raise BadInput(
                         f"line {number} of {self.path} is damaged",
@@ -127,7 +127,7 @@ class Records:
                 whole += len(line)
         return whole
 
-    def _keep(self, record: Record) -> None:
+    def _keep(self, record: RankingRecord) -> None:
         held = self._records.get(record.key)
         if held is None or held.failed:  # what was made again counts
             if held is not None:
@@ -138,15 +138,15 @@ class Records:
     def __len__(self) -> int:
         return len(self._records)
 
-    def get(self, cell: str, topic: str, mode: str, repeat: int) -> Record | None:
+    def get(self, cell: str, topic: str, mode: str, repeat: int) -> RankingRecord | None:
         """The finished record, or None."""
         return self._records.get((cell, topic, mode, repeat))
 
-    def of(self, cell: str) -> list[Record]:
+    def of(self, cell: str) -> list[RankingRecord]:
         """All records of one cell."""
         return list(self._cells.get(cell, ()))
 
-    def add(self, record: Record) -> None:
+    def add(self, record: RankingRecord) -> None:
         """Keep a record; it is on disk when this returns."""
         if self._stream is None:
             raise AspectraError(f"{self.path} is not open for writing")
@@ -531,10 +531,14 @@ def topic_query(topic: Topic, mode: str, limit: int) -> Query:
     )
 
 
-def _rank(cell: Cell, topic: Topic, mode: str, repeat: int, searcher: Searcher, begun: Prefixes) -> Record:
+def _rank(
+    cell: Cell, topic: Topic, mode: str, repeat: int, searcher: Searcher, begun: Prefixes
+) -> RankingRecord:
     benchmark = cell.benchmark
     dropped = benchmark.excluded.get(topic.id, frozenset())
-    nothing = Record(cell.key, topic.id, mode, repeat, ids=(), scores=(), seconds=0.0, version=__version__)
+    nothing = RankingRecord(
+        cell.key, topic.id, mode, repeat, ids=(), scores=(), seconds=0.0, version=__version__
+    )
     pool: tuple[str, ...] | None = None
     if cell.protocol == "pool":
         held = (benchmark.pools or {}).get(topic.id, ())

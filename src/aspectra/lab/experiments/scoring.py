@@ -19,7 +19,7 @@ from aspectra.lab.experiments.experiment import (
     DIVERSE,
     Cell,
     PaperVectors,
-    Record,
+    RankingRecord,
     Records,
     modes_of,
 )
@@ -87,7 +87,7 @@ class Outcome:
         return [(name, s) for name, evaluation in self.evaluations.items() for s in evaluation.scores]
 
 
-def runs_of(records: Sequence[Record]) -> dict[str, dict[str, dict[str, float]]]:
+def runs_of(records: Sequence[RankingRecord]) -> dict[str, dict[str, dict[str, float]]]:
     """Mode -> topic -> document -> score."""
     out: dict[str, dict[str, dict[str, float]]] = {}
     for record in records:
@@ -167,7 +167,7 @@ def score_cell(
     )
 
 
-def _degraded(cell: Cell, held: Sequence[Record]) -> list[str]:
+def _degraded(cell: Cell, held: Sequence[RankingRecord]) -> list[str]:
     bad = sum(bool(r.tally.degraded or r.failed) for r in held)
     if not bad:
         return []
@@ -179,12 +179,12 @@ def _degraded(cell: Cell, held: Sequence[Record]) -> list[str]:
     return [*again, f"{bad:,} of {len(held):,} rankings are degraded: {why}"]
 
 
-def _cut(cell: Cell, held: Sequence[Record]) -> list[str]:
+def _cut(cell: Cell, held: Sequence[RankingRecord]) -> list[str]:
     cut = sum(r.tally.cut for r in held)
     return [f"{cell.recipe.name}: the model was shown {cut:,} texts only in part"] if cut else []
 
 
-def _versions(held: Sequence[Record]) -> list[str]:
+def _versions(held: Sequence[RankingRecord]) -> list[str]:
     found = sorted({r.version or "unknown" for r in held})
     return [f"rankings were made by several versions: {', '.join(found)}"] if len(found) > 1 else []
 
@@ -225,7 +225,7 @@ def _scorable(
 
 def _score_run(
     benchmark: Benchmark,
-    held: Sequence[Record],
+    held: Sequence[RankingRecord],
     measures: Sequence[Measure],
     preset: Preset,
     *,
@@ -270,7 +270,7 @@ def _score_run(
 
 def _diversity(
     benchmark: Benchmark,
-    held: Sequence[Record],
+    held: Sequence[RankingRecord],
     measures: Sequence[Measure],
     preset: Preset,
     vectors: PaperVectors,

@@ -38,7 +38,7 @@ from aspectra.lab.figures.lines import (
 )
 from aspectra.lab.figures.recorded import (
     COSTS,
-    Choice,
+    FigureChoice,
     Place,
     axis_name,
     choose_column,
@@ -186,7 +186,7 @@ def _found(axes: Any, query: Retrieved, places: Mapping[str, Any], systems: Sequ
 _QUERIES = 4  # as in PRISM, figure 4
 
 
-def retrieved(place: Place, choice: Choice) -> tuple[list[Retrieved], str]:
+def retrieved(place: Place, choice: FigureChoice) -> tuple[list[Retrieved], str]:
     """Of the first systems their first papers for the chosen queries, with vectors; and the encoder.
 
     Without a choice four queries are taken, evenly spread over all in order of their ids.
@@ -251,7 +251,11 @@ _RESCORED = {
 
 
 def draw(
-    kind: str, opened: Mapping[str, Opened], choice: Choice | None = None, *, libraries: Path | None = None
+    kind: str,
+    opened: Mapping[str, Opened],
+    choice: FigureChoice | None = None,
+    *,
+    libraries: Path | None = None,
 ) -> list[Drawing]:
     """The figures of one kind: one for each benchmark and protocol.
 
@@ -265,7 +269,7 @@ def draw(
         UsageError: no such kind, or what it needs was not measured. MissingExtra: matplotlib, or for maps
             scikit-learn, is not installed. BadInput: what was recorded is damaged.
     """
-    chosen = replace(choice or Choice(), libraries=libraries)
+    chosen = replace(choice or FigureChoice(), libraries=libraries)
     check_choice(chosen.cost, COSTS, "cost")
     make = KINDS[check_choice(kind, KINDS, "figure")]
     return [make(place, chosen) for place in places_of(opened, chosen, rescored=_RESCORED.get(kind, ()))]
@@ -282,7 +286,7 @@ def _name(kind: str, place: Place) -> str:
     return f"{kind}-{place.first.benchmark}-{place.first.protocol}"
 
 
-def _means(place: Place, choice: Choice) -> Drawing:
+def _means(place: Place, choice: FigureChoice) -> Drawing:
     """Every measure of every system, with intervals."""
     columns = [c for c in place.columns if c[1] in DIVERSITY or family_of(c).better]
     if choice.measures:
@@ -293,7 +297,7 @@ def _means(place: Place, choice: Choice) -> Drawing:
     return dot_figure(_name("means", place), f"Means by measure on {place.title}", dots, notes=notes)
 
 
-def _radar(place: Place, choice: Choice) -> Drawing:
+def _radar(place: Place, choice: FigureChoice) -> Drawing:
     """One measure by the values of a label: dimensions of instructions, facets."""
     column = choose_column(place, choice)
     names = {name for own in place.first.labels.values() for name in own}
@@ -319,7 +323,7 @@ def _radar(place: Place, choice: Choice) -> Drawing:
     return radar_figure(_name("radar", place), title, values, lines, measure=axis_name(column), notes=notes)
 
 
-def _recall(place: Place, choice: Choice) -> Drawing:
+def _recall(place: Place, choice: FigureChoice) -> Drawing:
     """Recall at growing cuts, scored now from the recorded rankings."""
     first = choose_column(place, choice, wanted="R@1")
     columns = [(first[0], f"R@{k}", first[2]) for k in CUTS]
@@ -331,7 +335,7 @@ def _recall(place: Place, choice: Choice) -> Drawing:
     return line_figure(_name("recall", place), title, panels_of(lines), axis, f"R@k{mode}, x100", notes=notes)
 
 
-def _movement(place: Place, choice: Choice) -> Drawing:
+def _movement(place: Place, choice: FigureChoice) -> Drawing:
     """Mean ranks of what the instruction wants, by mode; scored now from the recorded rankings."""
     columns = [c for c in place.columns if family_of(c).name == "GoldRank"]
     by_mode = {parse(c[1])["mode"]: c for c in columns}
@@ -358,7 +362,7 @@ def _movement(place: Place, choice: Choice) -> Drawing:
     )
 
 
-def _tradeoff(place: Place, choice: Choice) -> Drawing:
+def _tradeoff(place: Place, choice: FigureChoice) -> Drawing:
     """Relevance against instruction following."""
     follows = next((c for c in place.columns if family_of(c).name == "p-MRR"), None)
     if follows is None:
@@ -380,7 +384,7 @@ def _tradeoff(place: Place, choice: Choice) -> Drawing:
     return scatter_figure(_name("tradeoff", place), title, [panel], notes=notes)
 
 
-def _cost(place: Place, choice: Choice) -> Drawing:
+def _cost(place: Place, choice: FigureChoice) -> Drawing:
     """Quality against what a ranking costs."""
     cost = choice.cost
     column = choose_column(place, choice)
@@ -402,7 +406,7 @@ def _cost(place: Place, choice: Choice) -> Drawing:
     )
 
 
-def _deltas(place: Place, choice: Choice) -> Drawing:
+def _deltas(place: Place, choice: FigureChoice) -> Drawing:
     """Differences from a baseline, query by query."""
     column = choose_column(place, choice)
     scored = place.with_column(column)
@@ -432,7 +436,7 @@ def _deltas(place: Place, choice: Choice) -> Drawing:
     )
 
 
-def _diversity(place: Place, choice: Choice) -> Drawing:
+def _diversity(place: Place, choice: FigureChoice) -> Drawing:
     """Distances between the first papers of each ranking."""
     columns = [c for c in place.columns if family_of(c).name in DIVERSITY]
     if not columns:
@@ -450,7 +454,7 @@ def _diversity(place: Place, choice: Choice) -> Drawing:
     return dot_figure(_name("diversity", place), title, dots, notes=notes, digits=4)
 
 
-def _map(place: Place, choice: Choice) -> Drawing:
+def _map(place: Place, choice: FigureChoice) -> Drawing:
     """t-SNE of what systems found for some queries."""
     found, encoder = retrieved(place, choice)
     notes = _notes(place)
@@ -467,7 +471,7 @@ def _map(place: Place, choice: Choice) -> Drawing:
     )
 
 
-KINDS: Mapping[str, Callable[[Place, Choice], Drawing]] = {
+KINDS: Mapping[str, Callable[[Place, FigureChoice], Drawing]] = {
     "means": _means,
     "radar": _radar,
     "recall": _recall,

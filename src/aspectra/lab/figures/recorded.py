@@ -15,7 +15,7 @@ from aspectra.base.errors import BadInput, UsageError, unknown_name
 from aspectra.lab.evaluation.means import get_preset
 from aspectra.lab.experiments.directory import FILES, Opened, open_study
 from aspectra.lab.experiments.execute import results, score_study
-from aspectra.lab.experiments.experiment import Record, Records
+from aspectra.lab.experiments.experiment import RankingRecord, Records
 from aspectra.lab.measures.protocol import Arity, parse
 from aspectra.lab.reports.scores import (
     System,
@@ -32,7 +32,7 @@ COSTS = ("ms/query", "calls/query", "tokens/query", "money")
 
 
 @dataclass(frozen=True)
-class Choice:
+class FigureChoice:
     """The part of experiments to draw; empty fields leave everything in.
 
     Attributes:
@@ -110,7 +110,7 @@ class Place:
     def _records(self) -> dict[str, Records]:
         return {name: Records(one.file("records"), write=False) for name, one in self.opened.items()}
 
-    def records(self, system: System) -> list[Record]:
+    def records(self, system: System) -> list[RankingRecord]:
         """The recorded rankings of a system."""
         return self._records[system.where].of(system.cell["cell"])
 
@@ -163,7 +163,9 @@ def open_all(folders: Iterable[Path]) -> dict[str, Opened]:
     return out
 
 
-def places_of(opened: Mapping[str, Opened], choice: Choice, *, rescored: Sequence[str] = ()) -> list[Place]:
+def places_of(
+    opened: Mapping[str, Opened], choice: FigureChoice, *, rescored: Sequence[str] = ()
+) -> list[Place]:
     """Every benchmark and protocol with its chosen systems.
 
     Args:
@@ -209,7 +211,9 @@ def axis_name(column: Column) -> str:
     return spelled(column) + (", x100" if family_of(column).scale == 100 else "")
 
 
-def choose_column(place: Place, choice: Choice, *, wanted: str = "", arity: Arity | None = None) -> Column:
+def choose_column(
+    place: Place, choice: FigureChoice, *, wanted: str = "", arity: Arity | None = None
+) -> Column:
     """The column that is meant: by the first of the chosen measures, else the first that will do.
 
     Without a name a measure will do of which more, or less, is better.

@@ -14,7 +14,7 @@ from aspectra.base.values import replace
 from aspectra.lab.experiments.directory import Opened
 from aspectra.lab.figures.drawing import Drawing, needs_plot, printable, svg_text
 from aspectra.lab.figures.kinds import draw
-from aspectra.lab.figures.recorded import Choice, Place, choose_column, places_of
+from aspectra.lab.figures.recorded import FigureChoice, Place, choose_column, places_of
 from aspectra.lab.reports.scores import best_cells, comparable, comparison_tables, family_of, spelled
 from aspectra.lab.reports.tables import Cell, Column, Number, Table
 from aspectra.lab.statistics.significance import SMALL, Comparison, compare
@@ -24,7 +24,7 @@ _PLAIN = "bm25"  # what others are compared with where it was run and nothing el
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TaskVerdict:
     """Conclusions on one benchmark under one protocol.
 
     Attributes:
@@ -42,7 +42,7 @@ class Verdict:
     best: str
 
 
-def verdict_on(place: Place, choice: Choice) -> Verdict:
+def verdict_on(place: Place, choice: FigureChoice) -> TaskVerdict:
     """The verdict by one measure.
 
     The system with the best mean is compared with the baseline, and all others with it; ceilings take no
@@ -84,7 +84,7 @@ def verdict_on(place: Place, choice: Choice) -> Verdict:
         said = (
             f"Only {_named(best)} was run on {place.title}: {measure} {_text(mean)} over {units:,} queries."
         )
-        return Verdict(said, ("There is nothing to compare it with.", *told), column, "", best)
+        return TaskVerdict(said, ("There is nothing to compare it with.", *told), column, "", best)
     against_base = _compared(place, column, baseline, choice)
     against_best = _compared(place, column, best, choice)
     first, base, where = _named(best), _named(baseline), f"on {place.title}"
@@ -95,11 +95,13 @@ def verdict_on(place: Place, choice: Choice) -> Verdict:
         said = f"{base} has the best mean {where}, {measure} {shown} over {units:,} queries"
         said += f"; better than {_list(worse)}" if worse else ""
         said += f"; {_list(equal)} cannot be told from it." if equal else "."
-        return Verdict(said, (*_each(place, column, against_base, baseline), *told), column, baseline, best)
+        return TaskVerdict(
+            said, (*_each(place, column, against_base, baseline), *told), column, baseline, best
+        )
     one = against_base.get(best)
     if one is None:
         said = f"{first} has the best mean {where}, but was scored on other queries than {base}."
-        return Verdict(said, told, column, baseline, best)
+        return TaskVerdict(said, told, column, baseline, best)
     scale = family_of(column).scale
     amount = f"{measure} {_signed(scale * one.difference)}{_span(one, scale)}, {one.units:,} queries{_p(one)}"
     others = [name for name, c in against_base.items() if c.significant() and _gain(c, lower)]
@@ -119,10 +121,10 @@ def verdict_on(place: Place, choice: Choice) -> Verdict:
             f"{first} was chosen as the best of {len(systems)} on these same queries, which flatters it; new "
             "queries decide."
         )
-    return Verdict(said, (*details, *told), column, baseline, best)
+    return TaskVerdict(said, (*details, *told), column, baseline, best)
 
 
-def _compared(place: Place, column: Column, base: str, choice: Choice) -> Mapping[str, Comparison]:
+def _compared(place: Place, column: Column, base: str, choice: FigureChoice) -> Mapping[str, Comparison]:
     systems = place.with_column(column)
     own, others = comparable(base, {name: s.values[column] for name, s in systems.items()})
     return compare(own, others, test=choice.test, correction=choice.correction)
@@ -198,7 +200,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 @dataclass(frozen=True)
-class Section:
+class PageSection:
     """A part of the page.
 
     Attributes:
@@ -282,7 +284,7 @@ def figure_html(drawing: Drawing, number: int) -> str:
     )
 
 
-def page_html(title: str, lead: str, sections: Sequence[Section], foot: str) -> str:
+def page_html(title: str, lead: str, sections: Sequence[PageSection], foot: str) -> str:
     """The whole page.
 
     Args:
@@ -318,7 +320,7 @@ FIGURES = ("means", "deltas", "radar", "tradeoff", "cost", "diversity", "movemen
 
 
 @dataclass(frozen=True)
-class Page:
+class ReportPage:
     """A report.
 
     Attributes:
@@ -332,7 +334,7 @@ class Page:
     left_out: tuple[str, ...]
 
 
-def report_page(opened: Mapping[str, Opened], choice: Choice) -> Page:
+def report_page(opened: Mapping[str, Opened], choice: FigureChoice) -> ReportPage:
     """The report on experiments.
 
     Args:
@@ -355,28 +357,28 @@ def report_page(opened: Mapping[str, Opened], choice: Choice) -> Page:
     drawn = [figure_html(drawing, n) for n, drawing in enumerate(figures, 1)]
     drawn += ["<p>Not shown:</p>" + notes_html(left_out)] if left_out else []
     sections = [
-        Section(
+        PageSection(
             "Results",
             tuple(
                 table_html(t) for p, v in zip(places, verdicts, strict=True) for t in _tables(p, v, choice)
             ),
         ),
-        Section("Figures", tuple(drawn)),
-        Section("What the numbers depend on", tuple(_dependencies(facts))),
-        Section("How to run it again", tuple(_commands(facts))),
+        PageSection("Figures", tuple(drawn)),
+        PageSection("What the numbers depend on", tuple(_dependencies(facts))),
+        PageSection("How to run it again", tuple(_commands(facts))),
     ]
     made = sorted({str(held.get("created", ""))[:10] for held in facts.values()} - {""})
     foot = "Made by aspectra bench report from experiments of " + (", ".join(made) or "an unknown day") + "."
     html = page_html(f"Report: {names}", lead, sections, foot)
-    return Page(html, tuple(v.headline for v in verdicts), tuple(left_out))
+    return ReportPage(html, tuple(v.headline for v in verdicts), tuple(left_out))
 
 
-def _verdict_html(verdict: Verdict) -> str:
+def _verdict_html(verdict: TaskVerdict) -> str:
     rest = "".join(f"<p>{escaped(sentence)}</p>" for sentence in verdict.details)
     return f'<div class="verdict"><p><strong>{escaped(verdict.headline)}</strong></p>{rest}</div>'
 
 
-def _tables(place: Place, verdict: Verdict, choice: Choice) -> list[Table]:
+def _tables(place: Place, verdict: TaskVerdict, choice: FigureChoice) -> list[Table]:
     """Means of all measures, and the comparisons with the baseline."""
     out = [_means(place)]
     if verdict.baseline:
@@ -406,7 +408,10 @@ def _means(place: Place) -> Table:
 
 
 def _figures(
-    opened: Mapping[str, Opened], choice: Choice, places: Sequence[Place], verdicts: Sequence[Verdict]
+    opened: Mapping[str, Opened],
+    choice: FigureChoice,
+    places: Sequence[Place],
+    verdicts: Sequence[TaskVerdict],
 ) -> tuple[list[Drawing], list[str]]:
     """The figures that can be drawn, and a sentence on each of the others."""
     try:
@@ -432,7 +437,7 @@ def _figures(
     return out, lacking
 
 
-def _possible(kind: str, place: Place, verdict: Verdict) -> bool:
+def _possible(kind: str, place: Place, verdict: TaskVerdict) -> bool:
     """True if a figure of a kind has a meaning here; the others are not reported as missing."""
     names = {family_of(c).name for c in place.columns}
     modes = {c[2] for c in place.columns}
@@ -449,7 +454,9 @@ def _possible(kind: str, place: Place, verdict: Verdict) -> bool:
     }.get(kind, True)
 
 
-def _tried(kind: str, opened: Mapping[str, Opened], choice: Choice, lacking: list[str]) -> list[Drawing]:
+def _tried(
+    kind: str, opened: Mapping[str, Opened], choice: FigureChoice, lacking: list[str]
+) -> list[Drawing]:
     try:
         return draw(kind, opened, choice)
     except AspectraError as error:

@@ -293,7 +293,7 @@ class TableSpec(Value, frozen=True):
     gap: tuple[str, ...] = ()
 
 
-class Paper(Value, frozen=True):
+class PaperTable(Value, frozen=True):
     """The paper whose tables a study file reproduces.
 
     Attributes:
@@ -328,7 +328,7 @@ class StudyFile:
     tables: tuple[TableSpec, ...]
     about: str = ""
     absent: tuple[str, ...] = ()
-    paper: Paper | None = None
+    paper: PaperTable | None = None
     needs: Mapping[str, str] = field(default_factory=dict)
     data: Path | None = None
 
@@ -378,7 +378,7 @@ def read_study_file(
     tables = tuple(TableSpec.from_dict(_with_columns(table)) for table in _expanded(given.pop("tables", [])))
     if unknown := {name for table in tables for name in table.parts} - {*parts, *absent}:
         raise UsageError(f"{path}: no part is called {min(unknown)!r}", why="parts: " + ", ".join(parts))
-    paper = Paper.from_dict(given.pop("paper")) if "paper" in given else None
+    paper = PaperTable.from_dict(given.pop("paper")) if "paper" in given else None
     if paper is None and (asking := next((table for table in tables if table.published), None)):
         raise UsageError(f"{path}: the table {asking.title!r} shows a paper's, and [paper] is not given")
     refuse_unknown(given, ("title", "about"), "field of a study")

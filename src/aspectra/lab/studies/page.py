@@ -42,7 +42,7 @@ from aspectra.views.settings import IndexSettings
 
 
 @dataclass(frozen=True)
-class Page:
+class StudyPage:
     """Result of a study file.
 
     Attributes:
@@ -66,7 +66,7 @@ def run_study_file(
     progress: Progress = quiet,
     load: Callable[[str], Encoder] = load_encoder,
     answering: Callable[[str], ChatModel] | None = None,
-) -> Page:
+) -> StudyPage:
     """Run every part into a folder of its own; rankings recorded there are not made again.
 
     A part that lacks its data or a model is left out, and the others are run. The tables of a paper say what
@@ -142,7 +142,7 @@ def run_study_file(
     every = [table for _, made_of in tables for table in made_of]
     write_json(folder / "tables.json", {"tables": [to_dict(table) for table in every]})
     write_json(folder / "manifest.json", _manifest(manifests, needs))
-    return Page(tuple(every), made, kept, tuple(absent))
+    return StudyPage(tuple(every), made, kept, tuple(absent))
 
 
 def _page(file: StudyFile, tables: Sequence[tuple[TableSpec, Sequence[Table]]], absent: Sequence[str]) -> str:

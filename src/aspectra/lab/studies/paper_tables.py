@@ -14,7 +14,7 @@ from aspectra.lab.measures.protocol import parse
 from aspectra.lab.reports.published import Published, paper_rows, part_of
 from aspectra.lab.reports.scores import marks_against, marks_note, number_of
 from aspectra.lab.reports.tables import Cell, Number, Table, failed_note
-from aspectra.lab.studies.file import Need, Paper, TableSpec
+from aspectra.lab.studies.file import Need, PaperTable, TableSpec
 
 _MEAN = "mean of "
 _PAIR = "pair"
@@ -51,7 +51,7 @@ class _Notes:
         return f"[{self.lines.index(line) + 1}]"
 
 
-def check_paper_table(spec: TableSpec, paper: Paper, studies: Mapping[str, Study]) -> None:
+def check_paper_table(spec: TableSpec, paper: PaperTable, studies: Mapping[str, Study]) -> None:
     """Refuse a table with rows of which nothing is known, before anything is run.
 
     Raises:
@@ -67,7 +67,7 @@ def check_paper_table(spec: TableSpec, paper: Paper, studies: Mapping[str, Study
             )
 
 
-def paper_tables(spec: TableSpec, paper: Paper, ran: Ran) -> list[Table]:
+def paper_tables(spec: TableSpec, paper: PaperTable, ran: Ran) -> list[Table]:
     """The published table that ``spec`` names: one line per printed row, and one below it if it was run.
 
     Args:
@@ -87,7 +87,7 @@ def paper_tables(spec: TableSpec, paper: Paper, ran: Ran) -> list[Table]:
     return [_table(part, rows, spec, paper, ran) for part, rows in parts.items()]
 
 
-def _table(value: str, printed: Sequence[Published], spec: TableSpec, paper: Paper, ran: Ran) -> Table:
+def _table(value: str, printed: Sequence[Published], spec: TableSpec, paper: PaperTable, ran: Ran) -> Table:
     title = f"{spec.title}: {value}" if value else spec.title
     columns = list(dict.fromkeys(map(_column, printed)))
     by_system: dict[str, dict[_Column, Published]] = {}
@@ -177,7 +177,7 @@ def _parts_of(name: str, spec: TableSpec, studies: Mapping[str, Study], value: s
 
 
 def _status(
-    label: str, name: str, value: str, spec: TableSpec, paper: Paper, ran: Ran, notes: _Notes
+    label: str, name: str, value: str, spec: TableSpec, paper: PaperTable, ran: Ran, notes: _Notes
 ) -> tuple[str, list[Outcome]]:
     """Status of a printed row, and the outcomes of its recipe."""
     if label in paper.others:
@@ -200,7 +200,7 @@ def _status(
     return f"not run {notes.mark('left out by --part')}", []
 
 
-def _own_prompt(name: str, paper: Paper, ran: Ran) -> str:
+def _own_prompt(name: str, paper: PaperTable, ran: Ran) -> str:
     """Remark on a row whose model was tuned on its own prompt, until its recipe has that prompt's file."""
     recipes = [recipe for study in ran.studies.values() for recipe in study.recipes if recipe.name == name]
     has_file = any("prompt_file=" in stage for recipe in recipes for stage in recipe.stages)

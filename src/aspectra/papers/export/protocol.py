@@ -1,8 +1,8 @@
 """The protocol of a writer: papers as one text in a format that other programs read.
 
 To add a writer, write one module in ``papers/export`` that registers an object with the members of
-:class:`Writer`: ``WRITERS.register("name")(...)``; a third party names the module in an entry point of the
-group ``aspectra.writer``. ``tests/unit/papers/test_writers.py`` tests every member.
+:class:`FormatWriter`: ``WRITERS.register("name")(...)``; a third party names the module in an entry point of
+the group ``aspectra.writer``. ``tests/unit/papers/test_writers.py`` tests every member.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NO_LIMIT = ReadOptions(max_text_chars=2**62)
 """For reading back what was written."""
 
 
-class Writer(Protocol):
+class FormatWriter(Protocol):
     """Writes papers in one format.
 
     Attributes:
@@ -43,7 +43,7 @@ class Writer(Protocol):
         ...
 
 
-WRITERS: Registry[Writer] = Registry("writer", __package__)
+WRITERS: Registry[FormatWriter] = Registry("writer", __package__)
 
 
 def tidy(paper: Paper) -> Paper:

@@ -28,7 +28,7 @@ from aspectra.papers.paper import Remark
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReadLimits:
     """Limits of one record and of one file.
 
     Attributes:
@@ -55,14 +55,14 @@ class Limits:
     skipped: int = 100_000
 
 
-LIMITS = Limits()
+LIMITS = ReadLimits()
 
 
 _MAX_DEPTH = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFile:
     """A path to read, or why it is skipped.
 
     Attributes:
@@ -76,7 +76,7 @@ class Found:
     named: bool = False
 
 
-def walk(folder: Path) -> Iterator[Found]:
+def walk(folder: Path) -> Iterator[FoundFile]:
     """Every file in a folder and in the folders within it.
 
     Hidden files are left out. Nothing outside the folder is read: a symbolic link that leads out of it is
@@ -86,20 +86,20 @@ def walk(folder: Path) -> Iterator[Found]:
     yield from _walk(folder, folder.resolve(), 0)
 
 
-def _walk(folder: Path, root: Path, depth: int) -> Iterator[Found]:
+def _walk(folder: Path, root: Path, depth: int) -> Iterator[FoundFile]:
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
-        yield Found(folder, f"cannot be listed: {error.strerror or error}")
+        yield FoundFile(folder, f"cannot be listed: {error.strerror or error}")
         return
     for path in (folder / name for name in names if not name.startswith(".")):
         kind = _kind(path, root)
         if kind != "folder":
-            yield Found(path, "" if kind == "file" else kind)
+            yield FoundFile(path, "" if kind == "file" else kind)
         elif (path / "library.db").is_file():
-            yield Found(path, "an Aspectra library, not a folder of papers")
+            yield FoundFile(path, "an Aspectra library, not a folder of papers")
         elif depth >= _MAX_DEPTH:
-            yield Found(path, "too many folders inside one another")
+            yield FoundFile(path, "too many folders inside one another")
         else:
             yield from _walk(path, root, depth + 1)
 

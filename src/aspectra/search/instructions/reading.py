@@ -404,7 +404,7 @@ _MOST, _MOST_ASPECTS = 32, 4  # conditions, and aspects of each sign, that are r
 _LONG = 400  # characters: beyond, a text is a description of a need, of which only plain limiters are read
 
 
-class Part(Struct, frozen=True):
+class TextPart(Struct, frozen=True):
     """A part of the text and its use.
 
     Attributes:
@@ -433,7 +433,7 @@ class Reading:
     different: tuple[str, ...] = ()
     topic: str = ""
     unread: tuple[Unread, ...] = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[TextPart, ...] = ()
 
     @property
     def spellings(self) -> tuple[str, ...]:
@@ -522,7 +522,7 @@ def read_instruction(text: str, *, whole_query: bool = True, venues: Mapping[str
     aspects: dict[str, list[str]] = {"same": [], "different": []}
     unread: list[Unread] = []
     operated = [edge for start, one in asked.items() for edge in (start, start + len(one.words))]
-    parts: list[tuple[int, Part]] = []
+    parts: list[tuple[int, TextPart]] = []
     for read in reads:
         span = (read.piece.start, read.piece.end)
         role = {"request": "applied", "subject": "searched", "unread": "unread"}.get(read.role, "chatter")
@@ -549,7 +549,7 @@ def read_instruction(text: str, *, whole_query: bool = True, venues: Mapping[str
         unread += [Unread(_cut(text, a, b), why) for a, b, why in read.lost if _cut(text, a, b)]
         edges = [span[0], *(edge for edge in operated if span[0] < edge < span[1]), span[1]]
         cuts = zip(edges[::2], edges[1::2], strict=True)
-        parts += [(a, Part(text[a:b].strip(), role)) for a, b in cuts]
+        parts += [(a, TextPart(text[a:b].strip(), role)) for a, b in cuts]
     topic = _topic(text, reads)
     if (
         whole_query
@@ -562,7 +562,7 @@ def read_instruction(text: str, *, whole_query: bool = True, venues: Mapping[str
             unread.append(meant)
         else:
             conditions.setdefault(meant.spelling, meant)
-        parts.append((start, Part(meant.words, "unread" if isinstance(meant, Unread) else "applied")))
+        parts.append((start, TextPart(meant.words, "unread" if isinstance(meant, Unread) else "applied")))
     return Reading(
         tuple(conditions.values()),
         tuple(dict.fromkeys(aspects["same"]))[:_MOST_ASPECTS],

@@ -235,7 +235,7 @@ def aspects_asked(probes: Iterable[Probe], sign: int) -> list[str]:
 NOT_APPLIED = "not applied:"
 
 
-class Requests(Struct, frozen=True):
+class AspectRequests(Struct, frozen=True):
     """Three lists.
 
     Attributes:
@@ -251,7 +251,7 @@ class Requests(Struct, frozen=True):
     searched: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, plan: Plan, without_data: Iterable[tuple[Condition, str]] = ()) -> Requests:
+    def of(cls, plan: Plan, without_data: Iterable[tuple[Condition, str]] = ()) -> AspectRequests:
         """The requests of a plan.
 
         Args:

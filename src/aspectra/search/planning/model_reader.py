@@ -30,7 +30,7 @@ from aspectra.search.query import Unread
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.question import Question
 from aspectra.search.rerank.repair import without_thoughts
-from aspectra.search.rerank.shown_texts import Fit, Prompt, ShownTexts
+from aspectra.search.rerank.shown_texts import Prompt, ShownTexts, TextBudget
 
 _ITEM = object_schema(words={"type": "string"}, condition={"type": "string"})
 _SCHEMA = object_schema(requests={"type": "array", "items": _ITEM})
@@ -100,7 +100,7 @@ class ModelReader:
 
     def _answer(self, text: str, model: ChatModel) -> Told:
         prompt = Prompt.load("requests", package=__package__ or "")
-        shown = ShownTexts(Question(text), Fit())
+        shown = ShownTexts(Question(text), TextBudget())
         asker = Asker(model, shown, concurrency=1)
 
         def usable(reply: Reply) -> bool:

@@ -94,7 +94,7 @@ _LETTER_LEADS = re.compile(r"^\W*([A-Z])(?:\W*$|\s*[\]).:>-])")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FoundLabels:
     """Labels as a reply names them, in order; repeated and unknown ones are still there.
 
     ``form`` says how they were found: in whole JSON, behind JSON keys, in a chain (``[2] > [1]``), one a
@@ -152,7 +152,7 @@ def repair(found: Sequence[str], shown: Sequence[str], fallback: Sequence[str] |
     return Repaired((*order, *missing), unknown, repeated, len(missing))
 
 
-def read_labels(text: str, labels: Sequence[str], *, cut: bool = False) -> Reading:
+def read_labels(text: str, labels: Sequence[str], *, cut: bool = False) -> FoundLabels:
     r"""The labels that a reply names, best first. Never raises.
 
     Forms are tried from the strictest to the loosest, until one names at least two labels; of equally strict
@@ -175,9 +175,9 @@ def read_labels(text: str, labels: Sequence[str], *, cut: bool = False) -> Readi
     ordered = [m.end() for m in _ORDER_KEY.finditer(text)]
     prose = cut and len(re.findall(r"[^\W\d_]{3,}", text)) > 3
     if not ordered and (prose or _THOUGHT_KEY.search(text)):
-        return Reading((), "none")  # cut off before the order; labels in the thoughts are not an order
+        return FoundLabels((), "none")  # cut off before the order; labels in the thoughts are not an order
     answer = text[ordered[-1] :] if ordered else text
-    best, most = Reading((), "none"), 0
+    best, most = FoundLabels((), "none"), 0
     for readings in _readings(text, answer if letters else _uncounted(answer, known), letters):
         for form, found in readings:
             names = [_canonical(name, letters) for name in found]
@@ -185,7 +185,7 @@ def read_labels(text: str, labels: Sequence[str], *, cut: bool = False) -> Readi
             if covered > most:
                 # Numbers in prose (years, counts) are not wrong labels.
                 kept = [n for n in names if n in known] if form in ("lines", "words") else names
-                best, most = Reading(tuple(kept), form), covered
+                best, most = FoundLabels(tuple(kept), form), covered
         if most >= min(2, len(known)):
             break
     return best

@@ -13,7 +13,7 @@ from aspectra.search.plan import Tally
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.protocol import JUDGES, Judge
 from aspectra.search.rerank.question import Candidate, Question
-from aspectra.search.rerank.shown_texts import Fit, ShownTexts
+from aspectra.search.rerank.shown_texts import ShownTexts, TextBudget
 from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, JudgedPapers, Sorted, Sorter
 
 # A method of reranking: a judge and a sorter that fit, as a value with one spelling.
@@ -139,7 +139,7 @@ async def rerank(
     *,
     depth: int | None = None,
     concurrency: int = 16,
-    fit: Fit | None = None,
+    fit: TextBudget | None = None,
     salt: str = "",
     again: int = 1,
 ) -> RerankResult:

@@ -184,7 +184,7 @@ _DENSE = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class TextBudget:
     """Limits on the text in one question to a model, in tokens by the rule of thumb.
 
     Attributes:
@@ -217,7 +217,7 @@ def check_tokens(text_tokens: int, request_tokens: int = 0) -> None:
         check_number(name, value, 0, WHOLE)
 
 
-def fit_for(model: ChatModel | None, text_tokens: int, request_tokens: int) -> Fit:
+def fit_for(model: ChatModel | None, text_tokens: int, request_tokens: int) -> TextBudget:
     """Limits on the text that a stage shows a model in one question.
 
     A budget other than the usual one stays below the context that the endpoint states, where it states one.
@@ -227,7 +227,7 @@ def fit_for(model: ChatModel | None, text_tokens: int, request_tokens: int) -> F
         text_tokens: of a paper, and of the query where that is more than usual; 0 for whole texts.
         request_tokens: of all papers together; 0 for what the model reads.
     """
-    usual = Fit()
+    usual = TextBudget()
     if (text_tokens, request_tokens) == (usual.each, usual.total):
         return usual
     said = getattr(model, "context", None)
@@ -235,7 +235,7 @@ def fit_for(model: ChatModel | None, text_tokens: int, request_tokens: int) -> F
     room = int(stated * _FOR_TEXTS) if stated else WHOLE
     each = text_tokens or WHOLE
     query = min(max(usual.query, each), room)
-    return Fit(each, max(1, min(request_tokens or WHOLE, room)), query)
+    return TextBudget(each, max(1, min(request_tokens or WHOLE, room)), query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,9 +345,9 @@ class ShownTexts:
         criterion: the sentence that says what fits.
     """
 
-    def __init__(self, question: Question, fit: Fit | None = None, salt: str = "") -> None:
+    def __init__(self, question: Question, fit: TextBudget | None = None, salt: str = "") -> None:
         self.question = question
-        self.fit = fit or Fit()
+        self.fit = fit or TextBudget()
         self.hidden: dict[str, int] = {}
         self.cut: set[str] = set()
         self.query_cut = False

@@ -19,7 +19,7 @@ from aspectra.search.stages.protocol import STAGES, Context, Draft, Stage
 Move = tuple[str, int | None, int]
 
 
-class Progress(Struct, frozen=True):
+class StageProgress(Struct, frozen=True):
     """Result of a plan's steps so far.
 
     Attributes:
@@ -34,10 +34,10 @@ class Progress(Struct, frozen=True):
 
 
 # What plans that begin alike have come to where their papers were cut.
-Prefixes = MutableMapping[tuple[str, int], Progress]
+Prefixes = MutableMapping[tuple[str, int], StageProgress]
 
 
-def run_steps(context: Context, limit: int, prefixes: Prefixes | None = None) -> Progress:
+def run_steps(context: Context, limit: int, prefixes: Prefixes | None = None) -> StageProgress:
     """Run the steps of the context's plan.
 
     Args:
@@ -63,7 +63,7 @@ def run_steps(context: Context, limit: int, prefixes: Prefixes | None = None) ->
         n: (f"{context.salt}/{changed(plan, steps=plan.steps[: n + 1], limit=0).hash}", wanted[n])
         for n in cuts
     }
-    done: Progress | None = None
+    done: StageProgress | None = None
     start = 0
     for number in reversed(cuts):
         if prefixes and (done := prefixes.get(keys[number])) is not None:
@@ -74,7 +74,7 @@ def run_steps(context: Context, limit: int, prefixes: Prefixes | None = None) ->
         if isinstance(step, Search):
             within = None if done is None else _searched(context, done.draft, wanted[number - 1]).ids
             draft = Draft(step, within, graded=number == last)
-            done = Progress(draft) if done is None else replace(done, draft=draft)
+            done = StageProgress(draft) if done is None else replace(done, draft=draft)
         elif done is not None:
             done = _after(step, done, wanted[number - 1], wanted[number], context)
             if number in keys and prefixes is not None:
@@ -108,7 +108,7 @@ def _searched(context: Context, draft: Draft, count: int) -> Draft:
     return draft if draft.rows is not None else draft.found(context.search(draft, count))
 
 
-def _after(stage: Stage, done: Progress, read: int, wanted: int, context: Context) -> Progress:
+def _after(stage: Stage, done: StageProgress, read: int, wanted: int, context: Context) -> StageProgress:
     """The progress after a stage that reads ``read`` papers and returns ``wanted``."""
     before = _searched(context, done.draft, read) if stage.papers_read(wanted) else done.draft
     clock = perf_counter()
@@ -119,4 +119,4 @@ def _after(stage: Stage, done: Progress, read: int, wanted: int, context: Contex
         for place, paper in enumerate(after.ids, start=1):
             if places.get(paper) != place:
                 moves[paper] = (*moves.get(paper, ()), (stage.name, places.get(paper), place))
-    return Progress(after, (*done.steps, replace(step, seconds=perf_counter() - clock)), moves)
+    return StageProgress(after, (*done.steps, replace(step, seconds=perf_counter() - clock)), moves)

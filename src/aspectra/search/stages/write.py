@@ -22,7 +22,7 @@ from aspectra.search.rerank.shown_texts import ShownTexts, fit_for, rules
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.stages.rewrite import field_of, prompt, step_of
 from aspectra.views.prompted.definition import LensPrompt, PromptedLens, builtin_text, definitions, reading_of
-from aspectra.views.prompted.running import Shown, question, show
+from aspectra.views.prompted.running import ShownPaper, question, show
 from aspectra.views.prompted.schema import Unreadable
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.readers.protocol import ASPECT_READERS
@@ -51,9 +51,9 @@ class _Task:
     def key(self) -> tuple[str, tuple[str, ...]]:
         return self.paper.id, self.aspects
 
-    def shown(self, share: float) -> Shown:
+    def shown(self, share: float) -> ShownPaper:
         found = show(self.paper, self.prompt, share)
-        return Shown("{}") if found is None else found
+        return ShownPaper("{}") if found is None else found
 
     def request(self, share: float, salt: str) -> Request:
         shown = self.shown(share)

@@ -20,7 +20,7 @@ from aspectra.views.build.generation import FEW, lacking_terms, words_of
 from aspectra.views.build.lenses import lens_values
 from aspectra.views.build.records import PartOfStore
 from aspectra.views.build.segments import (
-    Changes,
+    IndexChanges,
     Segments,
     add_segment,
     alone_with,
@@ -382,7 +382,7 @@ def _extend(work: Work, folder: Path, manifest: dict[str, Any], limits: Segments
         return None
     files = open_folder(library.generations, folder, manifest)
     try:
-        changes, standard = Changes.since(files, library), _standard(files)
+        changes, standard = IndexChanges.since(files, library), _standard(files)
         if standard is None or not len(changes.changed) or not changes.fit(manifest, limits):
             return None
         part = PartOfStore(library, changes.written.tolist())

@@ -97,7 +97,7 @@ def save_rows(folder: Path, rows: NDArray[np.int64]) -> None:
 
 
 @dataclass(frozen=True)
-class Changes:
+class IndexChanges:
     """Differences between a generation and the library.
 
     Attributes:
@@ -111,7 +111,7 @@ class Changes:
     kept: Positions
 
     @classmethod
-    def since(cls, files: StoredFolder, library: Store) -> Changes:
+    def since(cls, files: StoredFolder, library: Store) -> IndexChanges:
         """Changes since a generation was built."""
         before, rows = files.whole(_ROWS, None), paper_rows(library)
         at = np.searchsorted(before[:, 0], rows[:, 0])
@@ -162,7 +162,7 @@ def is_one(manifest: dict[str, Any]) -> bool:
 
 
 def add_segment(
-    draft: Draft, files: StoredFolder, manifest: dict[str, Any], changes: Changes, reads: Sequence[str]
+    draft: Draft, files: StoredFolder, manifest: dict[str, Any], changes: IndexChanges, reads: Sequence[str]
 ) -> dict[str, Any]:
     """Write what changed beside the files of the generation in use; returns the manifest, {} if they differ.
 
@@ -225,7 +225,7 @@ def _added_up(facts: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write_papers(
-    draft: Draft, whole: Path, files: StoredFolder, changes: Changes, reads: Sequence[str]
+    draft: Draft, whole: Path, files: StoredFolder, changes: IndexChanges, reads: Sequence[str]
 ) -> None:
     """Write the order of the papers, the order of their ids, the sample and the rows of the library."""
     before = len(changes.before)
@@ -249,7 +249,7 @@ def _write_papers(
 
 
 def _write_frequency(
-    whole: Path, files: StoredFolder, added: Path, view: str, facts: dict[str, Any], changes: Changes
+    whole: Path, files: StoredFolder, added: Path, view: str, facts: dict[str, Any], changes: IndexChanges
 ) -> int:
     """Write the document frequency of each word of a view; returns the number of words."""
     index = WordIndex(files.folder(view), LexicalSettings())
@@ -270,7 +270,9 @@ def _write_frequency(
     return len(vocabulary)
 
 
-def _words_gone(files: StoredFolder, view: str, facts: dict[str, Any], changes: Changes) -> list[list[str]]:
+def _words_gone(
+    files: StoredFolder, view: str, facts: dict[str, Any], changes: IndexChanges
+) -> list[list[str]]:
     """Words of the removed documents, by segment; a word is repeated for each document that held it."""
     gone = changes.gone
     if not len(gone):

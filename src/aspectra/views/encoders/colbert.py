@@ -30,7 +30,14 @@ from aspectra.views.encoders.protocol import (
     positive_int,
 )
 from aspectra.views.encoders.query_encoder import content_hash
-from aspectra.views.encoders.transformer.encoder import Dense, Head, LateTransformer, Marking, Step, Tokens
+from aspectra.views.encoders.transformer.encoder import (
+    Dense,
+    Head,
+    HeadStep,
+    LateTransformer,
+    Marking,
+    Tokens,
+)
 from aspectra.views.encoders.transformer.modules import read_module
 from aspectra.views.encoders.transformer.network import Runtime, SafetensorsNetwork, available_cores
 from aspectra.views.encoders.transformer.weights import read_config, read_list, weight_files
@@ -53,7 +60,7 @@ class _Folder:
     """
 
     network: Path
-    steps: tuple[Step, ...]
+    steps: tuple[HeadStep, ...]
     markers: tuple[str, str]
     lengths: tuple[int, int]
     skipped: tuple[str, ...]

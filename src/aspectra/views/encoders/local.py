@@ -27,7 +27,7 @@ from aspectra.views.encoders.protocol import (
 from aspectra.views.encoders.query_encoder import content_hash
 from aspectra.views.encoders.transformer.encoder import (
     Head,
-    Pooling,
+    TokenPooling,
     Tokens,
     TokenStateEncoder,
     TransformerEncoder,
@@ -153,10 +153,10 @@ def _head(own: Head, options: dict[str, str]) -> Head:
     """The head after the network: the folder's own, except where options replace it."""
     included = yes_or_no(options, "include_prompt", own.pooling.include_prompt)
     if "pooling" not in options:
-        return Head(Pooling(own.pooling.modes, included), own.steps)
+        return Head(TokenPooling(own.pooling.modes, included), own.steps)
     if (mode := options["pooling"]) not in POOLINGS:
         raise UsageError(f"there is no pooling {mode!r}", why=f"known: {', '.join(POOLINGS)}")
-    return Head(Pooling((mode,), included))
+    return Head(TokenPooling((mode,), included))
 
 
 make = EncoderFactory(

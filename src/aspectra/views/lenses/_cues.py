@@ -55,7 +55,7 @@ _TELLS = expression(r"(?:\s\w{1,20})?\s(?:reported|demonstrated|suggested|found|
 Where = Literal["anywhere", "title", "start", "line"]
 
 
-class Phrase(NamedTuple):
+class CuePhrase(NamedTuple):
     """A phrase as looked up in :attr:`LeadText.plain`.
 
     Attributes:
@@ -87,8 +87,8 @@ class Cue(Struct, frozen=True):
 
     weight: float
     most: int
-    keys: Mapping[str, tuple[Phrase, ...]]
-    open: tuple[Phrase, ...]
+    keys: Mapping[str, tuple[CuePhrase, ...]]
+    open: tuple[CuePhrase, ...]
     pattern: re.Pattern[str] | None
     needs: tuple[str, ...]
     where: Where
@@ -105,7 +105,7 @@ class Cue(Struct, frozen=True):
         return out + self.matches(lead, self.most - len(out), self.needs)
 
     def found(
-        self, phrase: Phrase, lead: LeadText, most: int, places: Sequence[int]
+        self, phrase: CuePhrase, lead: LeadText, most: int, places: Sequence[int]
     ) -> list[tuple[int, int]]:
         """(start, end) in ``lead.text`` of the first ``most`` occurrences of a phrase.
 
@@ -151,7 +151,7 @@ class Cue(Struct, frozen=True):
         return list(itertools.islice(spans, most))
 
 
-def _tail(phrase: Phrase, lead: LeadText, at: int) -> int | None:
+def _tail(phrase: CuePhrase, lead: LeadText, at: int) -> int | None:
     """End in ``lead.text`` of the first tail near ``lead.plain[at]`` in its sentence; None without one."""
     near = lead.plain[at : at + _REACH + 2]  # as far as the limit below can be
     tails = [tail for tail in phrase.tails if tail in near]
@@ -230,8 +230,8 @@ def cue(
     >>> found.keys["we show"], [phrase.text for phrase in found.open]
     ((Phrase(text=' we show ', tails=(' a proof ', ' a lemma '), noun=False),), [' leitfaden', '问答'])
     """
-    keys: dict[str, tuple[Phrase, ...]] = {}
-    loose: list[Phrase] = []
+    keys: dict[str, tuple[CuePhrase, ...]] = {}
+    loose: list[CuePhrase] = []
     for written in phrases:
         head, gap, tail = [*_GAP.split(written, 1), "", ""][:3]
         tails = tuple(map(_bordered, _spelt_out(tail))) if tail else ()
@@ -239,9 +239,9 @@ def cue(
             words = text.split() if text.endswith(" ") else text.split()[:-1]
             if words and text.startswith(" "):
                 key = " ".join(words[:2])
-                keys[key] = (*keys.get(key, ()), Phrase(text, tails, gap == "~"))
+                keys[key] = (*keys.get(key, ()), CuePhrase(text, tails, gap == "~"))
             else:
-                loose.append(Phrase(text, tails, gap == "~"))
+                loose.append(CuePhrase(text, tails, gap == "~"))
     joined = "".join(pattern)
     compiled = re.compile(joined, re.MULTILINE) if joined else None
     return Cue(weight, most, keys, tuple(loose), compiled, tuple(needs), where, own)
@@ -280,7 +280,7 @@ class _Entry(NamedTuple):
 
     number: int
     cue: Cue
-    phrase: Phrase
+    phrase: CuePhrase
     bare: bool
 
 

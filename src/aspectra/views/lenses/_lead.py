@@ -27,7 +27,7 @@ LineKind = Literal[
 ]
 
 
-class Line(NamedTuple):
+class LeadLine(NamedTuple):
     """A line that is not blank: ``text[start:end]``, without its line break."""
 
     kind: LineKind
@@ -35,10 +35,10 @@ class Line(NamedTuple):
     end: int
 
 
-class Layout(Struct, frozen=True, dict=True):
+class LeadLayout(Struct, frozen=True, dict=True):
     """The lines of a text, blank lines and fences left out."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[LeadLine, ...]
 
     @cached_property
     def counts(self) -> Mapping[LineKind, int]:
@@ -65,7 +65,7 @@ class Layout(Struct, frozen=True, dict=True):
         """Share of the characters in lines of the kinds."""
         return sum(self.weights.get(kind, 0) for kind in kinds) / max(1, sum(self.weights.values()))
 
-    def first(self, *kinds: LineKind) -> Line | None:
+    def first(self, *kinds: LineKind) -> LeadLine | None:
         """The first line of one of the kinds."""
         return next((line for line in self.lines if line.kind in kinds), None)
 
@@ -187,7 +187,7 @@ def _hash_runs(rows: list[str], kinds: list[LineKind | None]) -> None:
         at = stop
 
 
-def layout(text: str) -> Layout:
+def layout(text: str) -> LeadLayout:
     r"""The lines of a text.
 
     >>> [line.kind for line in layout("# Count lines\nwc -l FILE\n\n- One thing.\n- Another.").lines]
@@ -221,9 +221,9 @@ def layout(text: str) -> Layout:
     start = 0
     for i, row in enumerate(rows):
         if i not in skipped:
-            lines.append(Line(kinds[i] or "prose", start, start + len(row)))
+            lines.append(LeadLine(kinds[i] or "prose", start, start + len(row)))
         start += len(row) + 1
-    return Layout(tuple(lines))
+    return LeadLayout(tuple(lines))
 
 
 # Characters read: the style of a page shows long before its end.
@@ -320,7 +320,7 @@ class LeadText(Struct, frozen=True, dict=True):
         return len(_CJK.findall(self.text)) / max(1, self.letters)
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> LeadLayout:
         """The lines of the lead."""
         return layout(self.lead)
 

@@ -85,7 +85,7 @@ def _plain(text: str) -> str:
     return "".join(c for c in parts if not unicodedata.combining(c))
 
 
-class Words:
+class WordPieces:
     """The vocabulary: cuts sentences into pieces.
 
     Args:
@@ -282,7 +282,7 @@ class RoleModel:
     """
 
     def __init__(self, arrays: Mapping[str, Any]) -> None:
-        self.words = Words(bytes(arrays["pieces"]).decode().split("\n"))
+        self.words = WordPieces(bytes(arrays["pieces"]).decode().split("\n"))
         self._table = np.asarray(arrays["vectors"] * arrays["scale"][:, None], dtype=np.float32)
         self._begin = int(arrays["begin"])
         self._keys: Ints = np.asarray(arrays["words.keys"], dtype=np.int64)

@@ -18,7 +18,7 @@ from aspectra.base.values import Remembered
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import split_sentences
 from aspectra.views.lenses._cues import CueLens
-from aspectra.views.lenses._lead import Layout, LeadText, LineKind, asks, hardness
+from aspectra.views.lenses._lead import LeadLayout, LeadText, LineKind, asks, hardness
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan, logistic
 from aspectra.views.view import Floats
 
@@ -151,7 +151,7 @@ LENSES.register("source")(SourceLens())
 # help with manuals and question-and-answer posts. Grades are independent: a manual may be a list as well.
 
 
-def _code(lines: Layout) -> float:
+def _code(lines: LeadLayout) -> float:
     # Commands with a comment each are all code and comment; the same commands below bullets are a list of
     # examples, and between headings and paragraphs they illustrate a manual.
     own = lines.share("code", "comment")
@@ -160,7 +160,7 @@ def _code(lines: Layout) -> float:
     return -2.4 + 6.0 * own - 4.0 * other + comments * min(1.0, lines.number("code") / 3)
 
 
-def _list(lines: Layout) -> float:
+def _list(lines: LeadLayout) -> float:
     items = lines.number("item")
     # A code line below an item shows what the item says.
     led = min(lines.number("code"), items)
@@ -169,7 +169,7 @@ def _list(lines: Layout) -> float:
     return -4.0 + 8.0 * share + 0.4 * min(items, 4) - 3.0 * lines.share("clause", "question", "answer")
 
 
-def _manual(added: float, lines: Layout) -> float:
+def _manual(added: float, lines: LeadLayout) -> float:
     options = lines.number("option")
     return (
         -3.0
@@ -193,7 +193,7 @@ def _questions(added: float, lead: LeadText) -> float:
     return -3.2 + 2.4 * min(pairs, 2) + added + 0.9 * min(answered, 3)
 
 
-def _prose(odds: Sequence[float], lines: Layout) -> float:
+def _prose(odds: Sequence[float], lines: LeadLayout) -> float:
     # Prose is what has sentences and none of the other forms.
     own = lines.weight("prose", "turn", "quote")
     return -2.0 + 5.0 * own - 2.5 * logistic(max(odds))

@@ -32,7 +32,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lenses.protocol import LENSES, optional_lenses
-from aspectra.views.prompted.schema import LENSES_KEY, Read, Unreadable, Value, ValueSchema
+from aspectra.views.prompted.schema import LENSES_KEY, LensReply, Unreadable, Value, ValueSchema
 
 # Prompt files of lenses: TOML with declared placeholders, hashed into what was computed with them.
 #
@@ -132,7 +132,7 @@ class LensPrompt:
         }
         return self.talk.messages({**values, **plain})
 
-    def read(self, reply: str) -> Read:
+    def read(self, reply: str) -> LensReply:
         """The value in a reply.
 
         Raises:
@@ -390,7 +390,7 @@ def _keep(writer: Writer, lenses: Mapping[str, PromptedLens]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LensAnswer:
     """Result of a lens for one paper.
 
     Attributes:
@@ -419,13 +419,13 @@ class Reading:
 
     def pack(self) -> Arrays:
         """The stored form: JSON without the default values, as an array of bytes."""
-        plain = asdict(Reading(None))
+        plain = asdict(LensAnswer(None))
         kept = {key: value for key, value in asdict(self).items() if key == "value" or value != plain[key]}
         text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
         return [np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)]
 
     @classmethod
-    def unpack(cls, arrays: Arrays) -> Reading:
+    def unpack(cls, arrays: Arrays) -> LensAnswer:
         """Inverse of :meth:`pack`.
 
         Raises:
@@ -438,7 +438,7 @@ class Reading:
 
 
 def values_of(lens: PromptedLens) -> Producer:
-    """Values: a :class:`Reading` as one array of bytes, stored by what the prompt shows of a paper."""
+    """Values: a :class:`LensAnswer` as one array of bytes, stored by what the prompt shows of a paper."""
     reads = "sections" if lens.prompt.reads == "full" else "fallback"
     return Producer(f"prompted:{lens.name}", lens.fingerprint, ("text", reads))
 
@@ -448,15 +448,15 @@ def vectors_of(lens: PromptedLens, encoder: Encoder) -> Producer:
     return Producer(f"prompted-vectors:{lens.name}", encoder.fingerprint, values_of(lens).reads)
 
 
-def readings(library: Store, lens: PromptedLens) -> Iterator[tuple[Stored, Reading | None]]:
+def readings(library: Store, lens: PromptedLens) -> Iterator[tuple[Stored, LensAnswer | None]]:
     """(paper with position, id and key; its result, or None if no model was called), in order."""
     for stored in library.derived.stream(values_of(lens)):
-        yield stored, None if stored.value is None else Reading.unpack(stored.value)
+        yield stored, None if stored.value is None else LensAnswer.unpack(stored.value)
 
 
 def unread(
     library: Store, lens: PromptedLens, *, failed: bool = False, spread: bool = False
-) -> dict[int, tuple[str, Reading | None]]:
+) -> dict[int, tuple[str, LensAnswer | None]]:
     """Position of one paper for each text without a value -> its key, and the failed result of earlier runs.
 
     Args:
@@ -465,7 +465,7 @@ def unread(
         failed: those without a value in an earlier run too.
         spread: in an order that has nothing to do with the library's: the first are a fair sample.
     """
-    waiting: dict[str, tuple[int, Reading | None]] = {}
+    waiting: dict[str, tuple[int, LensAnswer | None]] = {}
     for (pos, _, key, _), reading in readings(library, lens):
         if key not in waiting and (reading is None or (failed and reading.value is None)):
             waiting[key] = pos, reading
@@ -489,7 +489,7 @@ def papers_at(
 
 
 @dataclass
-class Tally:
+class LensTally:
     """Counts of the values of a lens so far.
 
     Attributes:
@@ -532,9 +532,9 @@ class Tally:
         return {**asdict(self), "missing": self.missing}
 
 
-def tally(library: Store, lens: PromptedLens) -> Tally:
+def tally(library: Store, lens: PromptedLens) -> LensTally:
     """Count what a lens has."""
-    out = Tally(old=library.derived.superseded(values_of(lens)))
+    out = LensTally(old=library.derived.superseded(values_of(lens)))
     for _, reading in readings(library, lens):
         out.papers += 1
         if reading is None:
@@ -561,7 +561,7 @@ def state(library: Store, lens: PromptedLens) -> str:
     return f"{lens.name}/{lens.fingerprint}/{library.derived.state(values_of(lens))}"
 
 
-def reading_of(library: Store, name: str, values: str, paper_id: str) -> Reading | None:
+def reading_of(library: Store, name: str, values: str, paper_id: str) -> LensAnswer | None:
     """Result of a lens for one paper; None if no model was called.
 
     Args:
@@ -571,7 +571,7 @@ def reading_of(library: Store, name: str, values: str, paper_id: str) -> Reading
         paper_id: of the paper.
     """
     value = library.derived.of(f"prompted:{name}", values, paper_id)
-    return None if value is None else Reading.unpack(value)
+    return None if value is None else LensAnswer.unpack(value)
 
 
 def text_of_paper(library: Store, name: str, values: str, paper_id: str) -> str:

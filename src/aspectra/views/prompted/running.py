@@ -43,9 +43,9 @@ from aspectra.views.encoders.protocol import Encoder, prompt_facts
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.prompted.definition import (
     MOST_CHARACTERS,
+    LensAnswer,
     LensPrompt,
     PromptedLens,
-    Reading,
     common,
     define,
     papers_at,
@@ -72,7 +72,7 @@ _BREAK = "\n\n"  # between the parts of a paper
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPaper:
     """A paper as a model sees it.
 
     Attributes:
@@ -89,7 +89,7 @@ class Shown:
     plain: Mapping[str, str] = field(default_factory=dict)
 
 
-def show(paper: Paper, prompt: LensPrompt, share: float = 1.0) -> Shown | None:
+def show(paper: Paper, prompt: LensPrompt, share: float = 1.0) -> ShownPaper | None:
     """Text of a paper that the model is shown; None if the paper has nothing but a title.
 
     Sections are shown without their in-text citations, as views of full text see them. A paper that is too
@@ -117,7 +117,7 @@ def show(paper: Paper, prompt: LensPrompt, share: float = 1.0) -> Shown | None:
     body, left_out = _fitted(clean, max(1, int(most * share)))
     data = {"title": without_hidden(" ".join(paper.title.split()))[0], "text": body}
     cut = len(body) < length
-    return Shown(
+    return ShownPaper(
         as_data({k: v for k, v in data.items() if v}),
         cut,
         left_out,
@@ -145,7 +145,7 @@ def _first_words(text: str, most: int) -> str:
     return text[: at if at > 0 else most]
 
 
-def question(prompt: LensPrompt, shown: Shown, paper_id: str, begun: int = 0, salt: str = "") -> Request:
+def question(prompt: LensPrompt, shown: ShownPaper, paper_id: str, begun: int = 0, salt: str = "") -> Request:
     """The first question about a paper.
 
     A journal may return every answer again, readable or not. After an unreadable answer another question is
@@ -180,8 +180,8 @@ async def read_paper(
     paper: Paper,
     model: ChatModel,
     tries: int = TRIES,
-    before: Reading | None = None,
-) -> Reading:
+    before: LensAnswer | None = None,
+) -> LensAnswer:
     """A model's value of one paper, or the reason why it gave none.
 
     An answer that cannot be read is asked again, with what was wrong about it, ``tries`` times in all. A
@@ -201,24 +201,29 @@ async def read_paper(
     for share in _SHRINK:
         shown = show(paper, prompt, share)
         if shown is None:
-            return Reading(None, NO_TEXT, calls=0)
+            return LensAnswer(None, NO_TEXT, calls=0)
         try:
             return await _read(prompt, shown, paper.id, model, tries, before)
         except ContextExceeded:
             continue
         except Refused as error:
-            return Reading(None, f"declined: {error.what}", cut=shown.cut, simulated=model.simulated)
+            return LensAnswer(None, f"declined: {error.what}", cut=shown.cut, simulated=model.simulated)
         except BadRequest as error:
             if error.fatal:
                 raise
-            return Reading(None, f"not accepted: {error.what}", calls=0, cut=shown.cut)
-    return Reading(None, "too long for the model", calls=0, cut=True)
+            return LensAnswer(None, f"not accepted: {error.what}", calls=0, cut=shown.cut)
+    return LensAnswer(None, "too long for the model", calls=0, cut=True)
 
 
 async def _read(
-    prompt: LensPrompt, shown: Shown, paper_id: str, model: ChatModel, tries: int, before: Reading | None
-) -> Reading:
-    spent = Reading(None, calls=0) if before is None else replace(before, failure="")
+    prompt: LensPrompt,
+    shown: ShownPaper,
+    paper_id: str,
+    model: ChatModel,
+    tries: int,
+    before: LensAnswer | None,
+) -> LensAnswer:
+    spent = LensAnswer(None, calls=0) if before is None else replace(before, failure="")
     request = first = question(prompt, shown, paper_id, spent.calls)
     spent = replace(spent, cut=shown.cut, thumb=spent.thumb + prompt_tokens(request))
     why = ""
@@ -367,7 +372,7 @@ class RunReport:
         out = asdict(replace(self, stopped=None))
         return {**out, "stopped": "" if self.stopped is None else self.stopped.code}
 
-    def note(self, reading: Reading, before: Reading | None = None) -> None:
+    def note(self, reading: LensAnswer, before: LensAnswer | None = None) -> None:
         """Count one paper, for which an earlier run may have had failed answers."""
         self.malformed += reading.malformed - (0 if before is None else before.malformed)
         self.repaired += reading.repaired
@@ -440,7 +445,7 @@ def run_lens(
     total = len(waiting)
     report, done = RunReport(), 0
     before = model.account.cost
-    pending: list[tuple[str, Reading]] = []
+    pending: list[tuple[str, LensAnswer]] = []
     lost: ModelError | None = None
     step = f"asking {model.name} through the lens {lens.name}"
     while done < total and report.stopped is None:
@@ -450,7 +455,7 @@ def run_lens(
         found = run(_ask(lens, model, [(paper, had[pos][1]) for pos, paper in block], tries))
         errors = [reading for reading in found if isinstance(reading, ModelError)]
         for (pos, _), reading in zip(block, found, strict=True):
-            if isinstance(reading, Reading):
+            if isinstance(reading, LensAnswer):
                 key, earlier = had[pos]
                 report.note(reading, earlier)
                 pending.append((key, reading))
@@ -474,11 +479,11 @@ def run_lens(
 
 
 async def _ask(
-    lens: PromptedLens, model: ChatModel, papers: list[tuple[Paper, Reading | None]], tries: int
-) -> list[Reading | ModelError]:
+    lens: PromptedLens, model: ChatModel, papers: list[tuple[Paper, LensAnswer | None]], tries: int
+) -> list[LensAnswer | ModelError]:
     """A reading of each paper, or the error that prevented it; the journal limits the calls under way."""
     asked = [read_paper(lens.prompt, paper, model, tries, before) for paper, before in papers]
-    out: list[Reading | ModelError] = []
+    out: list[LensAnswer | ModelError] = []
     for found in await asyncio.gather(*asked, return_exceptions=True):
         if isinstance(found, BaseException) and not isinstance(found, ModelError):
             raise found
@@ -486,7 +491,9 @@ async def _ask(
     return out
 
 
-def _write(library: Store, lens: PromptedLens, rows: list[tuple[str, Reading]], last: bool = False) -> bool:
+def _write(
+    library: Store, lens: PromptedLens, rows: list[tuple[str, LensAnswer]], last: bool = False
+) -> bool:
     """Write values; False where another process is writing, and this is not the last attempt."""
     if not rows:
         return True
@@ -599,7 +606,7 @@ def collect_prompted(
     return lenses, views
 
 
-def _columns(lens: PromptedLens, read: Sequence[Reading | None], folder: Path) -> dict[str, Any]:
+def _columns(lens: PromptedLens, read: Sequence[LensAnswer | None], folder: Path) -> dict[str, Any]:
     schema = lens.prompt.schema
     labels = schema.labels if schema.kind == "label" else (NUMBER,)
     values = np.full((len(read), len(labels)), np.nan, np.float32)

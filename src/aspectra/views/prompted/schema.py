@@ -35,7 +35,7 @@ class Unreadable(ValueError):
     """A reply that gives no value; its text says why."""
 
 
-class Read(Struct, frozen=True):
+class LensReply(Struct, frozen=True):
     """A value read from a reply.
 
     Attributes:
@@ -139,7 +139,7 @@ class ValueSchema(Struct, frozen=True):
         high = "" if self.maximum is None else f" to {self.maximum:g}"
         return f"a {'whole ' if self.whole else ''}number{low}{high}"
 
-    def read(self, reply: str, *, plain: bool = False) -> Read:
+    def read(self, reply: str, *, plain: bool = False) -> LensReply:
         """The value in a reply; ``plain`` where a text that is not JSON was asked for.
 
         Raises:
@@ -166,7 +166,7 @@ class ValueSchema(Struct, frozen=True):
         else:
             found = text.strip(" .\"'`*")
         value, fits = self._fit(found)
-        return Read(value, repaired=not (strict and fits))
+        return LensReply(value, repaired=not (strict and fits))
 
     def _fit(self, found: Any) -> tuple[Value, bool]:
         """The value, and whether it was one without further ado."""

@@ -18,7 +18,7 @@ from aspectra.papers.text.references import strip_citations
 from aspectra.papers.text.structure import split_sentences
 from aspectra.views.lenses._role_model import ROLES, shipped
 from aspectra.views.lenses.protocol import TextSpan
-from aspectra.views.readers.protocol import READERS, Reading
+from aspectra.views.readers.protocol import READERS, Extract
 from aspectra.views.text.tokens import Tokeniser
 
 ASPECTS = ("question", "method", "experiment")
@@ -183,10 +183,10 @@ class SectionReader:
     whole: bool = False
     version: int = 1
 
-    def read(self, paper: Paper) -> Reading:
+    def read(self, paper: Paper) -> Extract:
         """See :class:`~aspectra.views.readers.protocol.Reader`."""
         sections = range(len(paper.sections)) if self.whole else sections_of(paper)[self.name]
-        return Reading(self.choose(paper, sentences_of(paper, sections)))
+        return Extract(self.choose(paper, sentences_of(paper, sections)))
 
 
 for _reader in (

@@ -21,7 +21,7 @@ from aspectra.views.lenses.protocol import TextSpan
 
 
 @dataclass(frozen=True)
-class Reading:
+class Extract:
     """Result of a reader.
 
     Attributes:
@@ -48,7 +48,7 @@ class Reader(Protocol):
     @property
     def version(self) -> int: ...
 
-    def read(self, paper: Paper) -> Reading:
+    def read(self, paper: Paper) -> Extract:
         """The spans about the aspect; none for a paper without full text."""
         ...
 
@@ -58,7 +58,7 @@ ASPECT_READERS = ("question", "method", "experiment")
 READERS: Registry[Reader] = Registry("reader", __package__)
 
 
-def reading_text(paper: Paper, reading: Reading, citations: str = "strip") -> str:
+def reading_text(paper: Paper, reading: Extract, citations: str = "strip") -> str:
     """The text that is encoded for a reading: its spans, joined.
 
     Args:

@@ -249,7 +249,7 @@ _JOINTS = (" ", "-", "\u2010", "\u2011")
 _LONGEST = 5  # words
 
 
-class Phrase(Struct, frozen=True):
+class TermPhrase(Struct, frozen=True):
     """Words that follow each other and name the same aspect.
 
     Attributes:
@@ -271,7 +271,7 @@ class Offer(Struct, frozen=True):
         sure: mean of the three highest chances of different words, 0 to 1.
     """
 
-    phrases: tuple[Phrase, ...] = ()
+    phrases: tuple[TermPhrase, ...] = ()
     sure: float = 0.0
 
 
@@ -309,10 +309,10 @@ def _phrases(
     runs: Iterable[tuple[int, int]],
     chances: Sequence[float],
     rarity: Callable[[Sequence[str]], float],
-) -> tuple[Phrase, ...]:
+) -> tuple[TermPhrase, ...]:
     rare = {stem: rarity(stem) for stem in set(stemmed)}
     least = _SAYS * max(rare.values(), default=0.0)
-    found: dict[tuple[tuple[str, ...], ...], Phrase] = {}
+    found: dict[tuple[tuple[str, ...], ...], TermPhrase] = {}
     for first, last in runs:
         key = tuple(stemmed[n] for n in range(first, last) if stemmed[n])
         start, end = terms.spans[first][0], terms.spans[last - 1][1]
@@ -320,10 +320,10 @@ def _phrases(
         if common or not any(map(str.isalpha, terms.text[start:end])):
             continue
         weight = sum(chances[n] * rare[stemmed[n]] for n in range(first, last) if stemmed[n]) / len(key)
-        held = found.get(key) or Phrase(" ".join(terms.text[start:end].split()), start, 0.0)
-        found[key] = Phrase(held.text, held.start, held.weight + weight)
+        held = found.get(key) or TermPhrase(" ".join(terms.text[start:end].split()), start, 0.0)
+        found[key] = TermPhrase(held.text, held.start, held.weight + weight)
     order = sorted(found.items(), key=lambda one: (-one[1].weight, one[1].start))
-    kept: list[tuple[set[tuple[str, ...]], Phrase]] = []
+    kept: list[tuple[set[tuple[str, ...]], TermPhrase]] = []
     for key, phrase in order:
         words = set(key)
         if any(words <= known for known, _ in kept):  # said already, in more words

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aspectra.app.ingest.works import one_each
-from aspectra.app.ingest.zotero.pushing import Outgoing, Pushed, Pushing, Quote, import_file
+from aspectra.app.ingest.zotero.pushing import Outgoing, Pushed, Pushing, SentQuote, import_file
 from aspectra.app.library import Library, open_library
 from aspectra.app.recent import LAST, papers_of_last, recall
 from aspectra.app.session import Session, common
@@ -159,11 +159,11 @@ def _picked(
     ]
 
 
-def _quotes(hit: Hit) -> tuple[Quote, ...]:
-    found: dict[str, Quote] = {}
+def _quotes(hit: Hit) -> tuple[SentQuote, ...]:
+    found: dict[str, SentQuote] = {}
     for one in hit.evidence:
         where = one.heading or ("" if one.field.startswith("section:") else one.field)
-        found.setdefault(one.quote, Quote(" ".join(one.quote.split()), where.capitalize()))
+        found.setdefault(one.quote, SentQuote(" ".join(one.quote.split()), where.capitalize()))
     return tuple(found.values())
 
 

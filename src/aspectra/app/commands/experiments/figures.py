@@ -72,9 +72,9 @@ def figure(
     from aspectra.app.output.experiments import library_home
     from aspectra.lab.figures.drawing import write_drawing
     from aspectra.lab.figures.kinds import draw
-    from aspectra.lab.figures.recorded import Choice, open_all
+    from aspectra.lab.figures.recorded import FigureChoice, open_all
 
-    chosen = Choice(
+    chosen = FigureChoice(
         measures=tuple(measure or ()),
         mode=mode,
         systems=tuple(system or ()),
@@ -120,10 +120,10 @@ def report(
 
     Example:  aspectra bench report exp/1 --baseline bm25 -o report.html
     """
-    from aspectra.lab.figures.recorded import Choice, open_all
+    from aspectra.lab.figures.recorded import FigureChoice, open_all
     from aspectra.lab.pages.report import report_page
 
-    chosen = Choice(
+    chosen = FigureChoice(
         measures=tuple(measure or ()),
         mode=mode,
         systems=tuple(system or ()),

@@ -23,7 +23,7 @@ import msgspec
 from aspectra.base.errors import AspectraError, BadInput, UsageError
 from aspectra.base.files import digest
 from aspectra.base.version import __version__
-from aspectra.papers.sources.zotero.mapping import Changes, Remembered, collection_paths
+from aspectra.papers.sources.zotero.mapping import ItemChanges, SyncState, collection_paths
 
 LOCAL_PORT = 23119
 WEB = "https://api.zotero.org"
@@ -48,7 +48,7 @@ def local_address(port: int = LOCAL_PORT) -> str:
 
 
 @dataclass
-class Reply:
+class ZoteroReply:
     """An answer: its status, its headers in lower case, its body."""
 
     status: int
@@ -115,7 +115,7 @@ class Connection:
         proxies = [urllib.request.ProxyHandler({})] if self.local else []
         self._opener = urllib.request.build_opener(_Stay, *proxies)
 
-    def get(self, path: str, headers: Mapping[str, str] | None = None, **query: str | int) -> Reply:
+    def get(self, path: str, headers: Mapping[str, str] | None = None, **query: str | int) -> ZoteroReply:
         """The answer to a reading request; 304 where nothing changed.
 
         Raises:
@@ -123,7 +123,7 @@ class Connection:
         """
         return self._checked("GET", path, headers or {}, None, query)
 
-    def pages(self, path: str, **query: str | int) -> list[Reply]:
+    def pages(self, path: str, **query: str | int) -> list[ZoteroReply]:
         """The answers of all pages of a list.
 
         Raises:
@@ -146,7 +146,7 @@ class Connection:
 
     def send(
         self, method: str, path: str, value: Any = None, headers: Mapping[str, str] | None = None
-    ) -> Reply:
+    ) -> ZoteroReply:
         """The answer to a writing request, whatever its status; the caller reads it.
 
         Raises:
@@ -156,13 +156,13 @@ class Connection:
 
     def _checked(
         self, method: str, path: str, headers: Mapping[str, str], value: Any, query: Mapping[str, Any]
-    ) -> Reply:
+    ) -> ZoteroReply:
         reply = self._request(method, path, headers, value, query)
         if reply.status in (200, 304):
             return reply
         raise self.refusal(reply)
 
-    def refusal(self, reply: Reply) -> ZoteroError:
+    def refusal(self, reply: ZoteroReply) -> ZoteroError:
         """The error for an answer that is a refusal."""
         said = " ".join(reply.body[:300].decode("utf-8", "replace").split())
         if key := self.key():
@@ -190,7 +190,7 @@ class Connection:
         value: Any,
         query: Mapping[str, Any],
         timeout: float = _TIMEOUT,
-    ) -> Reply:
+    ) -> ZoteroReply:
         if os.environ.get("ASPECTRA_OFFLINE", "") not in ("", "0"):
             raise ZoteroError(
                 f"{urlsplit(self.base).hostname} would be contacted",
@@ -227,7 +227,7 @@ class Connection:
 
     def _once(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, timeout: float
-    ) -> Reply:
+    ) -> ZoteroReply:
         request = urllib.request.Request(url, data=body, headers=dict(headers), method=method)  # noqa: S310
         if key := self.key():
             request.add_unredirected_header("Zotero-API-Key", key)
@@ -254,14 +254,14 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _reply(status: int, headers: Any, stream: Any) -> Reply:
+def _reply(status: int, headers: Any, stream: Any) -> ZoteroReply:
     body = stream.read(_LARGEST + 1)
     if len(body) > _LARGEST:
         raise ZoteroError("Zotero's answer is too large", why=f"more than {_LARGEST >> 20} MiB")
-    return Reply(status, {name.lower(): value for name, value in headers.items()}, body)
+    return ZoteroReply(status, {name.lower(): value for name, value in headers.items()}, body)
 
 
-def _seconds(reply: Reply, name: str) -> float:
+def _seconds(reply: ZoteroReply, name: str) -> float:
     try:
         return max(0.0, float(reply.headers.get(name, "0")))
     except ValueError:
@@ -325,7 +325,7 @@ class ZoteroApi:
             + (", ".join(f"{name} ({number})" for number, name in found.items()) or "none"),
         )
 
-    def changes(self, known: Remembered, progress: Callable[[str, int, int], None]) -> Changes:
+    def changes(self, known: SyncState, progress: Callable[[str, int, int], None]) -> ItemChanges:
         """See :class:`~aspectra.papers.sources.zotero.mapping.ZoteroSource`.
 
         Raises:
@@ -338,7 +338,7 @@ class ZoteroApi:
         if same and known.version:
             since = {"If-Modified-Since-Version": str(known.version)}
             if self.connection.get(f"{self.prefix}/items", since, format="keys", limit=1).status == 304:
-                return Changes(none=True)
+                return ItemChanges(none=True)
         rows = self._list(f"{self.prefix}/collections")
         data = [one.get("data", {}) for one in rows]
         paths = collection_paths(
@@ -356,11 +356,11 @@ class ZoteroApi:
             items |= dict(self._named(sorted(wanted - items.keys())))
         found = {key: item for key, item in items.items() if key in stamps}
         none = same and not found and stamps.keys() >= known.stamps.keys() and paths == known.collections
-        return Changes(none, found, stamps, reply.version, "", origin, paths)
+        return ItemChanges(none, found, stamps, reply.version, "", origin, paths)
 
     def _compared(
-        self, known: Remembered, origin: str, paths: dict[str, str], progress: Callable[[str, int, int], None]
-    ) -> Changes:
+        self, known: SyncState, origin: str, paths: dict[str, str], progress: Callable[[str, int, int], None]
+    ) -> ItemChanges:
         """The changes where versions say nothing: every item is read, and those that differ are given."""
         items = dict(self._items(progress))
         stamps = {
@@ -370,7 +370,7 @@ class ZoteroApi:
         same = known.origin == origin
         changed = {k: item for k, item in items.items() if not same or known.stamps.get(k) != stamps[k]}
         none = same and not changed and stamps.keys() >= known.stamps.keys()
-        return Changes(none, changed, stamps, 0, "", origin, paths)
+        return ItemChanges(none, changed, stamps, 0, "", origin, paths)
 
     def _moved(self, before: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
         """Keys of the items in collections that have another path now."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aspectra.app.ingest.zotero.connection import Connection, Reply, ZoteroApi, ZoteroError
+from aspectra.app.ingest.zotero.connection import Connection, ZoteroApi, ZoteroError, ZoteroReply
 from aspectra.base.files import digest_texts
 from aspectra.base.values import replace
 from aspectra.papers.bibliography import names_in, shared_text
@@ -48,7 +48,7 @@ _SHARED = (*_PLAIN, "publisher", "issn", "date", "editors")
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
+class SentQuote:
     """A sentence that supports a paper's place in a search, and where it stands: a heading, or ""."""
 
     text: str
@@ -68,7 +68,7 @@ class Outgoing:
 
     paper: Paper
     key: str = ""
-    quotes: tuple[Quote, ...] = ()
+    quotes: tuple[SentQuote, ...] = ()
     query: str = ""
 
     def note(self) -> str:
@@ -516,7 +516,9 @@ class Pushing:
         if answer.status == 412:
             left.failed[key] = f"the collection {name!r} changed in Zotero since: kept"
 
-    def _write(self, method: str, path: str, value: Any, headers: Mapping[str, str] | None = None) -> Reply:
+    def _write(
+        self, method: str, path: str, value: Any, headers: Mapping[str, str] | None = None
+    ) -> ZoteroReply:
         """The answer to a writing request, with a new key if the present one is missing or refused.
 
         Raises:

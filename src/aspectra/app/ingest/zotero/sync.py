@@ -22,9 +22,9 @@ from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.sources.zotero.mapping import (
     CHILDREN,
-    Changes,
+    ItemChanges,
     ItemNote,
-    Remembered,
+    SyncState,
     ZoteroSource,
     item_paper,
     item_tags,
@@ -182,7 +182,7 @@ def read_pdfs(
     return report
 
 
-def _waiting(known: Remembered, places: Places, report: PdfReport) -> Iterator[tuple[str, str, Path, str]]:
+def _waiting(known: SyncState, places: Places, report: PdfReport) -> Iterator[tuple[str, str, Path, str]]:
     """(key, key of its item, file, what the file is) of each PDF to read: the oldest of each item."""
     taken: set[str] = set()
     for key, facts in sorted(known.pdfs.items(), key=lambda pair: (pair[1].get("added", ""), pair[0])):
@@ -264,17 +264,17 @@ class SyncReport(AddReport):
     marked: int = 0
 
 
-def recall(store: Store, library: str) -> Remembered:
+def recall(store: Store, library: str) -> SyncState:
     """The state that the last sync stored; empty before the first."""
     stored = store.meta(f"zotero:{library}")
     known = json.loads(stored) if stored else {}
-    names = {one.name for one in fields(Remembered)} - {"papers"}
+    names = {one.name for one in fields(SyncState)} - {"papers"}
     items = store.marks.items(_SYSTEM)
     papers = {item.key: paper for item, paper in items.items() if item.library == library}
-    return Remembered(**{name: value for name, value in known.items() if name in names}, papers=papers)
+    return SyncState(**{name: value for name, value in known.items() if name in names}, papers=papers)
 
 
-def remember(writer: Writer, library: str, known: Remembered) -> None:
+def remember(writer: Writer, library: str, known: SyncState) -> None:
     """Keep it in the library's own database, where a backup takes it along."""
     kept = {name: value for name, value in asdict(known).items() if name != "papers"}
     writer.set_meta(f"zotero:{library}", json.dumps(kept, ensure_ascii=False, separators=(",", ":")))
@@ -308,7 +308,7 @@ def follow(
     """
     known = recall(store, source.library)
     if again:
-        known = Remembered(papers=known.papers, parents=known.parents, pdfs=known.pdfs)
+        known = SyncState(papers=known.papers, parents=known.parents, pdfs=known.pdfs)
     changes = source.changes(known, progress)
     report = SyncReport(nothing_new=changes.none)
     if changes.none:
@@ -326,7 +326,7 @@ def follow(
     return report
 
 
-def _gone(known: Remembered) -> list[str]:
+def _gone(known: SyncState) -> list[str]:
     return [paper for key, paper in known.papers.items() if key not in known.stamps]
 
 
@@ -335,8 +335,8 @@ class _Following:
     store: Store
     writer: Writer
     source: ZoteroSource
-    known: Remembered
-    changes: Changes
+    known: SyncState
+    changes: ItemChanges
     report: SyncReport
     options: ReadOptions
     progress: Callable[[str, int, int], None]

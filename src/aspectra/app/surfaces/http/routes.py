@@ -285,11 +285,11 @@ def _searching(router: APIRouter, service: Service, gate: Gate) -> None:
         tags=["search"],
     )
     async def plan(request: Request) -> Response:
-        from aspectra.search.planning.aspects import Requests
+        from aspectra.search.planning.aspects import AspectRequests
 
         asked = await read_body(request, Question)
         made = await _turn(gate, request, lambda: service.plan(asked))
-        requests = Requests.of(made).to_dict()
+        requests = AspectRequests.of(made).to_dict()
         return written(
             {"plan": made.to_dict(), "hash": made.hash, "text": made.describe(), "requests": requests}
         )

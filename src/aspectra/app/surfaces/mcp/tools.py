@@ -29,7 +29,7 @@ from aspectra.papers.bibliography import is_retracted
 if TYPE_CHECKING:
     from aspectra.app.surfaces.mcp.arguments import Cite, Explain, Get, Libraries, Status
     from aspectra.app.surfaces.service.answering import Service
-    from aspectra.papers.export.protocol import Writer
+    from aspectra.papers.export.protocol import FormatWriter
     from aspectra.papers.paper import Paper
     from aspectra.search.evidence.hits import WhyNot
     from aspectra.search.ranking import Hit, Ranking
@@ -121,7 +121,7 @@ def export_citations(libraries: Libraries, given: Cite, chosen: Mapping[str, str
     return Told({**out, "untrusted": {"text": text}}, f"{head}\nuntrusted, to the end:\n{text}")
 
 
-def _kept(writer: Writer, records: Sequence[Paper], start: int) -> tuple[list[Paper], list[str], int]:
+def _kept(writer: FormatWriter, records: Sequence[Paper], start: int) -> tuple[list[Paper], list[str], int]:
     """Records that have room together, what was cut, and the number of the first that waits."""
     kept, places, cut, left = [], [], list[str](), _CITATIONS
     end = len(records)

@@ -331,7 +331,7 @@ class Service:
 KEPT, MOST = 500, 600  # steps that are left when the file has grown beyond so many lines
 
 
-class Step(Value, frozen=True):
+class TrailStep(Value, frozen=True):
     """One answered question.
 
     Attributes:
@@ -420,7 +420,7 @@ class Step(Value, frozen=True):
 
         return Plan.from_dict(self.plan)
 
-    def same_as(self, other: Step) -> bool:
+    def same_as(self, other: TrailStep) -> bool:
         """True if the steps are equal except for number and time."""
         return replace(self, number=0, at="") == replace(other, number=0, at="")
 
@@ -444,7 +444,7 @@ class Trail:
         self.trouble = ""
         self._encoders = encoders
         self._lock = threading.Lock()
-        self._held: list[Step] = []
+        self._held: list[TrailStep] = []
         self._lines = 0
         self._size: int | None = None  # of the file when it was read or written last
 
@@ -454,9 +454,9 @@ class Trail:
         folder = os.path.realpath(service.library.store.folder)
         return cls(state_file(f"trail-{digest(folder)[:16]}.jsonl"), lambda: encoders_of(service))
 
-    def record(self, answer: Answer) -> Step:
+    def record(self, answer: Answer) -> TrailStep:
         """Add the step that an answer is; the last step where the answer is the same as then."""
-        made = Step.of(answer, self._encoders())
+        made = TrailStep.of(answer, self._encoders())
         with self._alone():
             held = self._read()
             if held and made.same_as(held[-1]):
@@ -477,12 +477,12 @@ class Trail:
                 time.sleep(0.01)
             yield
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[TrailStep]:
         """The newest 500, newest first."""
         with self._lock:
             return self._read()[: -KEPT - 1 : -1]
 
-    def get(self, number: int) -> Step:
+    def get(self, number: int) -> TrailStep:
         """One step.
 
         Raises:
@@ -501,7 +501,7 @@ class Trail:
             self.path.unlink(missing_ok=True)
             return gone
 
-    def _read(self) -> list[Step]:
+    def _read(self) -> list[TrailStep]:
         """All steps, oldest first; read again where another process has written."""
         size = self.path.stat().st_size if self.path.is_file() else None
         if size == self._size:
@@ -511,7 +511,7 @@ class Trail:
         self._held, self._lines, self._size = held, len(lines), size
         return held
 
-    def _write(self, step: Step) -> None:
+    def _write(self, step: TrailStep) -> None:
         """Append a step, or write the newest ones anew where there are too many lines."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -542,7 +542,7 @@ class Trail:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class RankMove:
     """A paper in two rankings.
 
     Attributes:
@@ -568,7 +568,7 @@ class Move:
         return {"up": "▲", "down": "▼", "same": "=", "new": "+", "gone": "−"}[self.said.partition(" ")[0]]
 
 
-def moves(before: Step, after: Step) -> dict[str, Move]:
+def moves(before: TrailStep, after: TrailStep) -> dict[str, RankMove]:
     """Id -> where it was and is, for the papers of both steps: those of ``after`` first, in their order.
 
     >>> said = {}
@@ -579,7 +579,7 @@ def moves(before: Step, after: Step) -> dict[str, Move]:
     """
     was = {one: rank for rank, one in enumerate(before.ids, start=before.first)}
     now = {one: rank for rank, one in enumerate(after.ids, start=after.first)}
-    return {one: Move(one, was.get(one), now.get(one)) for one in (*now, *was)}
+    return {one: RankMove(one, was.get(one), now.get(one)) for one in (*now, *was)}
 
 
 def changed_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, str]]:
@@ -601,14 +601,14 @@ def encoders_of(service: Service) -> dict[str, str]:
     return {name: str(facts.get("fingerprint", "")) for name, facts in sorted(views.items())}
 
 
-def _line(step: Step) -> bytes:
+def _line(step: TrailStep) -> bytes:
     # In ASCII: a question may hold lone surrogates, which are no UTF-8.
     return json.dumps(step.to_dict(), separators=(",", ":")).encode() + b"\n"
 
 
-def _step(line: bytes) -> Step | None:
+def _step(line: bytes) -> TrailStep | None:
     """A step of a line; None where it is damaged, or another version wrote it."""
     try:
-        return Step.from_dict(json.loads(line))
+        return TrailStep.from_dict(json.loads(line))
     except (ValueError, UsageError, RecursionError):
         return None

@@ -20,12 +20,19 @@ from aspectra.app.output.criteria import (
 )
 from aspectra.app.output.papers import MOST_PAGES, SORTS
 from aspectra.app.surfaces.service.access import retry_headers
-from aspectra.app.surfaces.service.answering import Answer, Move, Step, changed_lines, encoders_of, moves
+from aspectra.app.surfaces.service.answering import (
+    Answer,
+    RankMove,
+    TrailStep,
+    changed_lines,
+    encoders_of,
+    moves,
+)
 from aspectra.app.surfaces.service.question import Question, suggested_papers
 from aspectra.app.surfaces.web.library import paper_pages
 from aspectra.app.surfaces.web.triage import FORMATS, last_steps
 from aspectra.app.surfaces.web.viewing import (
-    Wanted,
+    WantedPage,
     address,
     asked_tags,
     edited_address,
@@ -69,7 +76,7 @@ def asking(pages: Pages) -> APIRouter:
     router.include_router(paper_pages(pages))
     service, trail = pages.service, pages.trail
 
-    def page(request: Request, wanted: Wanted) -> Response:
+    def page(request: Request, wanted: WantedPage) -> Response:
         """The whole page of Ask; blocking."""
         values: dict[str, Any] = {"wanted": wanted, "answer": None, "error": None, "suggested": []}
         try:
@@ -95,9 +102,9 @@ def asking(pages: Pages) -> APIRouter:
     async def ask(request: Request) -> Response:
         """The form, and below it the papers of the question that the address holds."""
         try:
-            wanted = Wanted.of(given_of(request))
+            wanted = WantedPage.of(given_of(request))
         except AspectraError as error:  # what cannot be read at all is shown beside an empty form
-            return _rendered(pages, request, {"wanted": Wanted(), "error": error})
+            return _rendered(pages, request, {"wanted": WantedPage(), "error": error})
         try:
             return await pages.work(request, lambda: page(request, wanted))
         except AspectraError as error:  # too many wait, or it took too long
@@ -107,7 +114,7 @@ def asking(pages: Pages) -> APIRouter:
     async def why(request: Request) -> Response:
         """Why a paper is not higher, or not listed."""
         given = given_of(request)
-        wanted, named = Wanted.of(given), " ".join(given.get("paper", [])[-1:])
+        wanted, named = WantedPage.of(given), " ".join(given.get("paper", [])[-1:])
 
         def work() -> Response:
             values = _why(service, wanted, named)
@@ -121,7 +128,7 @@ def asking(pages: Pages) -> APIRouter:
     @router.get("/criteria")
     async def criteria(request: Request) -> Response:
         """A row for each paper, a column for each criterion."""
-        wanted = Wanted.of(given_of(request))
+        wanted = WantedPage.of(given_of(request))
 
         def work() -> Response:
             answer = _answer(service, wanted)
@@ -140,7 +147,7 @@ def asking(pages: Pages) -> APIRouter:
     @router.get("/criteria.csv")
     async def criteria_file(request: Request) -> Response:
         """The same as CSV."""
-        wanted = Wanted.of(given_of(request))
+        wanted = WantedPage.of(given_of(request))
         text = await pages.work(request, lambda: written_table(_answer(service, wanted).ranking))
         return Response(
             text.encode("utf-8", "replace"),
@@ -152,7 +159,7 @@ def asking(pages: Pages) -> APIRouter:
     async def papers_map(request: Request) -> Response:
         """The best papers and the seeds in a plane, by what they say of an aspect."""
         given = given_of(request)
-        wanted, aspect = Wanted.of(given), "".join(given.get("aspect", [])[-1:]).strip()
+        wanted, aspect = WantedPage.of(given), "".join(given.get("aspect", [])[-1:]).strip()
         check_length("characters in aspect", aspect, _LONGEST_ASPECT, hint="shorten it")
 
         def work() -> Response:
@@ -212,7 +219,7 @@ def _seeds(service: Service, named: Sequence[str]) -> tuple[list[Paper], tuple[s
     return list(service.library.store.get_many(dict.fromkeys(ids), full=False).values()), unknown
 
 
-def _answer(service: Service, wanted: Wanted) -> Answer:
+def _answer(service: Service, wanted: WantedPage) -> Answer:
     """The hits of a page, or all from the best one down to a rank."""
     if wanted.above is None:
         return service.answer(wanted.question, page=wanted.page, sort=wanted.sort)
@@ -222,7 +229,7 @@ def _answer(service: Service, wanted: Wanted) -> Answer:
     return Answer(wanted.question, replace(ranking, hits=ranking.hits[: wanted.above]))
 
 
-def _results(service: Service, wanted: Wanted, answer: Answer) -> dict[str, Any]:
+def _results(service: Service, wanted: WantedPage, answer: Answer) -> dict[str, Any]:
     """The values of an answer for the template."""
     library, question, ranking = service.library, wanted.question, answer.ranking
     here = wanted.address(page=wanted.page)
@@ -317,7 +324,7 @@ def _examples(service: Service, papers: Sequence[Paper]) -> list[tuple[str, str,
     return out
 
 
-def _map(service: Service, wanted: Wanted, aspect: str) -> dict[str, Any]:
+def _map(service: Service, wanted: WantedPage, aspect: str) -> dict[str, Any]:
     """Map the best papers and the seeds by an aspect; by default the first aspect of the question."""
     library, question = service.library, wanted.question
     made = service.plan(question)
@@ -347,7 +354,7 @@ def _map(service: Service, wanted: Wanted, aspect: str) -> dict[str, Any]:
     }
 
 
-def _why(service: Service, wanted: Wanted, named: str) -> dict[str, Any]:
+def _why(service: Service, wanted: WantedPage, named: str) -> dict[str, Any]:
     """Explain why a paper ranks below the one above it, or is not found."""
     out: dict[str, Any] = {"back": wanted.address(), "hit": None, "above": None, "parts": [], "reasons": None}
     out |= {"error": None, "suggested": []}
@@ -388,7 +395,7 @@ class ShownStep:
         applied: what was read from the question, with the class of its colour.
     """
 
-    step: Step
+    step: TrailStep
     words: str
     back: str
     titles: list[str]
@@ -396,7 +403,7 @@ class ShownStep:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedSteps:
     """Two steps side by side.
 
     Attributes:
@@ -406,7 +413,7 @@ class Compared:
         facts: (what, of the one, of the other, whether they are the same).
     """
 
-    rows: list[tuple[int, tuple[str, Move] | None, tuple[str, Move] | None]]
+    rows: list[tuple[int, tuple[str, RankMove] | None, tuple[str, RankMove] | None]]
     counts: dict[str, int]
     lines: list[tuple[str, str]]
     facts: list[tuple[str, str, str, bool]]
@@ -480,7 +487,7 @@ def trail_pages(pages: Pages) -> APIRouter:
             then = trail.get(number)
             question = Question.from_parameters(then.parameters)
             answer = service.answer(question, page=then.page, sort=then.sort)
-            now = Step.of(answer, encoders_of(service))
+            now = TrailStep.of(answer, encoders_of(service))
             titles = _titles(library, (*_named(then), *then.ids, *now.ids))
             return {"compared": _compared(then, now, titles), "one": _shown(then, titles)}
 
@@ -495,12 +502,12 @@ def _titles(library: Library, ids: Iterable[str]) -> dict[str, str]:
     return {one: paper.title or one for one, paper in held.items()}
 
 
-def _named(step: Step) -> list[str]:
+def _named(step: TrailStep) -> list[str]:
     """Papers that a step is told by: its seeds, and the first that it found."""
     return [*step.parameters.get("seeds", ()), *step.ids[:_TITLES]]
 
 
-def _shown(step: Step, titles: dict[str, str]) -> ShownStep:
+def _shown(step: TrailStep, titles: dict[str, str]) -> ShownStep:
     names = [titles.get(one, one) for one in step.ids[:_TITLES]]
     applied = [(said_of(one), kind_of(one)) for one in step.applied]
     try:
@@ -511,10 +518,10 @@ def _shown(step: Step, titles: dict[str, str]) -> ShownStep:
     return ShownStep(step, question.said(titles), address(question, more=own), names, applied)
 
 
-def _compared(one: Step, other: Step, titles: dict[str, str]) -> Compared:
+def _compared(one: TrailStep, other: TrailStep, titles: dict[str, str]) -> ComparedSteps:
     moved = moves(one, other)
 
-    def at(step: Step, rank: int) -> tuple[str, Move] | None:
+    def at(step: TrailStep, rank: int) -> tuple[str, RankMove] | None:
         place = rank - step.first
         if not 0 <= place < len(step.ids):
             return None
@@ -531,7 +538,7 @@ def _compared(one: Step, other: Step, titles: dict[str, str]) -> Compared:
         ("papers and scores", one.result[:12], other.result[:12]),
     )
     same = {"papers": one.ids == other.ids}
-    return Compared(
+    return ComparedSteps(
         [(rank, at(one, rank), at(other, rank)) for rank in sorted(ranks)],
         {name: said.count(name) for name in ("same", "up", "down", "new", "gone") if name in said},
         changed_lines(_lines(one), _lines(other)),
@@ -539,12 +546,12 @@ def _compared(one: Step, other: Step, titles: dict[str, str]) -> Compared:
     )
 
 
-def _lines(step: Step) -> list[str]:
+def _lines(step: TrailStep) -> list[str]:
     """The plan without its first line, which has the hash."""
     return step.described()[1:]
 
 
-def _written(step: Step) -> str:
+def _written(step: TrailStep) -> str:
     own = [f"page {step.page}"] if step.page > 1 else []
     own += [] if step.sort == "score" else [f"sorted by {step.sort}"]
     return " · ".join([*(f"{name} {value}" for name, value in step.question), *own])

@@ -17,7 +17,7 @@ from aspectra.app.ingest.library_facts import remarks
 from aspectra.app.output.papers import RESOLVERS, listed_rows, sentence_rows
 from aspectra.app.surfaces.service.access import COOKIE, NoToken
 from aspectra.app.surfaces.service.question import Question
-from aspectra.app.surfaces.web.viewing import Wanted, address, given_of, one_of, read_form, words_of
+from aspectra.app.surfaces.web.viewing import WantedPage, address, given_of, one_of, read_form, words_of
 from aspectra.app.terminal.screen import count
 from aspectra.base.errors import AspectraError, NoSuchPaper, UsageError
 from aspectra.search.planning.aspects import ASPECT_ROLES, corrected_roles
@@ -386,7 +386,7 @@ _SITES = ("doi", "arxiv", "acl")  # whose pages are linked
 
 
 @dataclass
-class Opened:
+class PaperCard:
     """A paper as its page shows it.
 
     Attributes:
@@ -425,7 +425,7 @@ def paper_pages(pages: Pages) -> APIRouter:
     @router.get("/paper/{paper:path}")
     async def show(request: Request, paper: str) -> Response:
         """A paper, and a form to search for papers that are like parts of it."""
-        wanted = Wanted.of({**given_of(request), "id": []})
+        wanted = WantedPage.of({**given_of(request), "id": []})
 
         def work() -> Response:
             if not paper.strip():
@@ -451,7 +451,7 @@ def paper_pages(pages: Pages) -> APIRouter:
     return router
 
 
-def _opened(service: Service, named: str) -> Opened:
+def _opened(service: Service, named: str) -> PaperCard:
     """Everything of a paper.
 
     Raises:
@@ -459,7 +459,7 @@ def _opened(service: Service, named: str) -> Opened:
     """
     library = service.library
     paper = library.show(service.resolve(named))
-    opened = Opened(paper, sentence_rows(library, paper), marks=library.marks.of(paper.id))
+    opened = PaperCard(paper, sentence_rows(library, paper), marks=library.marks.of(paper.id))
     opened.links = _elsewhere(paper)
     opened.linked = _linked(library, paper)
     opened.terms, opened.indexed = _terms(service, paper)

@@ -47,7 +47,7 @@ _MOST_REASONS = 50
 
 
 @dataclass(frozen=True)
-class Work:
+class TriageWork:
     """A work that is screened: a paper, and the other records that share its decision."""
 
     id: str
@@ -76,8 +76,8 @@ class Screening:
     """
 
     question: Question
-    works: list[Work]
-    shown: Work | None
+    works: list[TriageWork]
+    shown: TriageWork | None
     counts: Counter[str]
     of: int
     moving: bool = False
@@ -257,7 +257,7 @@ def _of_library(service: Service, question: Question, skipped: Sequence[str], at
     """Undecided papers of the library, newest first."""
     library = service.library
     flow = library.works.flow()
-    page, shown, works = 1, None, list[Work]()
+    page, shown, works = 1, None, list[TriageWork]()
     while shown is None:
         found = library.marks.papers(
             tags=question.tags, decision="none", limit=_MOST_SKIPPED + POOL, page=page
@@ -278,7 +278,7 @@ def _of_library(service: Service, question: Question, skipped: Sequence[str], at
     )
 
 
-def _works(service: Service, ids: Sequence[str]) -> list[Work]:
+def _works(service: Service, ids: Sequence[str]) -> list[TriageWork]:
     """The works of papers, each once, with the decision on them."""
     others = service.library.store.versions(ids)
     known = service.library.marks.read.decisions(ids)
@@ -286,19 +286,19 @@ def _works(service: Service, ids: Sequence[str]) -> list[Work]:
     for one in ids:
         records = (one, *others.get(one, ()))
         if one not in seen:
-            works.append(Work(one, records[1:], known.get(one)))
+            works.append(TriageWork(one, records[1:], known.get(one)))
         seen.update(records)
     return works
 
 
-def _next(works: Sequence[Work], skipped: Sequence[str], at: str) -> Work | None:
+def _next(works: Sequence[TriageWork], skipped: Sequence[str], at: str) -> TriageWork | None:
     """The work that the address names, else the first that is neither decided nor skipped."""
     left = set(skipped)
     named = next((work for work in works if at and at in work.records), None)
     return named or next((work for work in works if work.decision is None and work.id not in left), None)
 
 
-def _named(service: Service, at: str) -> Work | None:
+def _named(service: Service, at: str) -> TriageWork | None:
     return _works(service, [service.resolve(at)])[0] if at else None
 
 

@@ -201,7 +201,7 @@ def address(question: Question, path: str = "/", more: Iterable[tuple[str, objec
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedPage:
     """The values in an address of the page.
 
     Attributes:
@@ -297,7 +297,7 @@ def _with_terms(aspect: str, fields: Mapping[str, Sequence[str]]) -> str:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedPage:
     """A tag: something that was read from the question, or given with it.
 
     Attributes:
@@ -366,7 +366,9 @@ def kind_of(name: str) -> str:
     return f"aspect-{aspect}" if aspect in ASPECT_ROLES else ""
 
 
-def asked_tags(question: Question, ranking: Ranking, more: Iterable[tuple[str, object]] = ()) -> list[Asked]:
+def asked_tags(
+    question: Question, ranking: Ranking, more: Iterable[tuple[str, object]] = ()
+) -> list[AskedPage]:
     """Tags of the requests applied, then of those not applied, each with a link that drops it.
 
     Args:
@@ -382,7 +384,7 @@ def asked_tags(question: Question, ranking: Ranking, more: Iterable[tuple[str, o
         if ":" in one
     }
     out = [
-        Asked(
+        AskedPage(
             f"{name}: {terms[name]}" if terms.get(name) else name,
             kind=kind_of(name),
             remove=edited_address(question, plan, name, kept),
@@ -391,7 +393,7 @@ def asked_tags(question: Question, ranking: Ranking, more: Iterable[tuple[str, o
         if name != f"same {named_sentences(question.same_sentences).name}"
     ]
     out += [
-        Asked(
+        AskedPage(
             said_of(one.label),
             one.words,
             why=f"read by {one.by}" if one.by else "",
@@ -402,7 +404,7 @@ def asked_tags(question: Question, ranking: Ranking, more: Iterable[tuple[str, o
     if question.same_sentences:
         numbers = ", ".join(map(str, question.same_sentences))
         out.append(
-            Asked(
+            AskedPage(
                 f"like sentence {numbers} of your paper",
                 remove=address(replace(question, same_sentences=()), more=kept),
             )
@@ -411,7 +413,7 @@ def asked_tags(question: Question, ranking: Ranking, more: Iterable[tuple[str, o
         number, _, name = role.partition("=")
         others = tuple(one for one in question.roles if one != role)
         out.append(
-            Asked(
+            AskedPage(
                 f"sentence {number} of your paper is {name}",
                 remove=address(replace(question, roles=others), more=kept),
             )
@@ -423,7 +425,7 @@ def asked_tags(question: Question, ranking: Ranking, more: Iterable[tuple[str, o
             "both": "what your paper builds on, or what builds on it",
         }
         out.append(
-            Asked(
+            AskedPage(
                 said[question.direction],
                 remove=address(replace(question, direction="", any_year=False), more=kept),
             )
@@ -431,7 +433,7 @@ def asked_tags(question: Question, ranking: Ranking, more: Iterable[tuple[str, o
     for one in requests.not_applied:
         without = edited_address(question, plan, more=kept, unsaid=one.words) if one.searched else ""
         use = _applied_address(question, plan, one, kept) if one.instead else ""
-        out.append(Asked(one.words, "", "", False, one.searched, one.why, without, use))
+        out.append(AskedPage(one.words, "", "", False, one.searched, one.why, without, use))
     return out
 
 

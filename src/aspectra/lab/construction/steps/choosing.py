@@ -15,9 +15,9 @@ from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.values import Value, replace
-from aspectra.lab.construction.protocol import Draft, Made, Workbench, listed, rows_of, step
+from aspectra.lab.construction.protocol import Made, QueryDraft, Workbench, listed, rows_of, step
 from aspectra.lab.construction.steps.latent import SAID, group_id
-from aspectra.lab.construction.steps.write import AskingOptions, Note, own_prompt, replies
+from aspectra.lab.construction.steps.write import AskingOptions, WriterNote, own_prompt, replies
 from aspectra.papers.text.cleaning import folded
 from aspectra.search.stages.rewrite import field_of
 
@@ -60,9 +60,9 @@ def consolidate(made: Made, bench: Workbench, options: ConsolidateOptions) -> Ma
         values = sorted(said[draft.id])
         for at in range(0, len(values) if len(values) > 1 else 0, _CHUNK):
             chunks[f"{draft.id} {at}"] = draft.id, values[at : at + _CHUNK]
-    notes = [Note(key, json.dumps(values, ensure_ascii=False)) for key, (_, values) in chunks.items()]
+    notes = [WriterNote(key, json.dumps(values, ensure_ascii=False)) for key, (_, values) in chunks.items()]
 
-    def read(note: Note, reply: str) -> dict[str, str] | None:
+    def read(note: WriterNote, reply: str) -> dict[str, str] | None:
         told: Any = field_of(reply, "labels")
         if not isinstance(told, Mapping):
             return None
@@ -92,7 +92,7 @@ def consolidate(made: Made, bench: Workbench, options: ConsolidateOptions) -> Ma
         for key, own in sorted(parts.items()):
             members = sorted(paper for papers in own.values() for paper in papers)
             if len(members) >= options.least:
-                new = Draft(group_id(members), names[key], context="\n".join([*sorted(own), names[key]]))
+                new = QueryDraft(group_id(members), names[key], context="\n".join([*sorted(own), names[key]]))
                 drafts.append(new)
                 gold[new.id], facts[new.id] = dict.fromkeys(members, 1), own
             else:
@@ -140,7 +140,7 @@ def choose(made: Made, bench: Workbench, options: ChooseOptions) -> Made:
     left = {one.id: one for one in made.drafts if len(fields[one.id]) >= options.fewest}
     bench.drop(f"queries of fewer than {options.fewest} fields", len(made.drafts) - len(left))
     order = {name: place for place, name in enumerate(bench.drawn(left, "choose"))}
-    chosen: list[Draft] = []
+    chosen: list[QueryDraft] = []
     covered: set[str] = set()
     while left and not 0 < options.queries <= len(chosen):
         best = max(
@@ -239,7 +239,7 @@ def labels(made: Made, bench: Workbench, options: LabelsOptions) -> Made:
                 if p != seed and (theirs := every[aspect].get(p)) and not kin.akin(asked, theirs)
             ]
             apart = sorted(bench.drawn(apart, name)[: options.contrast])
-            drafts.append(Draft(name, seed=seed, aspect=aspect, labels={"label": tuple(sorted(asked))}))
+            drafts.append(QueryDraft(name, seed=seed, aspect=aspect, labels={"label": tuple(sorted(asked))}))
             gold[name] = {**dict(sorted(found.items())), **dict.fromkeys(apart, 0)}
     named = _naming(bench, {one.id: one.labels["label"] for one in drafts}, gold)
     bench.drop("contrast papers that name the label", sum(map(len, named.values())))

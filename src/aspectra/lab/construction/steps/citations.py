@@ -15,7 +15,7 @@ from typing import Literal
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, replace
 from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.construction.protocol import Draft, Made, MadeText, Workbench, step
+from aspectra.lab.construction.protocol import Made, MadeText, QueryDraft, Workbench, step
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.text.references import cut_references, strip_citations
 from aspectra.papers.text.structure import split_sentences
@@ -72,7 +72,7 @@ def graph(made: Made, bench: Workbench, options: GraphOptions) -> Made:
     bench.found["queries with at least 1, 2, 5, 10, 20 relevant papers"] = ", ".join(
         f"{sum(size >= least for size in sizes):,}" for least in _COUNTS
     )
-    drafts = tuple(Draft(q, seed=q, labels={"direction": (options.direction,)}) for q in sorted(gold))
+    drafts = tuple(QueryDraft(q, seed=q, labels={"direction": (options.direction,)}) for q in sorted(gold))
     excluded = {query: (query,) for query in gold}
     return replace(
         made,

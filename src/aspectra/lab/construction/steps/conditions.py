@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from aspectra.base.errors import UsageError
 from aspectra.base.files import digest
 from aspectra.base.values import Value, replace
-from aspectra.lab.construction.protocol import Draft, Made, Workbench, listed, placed_in, step
+from aspectra.lab.construction.protocol import Made, QueryDraft, Workbench, listed, placed_in, step
 from aspectra.papers.bibliography import language_name
 from aspectra.papers.text.cleaning import folded
 
@@ -85,7 +85,7 @@ def conditions(made: Made, bench: Workbench, options: ConditionsOptions) -> Made
     sized = {g: ids for g, ids in groups.items() if options.smallest <= len(ids) <= options.largest}
     bench.drop("groups of too few or too many documents", len(groups) - len(sized))
     of_paper = _measured(bench, sized, options, values)
-    drafts: list[Draft] = []
+    drafts: list[QueryDraft] = []
     qrels: dict[str, dict[str, dict[str, int]]] = {"original": {}, "instructed": {}, "reversed": {}}
     for group, ids in sorted(sized.items()):
         found = list(_parted(group, ids, options, of_paper))
@@ -106,7 +106,7 @@ def conditions(made: Made, bench: Workbench, options: ConditionsOptions) -> Made
             }
             told = {"instructed": meets, "reversed": breaks}
             text = options.question.replace("{}", group)
-            drafts.append(Draft(name, text, instructions=told, labels=labels, source="template"))
+            drafts.append(QueryDraft(name, text, instructions=told, labels=labels, source="template"))
             meet, others = dict.fromkeys(sorted(one.meet), 1), dict.fromkeys(sorted(one.breaks), 1)
             qrels["original"][name] = {**meet, **others}
             qrels["instructed"][name], qrels["reversed"][name] = meet, others

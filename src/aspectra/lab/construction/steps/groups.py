@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.values import Value, replace
-from aspectra.lab.construction.protocol import Draft, Made, Workbench, rows_of, step
+from aspectra.lab.construction.protocol import Made, QueryDraft, Workbench, rows_of, step
 from aspectra.papers.paper import normalise_title
 from aspectra.papers.text.cleaning import clean
 
@@ -128,7 +128,7 @@ def groups(made: Made, bench: Workbench, options: GroupsOptions) -> Made:
                     bench.drop("texts without words")
                     continue
                 name = f"q-{paper.id}"
-                drafts.append(Draft(name, text, labels={"group": (group,)}))
+                drafts.append(QueryDraft(name, text, labels={"group": (group,)}))
                 gold[name] = dict.fromkeys(others, 1)
                 excluded[name] = tuple(sorted(members))
     return replace(made, drafts=tuple(drafts), qrels={"gold": gold}, excluded=excluded)

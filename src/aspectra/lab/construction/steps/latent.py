@@ -17,7 +17,7 @@ import numpy as np
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.files import digest_texts
 from aspectra.base.values import Value, replace
-from aspectra.lab.construction.protocol import Draft, Made, Workbench, step
+from aspectra.lab.construction.protocol import Made, QueryDraft, Workbench, step
 from aspectra.lab.construction.steps.pooling import left_out, unjudged
 from aspectra.llm import loops
 from aspectra.papers.text.cleaning import folded
@@ -97,7 +97,7 @@ def annotate(made: Made, bench: Workbench, options: AnnotateOptions) -> Made:
     if simulated:
         bench.found["replies"] = "simulated"
     drafts = tuple(
-        Draft(name, next(iter(able[name][1])), context="\n".join(able[name][1])) for name in chosen
+        QueryDraft(name, next(iter(able[name][1])), context="\n".join(able[name][1])) for name in chosen
     )
     gold = {name: dict.fromkeys(able[name][0], 1) for name in chosen}
     facts = {**made.facts, SAID: {name: able[name][1] for name in chosen}}
@@ -203,7 +203,7 @@ def recall(made: Made, bench: Workbench, options: RecallOptions) -> Made:
         if not (text := f"{one.title}\n{one.text}".strip()):
             bench.drop("papers without words")
             continue
-        draft = Draft(
+        draft = QueryDraft(
             f"r-{digest_texts([one.id])[:12]}",
             text,
             context=text,

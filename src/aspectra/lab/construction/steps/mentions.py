@@ -13,7 +13,7 @@ from typing import Literal
 
 from aspectra.base.files import digest_texts
 from aspectra.base.values import Value, replace
-from aspectra.lab.construction.protocol import Draft, Made, MadeText, Workbench, step
+from aspectra.lab.construction.protocol import Made, MadeText, QueryDraft, Workbench, step
 from aspectra.papers.paper import Paper, Reference, normalise_title
 from aspectra.papers.text.references import strip_citations
 from aspectra.papers.text.structure import split_sentences
@@ -54,11 +54,11 @@ class MentionsOptions(Value, frozen=True):
 def mentions(made: Made, bench: Workbench, options: MentionsOptions) -> Made:
     """Queries from sentences that cite."""
     texts: dict[str, MadeText] = {}
-    found: dict[str, tuple[Draft, dict[str, int]]] = {}
+    found: dict[str, tuple[QueryDraft, dict[str, int]]] = {}
     there = set(made.corpus)
     for paper in bench.papers(made.corpus, full=True):
         works = dict(_works(paper, bench, options, there, texts))
-        own: dict[str, tuple[Draft, dict[str, int]]] = {}
+        own: dict[str, tuple[QueryDraft, dict[str, int]]] = {}
         for text, keys in _citing(paper):
             cited = sorted({works[key] for key in keys if key in works} - {paper.id})
             if reason := _unfit(text, cited, options):
@@ -66,7 +66,7 @@ def mentions(made: Made, bench: Workbench, options: MentionsOptions) -> Made:
                 continue
             name = f"m-{digest_texts([paper.id, text])[:12]}"
             labels: dict[str, tuple[str, ...]] = {"query_set": ("inline_nonacl",)}
-            own[name] = Draft(name, text, labels=labels, context=text), dict.fromkeys(cited, 1)
+            own[name] = QueryDraft(name, text, labels=labels, context=text), dict.fromkeys(cited, 1)
         chosen = bench.drawn(own, paper.id)[: options.each or None]
         bench.drop("sentences of a paper beyond the number for each", len(own) - len(chosen))
         found |= {name: own[name] for name in chosen}

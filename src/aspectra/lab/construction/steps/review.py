@@ -22,7 +22,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.files import digest, make_folder, write_durably
 from aspectra.base.values import Value, replace
 from aspectra.lab.construction.export import as_texts
-from aspectra.lab.construction.protocol import Draft, Made, MadeText, Workbench, step
+from aspectra.lab.construction.protocol import Made, MadeText, QueryDraft, Workbench, step
 from aspectra.lab.construction.steps.pooling import files_of, first_found, left_out, unjudged
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.runs.files import Array
@@ -317,14 +317,14 @@ def _shown(one: MadeText) -> tuple[str, str]:
     return one_line(one.title)[:_LONG], one_line(one.text)[:_PASSAGE]
 
 
-def _rows(made: Made, bench: Workbench, ask: str) -> Rows[Draft]:
+def _rows(made: Made, bench: Workbench, ask: str) -> Rows[QueryDraft]:
     """The rows of the sheet, in an order by chance."""
     relevant = {query: bench.drawn(held, query)[:3] for query, held in made.relevant().items()}
     shown = sorted({name for held in relevant.values() for name in held})
     titles = {one.id: one_line(one.title or one.text)[:_LONG] for one in bench.documents(made, shown)}
     texts = {row["_id"]: row["text"] for row in as_texts(made, bench)}
     drafts = {draft.id: draft for draft in made.drafts}
-    rows: Rows[Draft] = {}
+    rows: Rows[QueryDraft] = {}
     for name in bench.drawn(drafts, f"review {ask}"):
         told = (texts[name], drafts[name].instructions.get("instructed"), drafts[name].aspect)
         held = [titles[one] for one in relevant.get(name, ()) if one in titles]
@@ -433,7 +433,7 @@ def entries(made: Made, bench: Workbench, options: EntriesOptions) -> Made:
         said = _filled(path, rows, "questions", "question", one_line, "is empty")
         people += bool(said)
         for key, text in sorted(said.items()):
-            draft = Draft(f"e-{digest([key, path.name])[:12]}", text, source="people")
+            draft = QueryDraft(f"e-{digest([key, path.name])[:12]}", text, source="people")
             drafts.append(draft)
             gold[draft.id] = {rows[key][0]: 1}
     if len(drafts) < max(1, options.fewest):

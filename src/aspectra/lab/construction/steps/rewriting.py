@@ -14,7 +14,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.files import digest
 from aspectra.base.values import replace
 from aspectra.lab.construction.protocol import Made, MadeText, Workbench, placed_in, step
-from aspectra.lab.construction.steps.write import AskingOptions, Note, own_prompt, replies, words_of
+from aspectra.lab.construction.steps.write import AskingOptions, WriterNote, own_prompt, replies, words_of
 from aspectra.papers.text.cleaning import folded
 from aspectra.search.stages.rewrite import field_of, wording
 
@@ -84,9 +84,9 @@ def rewrite(made: Made, bench: Workbench, options: RewriteOptions) -> Made:
         one.id: f"{one.title}\n{one.text}".strip()
         for one in bench.documents(made, sorted({w[0] for w in wanted}))
     }
-    notes = [Note(f"{name} {value}", f"wanted: {value}\n{texts[name]}") for name, _, value in wanted]
+    notes = [WriterNote(f"{name} {value}", f"wanted: {value}\n{texts[name]}") for name, _, value in wanted]
 
-    def read(note: Note, reply: str) -> str | None:
+    def read(note: WriterNote, reply: str) -> str | None:
         said = wording(reply, prompt)
         old, new = words_of([note.told.partition("\n")[2]]), words_of([said])
         same = len(old & new) >= _SAME * len(old | new)
@@ -127,7 +127,7 @@ def instruct(made: Made, bench: Workbench, options: InstructOptions) -> Made:
     asked = [one for one in made.drafts if {"instructed", "reversed"} <= one.instructions.keys()]
     bench.drop("queries without an instruction and its reversal", len(made.drafts) - len(asked))
     notes = [
-        Note(
+        WriterNote(
             one.id,
             f"question: {one.text}\nrestriction: {one.instructions['instructed']}\n"
             f"opposite: {one.instructions['reversed']}",
@@ -135,7 +135,7 @@ def instruct(made: Made, bench: Workbench, options: InstructOptions) -> Made:
         for one in asked
     ]
 
-    def read(note: Note, reply: str) -> dict[str, str] | None:
+    def read(note: WriterNote, reply: str) -> dict[str, str] | None:
         said = {mode: field_of(reply, mode) for mode in ("instructed", "reversed")}
         texts = {mode: " ".join(text.split()) for mode, text in said.items() if isinstance(text, str)}
         different = {folded(text) for text in texts.values() if 0 < len(text) <= options.longest}
@@ -162,9 +162,9 @@ def negatives(made: Made, bench: Workbench, options: AskingOptions) -> Made:
     """One more document a question, which is irrelevant under every instruction."""
     prompt = own_prompt("negative", options.prompt)
     questions = sorted({one.text for one in made.drafts if one.text})
-    notes = [Note(digest([text])[:12], f"question: {text}") for text in questions]
+    notes = [WriterNote(digest([text])[:12], f"question: {text}") for text in questions]
 
-    def read(note: Note, reply: str) -> str | None:
+    def read(note: WriterNote, reply: str) -> str | None:
         said = wording(reply, prompt)
         return said if len(said.split()) >= _FEW else None
 

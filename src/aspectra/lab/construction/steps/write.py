@@ -30,7 +30,7 @@ _PACKAGE = __package__.rpartition(".")[0]
 T = TypeVar("T")
 
 
-class Note(NamedTuple):
+class WriterNote(NamedTuple):
     """Input of a model that writes: an id for the journal, the text shown, and words that it may not use."""
 
     key: str
@@ -57,8 +57,8 @@ class AskingOptions(Value, frozen=True):
 def replies(
     bench: Workbench,
     prompt: Prompt,
-    notes: Sequence[Note],
-    read: Callable[[Note, str], T | None],
+    notes: Sequence[WriterNote],
+    read: Callable[[WriterNote, str], T | None],
     options: AskingOptions,
     *,
     of: str = "queries",
@@ -83,7 +83,7 @@ def replies(
     asker = Asker(bench.require_model(), shown, concurrency=options.lanes)
     different = {note[1:]: note for note in reversed(notes)}
 
-    async def ask(note: Note) -> T | None:
+    async def ask(note: WriterNote) -> T | None:
         def build(share: float) -> Request:
             return prompt.request(
                 shown.values([Candidate(note.key, note.told)], [""], share), max_tokens=length
@@ -175,7 +175,7 @@ def write(made: Made, bench: Workbench, options: WriteOptions) -> Made:
         else:
             hidden = words_of([source] if options.forbid == "context" else [])
         more = {"question": cited, "recollection": "".join(draft.labels.get("opening", ()))}.get(options.kind)
-        notes.append(Note(draft.id, source if more is None else f"{source}\n{more}", hidden - free))
+        notes.append(WriterNote(draft.id, source if more is None else f"{source}\n{more}", hidden - free))
     return _worded(made, bench, prompt, notes, options, exact=options.forbid == "phrases")
 
 
@@ -194,7 +194,7 @@ def harden(made: Made, bench: Workbench, options: AskingOptions) -> Made:
         UsageError, ModelError: as :func:`replies`.
     """
     prompt = own_prompt("harden", options.prompt)
-    notes = [Note(one.id, one.text, phrases(one.context)) for one in made.drafts]
+    notes = [WriterNote(one.id, one.text, phrases(one.context)) for one in made.drafts]
     return _worded(made, bench, prompt, notes, options, exact=True)
 
 
@@ -202,14 +202,14 @@ def _worded(
     made: Made,
     bench: Workbench,
     prompt: Prompt,
-    notes: Sequence[Note],
+    notes: Sequence[WriterNote],
     options: AskingOptions,
     *,
     exact: bool,
 ) -> Made:
     """Queries in a model's words, none of which holds what is hidden: words, or with ``exact`` phrases."""
 
-    def read(note: Note, reply: str) -> str | None:
+    def read(note: WriterNote, reply: str) -> str | None:
         said = wording(reply, prompt)
         given = _said(said) if exact else words_of([said])
         return said if said and not note.hidden & given else None

@@ -81,7 +81,7 @@ def _opened(data: bytes) -> dict[str, Any]:
     return part
 
 
-class Step:
+class UndoStep:
     """One step under way: keeps what it is about to change.
 
     Attributes:
@@ -143,7 +143,7 @@ class ActionWriter:
         self._regroup = regroup
 
     @contextlib.contextmanager
-    def step(self, verb: str, what: str) -> Iterator[Step]:
+    def step(self, verb: str, what: str) -> Iterator[UndoStep]:
         """One step, in one transaction; what was undone before cannot be redone after it.
 
         Args:
@@ -157,7 +157,7 @@ class ActionWriter:
                 "INSERT INTO actions (at, verb, what, undone) VALUES (?, ?, '', 0)", (now, verb)
             )
             number = int(cursor.lastrowid or 0)
-            made = Step(db, number, what)
+            made = UndoStep(db, number, what)
             yield made
             if made.empty:
                 db.execute("DELETE FROM actions WHERE id = ?", (number,))
@@ -193,7 +193,7 @@ class ActionWriter:
                     why="adding files cannot be undone; tags, notes, decisions, edits and other changes can",
                     hint="aspectra status",
                 )
-            made = Step(db, row[0], row[3])
+            made = UndoStep(db, row[0], row[3])
             of_step = "FROM action_parts WHERE action = ?"
             numbers = [n for (n,) in db.execute(f"SELECT number {of_step} ORDER BY number DESC", row[:1])]
             made._parts = numbers[0]

@@ -13,7 +13,7 @@ import msgspec
 
 from aspectra.base.errors import NoSuchPaper, UsageError
 from aspectra.base.values import replace
-from aspectra.papers.library.marks.actions import ActionWriter, Step, count_change
+from aspectra.papers.library.marks.actions import ActionWriter, UndoStep, count_change
 from aspectra.papers.library.marks.values import (
     DECISIONS,
     EDITABLE,
@@ -104,8 +104,8 @@ class MarksWriter:
         self._transaction = transaction
         self._actions = ActionWriter(db, transaction, regroup)
 
-    def action(self, verb: str, what: str) -> AbstractContextManager[Step]:
-        """One step that can be undone, in one transaction: :meth:`Step.keep` what it is about to change.
+    def action(self, verb: str, what: str) -> AbstractContextManager[UndoStep]:
+        """One step that can be undone, in one transaction: :meth:`UndoStep.keep` what it is about to change.
 
         Args:
             verb: the command.
@@ -395,7 +395,7 @@ def put_decision(db: sqlite3.Connection, pos: int, decision: Decision) -> bool:
     return True
 
 
-def _count(db: sqlite3.Connection, step: Step, changed: Any) -> None:
+def _count(db: sqlite3.Connection, step: UndoStep, changed: Any) -> None:
     """Count a change of marks; without one there is nothing to undo."""
     if changed:
         count_change(db, "marks")

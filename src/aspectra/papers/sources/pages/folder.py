@@ -14,7 +14,7 @@ from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean
 
 
-class Folder:
+class FolderSource:
     """All files of a folder and the folders in it."""
 
     name = "folder"
@@ -63,4 +63,4 @@ def _one_file(path: Path, place: str, options: ReadOptions) -> Iterator[Paper | 
         yield Remark(place, f"cannot be read: {error}")
 
 
-SOURCES.register("folder")(Folder())
+SOURCES.register("folder")(FolderSource())

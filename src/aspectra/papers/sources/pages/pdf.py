@@ -23,7 +23,7 @@ from aspectra.papers.sources.children import ask_child
 from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.json.arxiv import arxiv_year
 from aspectra.papers.sources.pages.layout.document import Printed, read_pages
-from aspectra.papers.sources.pages.layout.lines import Page, page_of
+from aspectra.papers.sources.pages.layout.lines import PrintedPage, page_of
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean
 
@@ -40,7 +40,7 @@ class _Answer:
     version: str = ""
     pages: int = 0
     info: dict[str, str] = field(default_factory=dict)
-    read: list[Page] = field(default_factory=list)
+    read: list[PrintedPage] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     hidden: Counter[str] = field(default_factory=Counter)
     end: str = ""
@@ -208,7 +208,7 @@ def _paper(path: Path, answer: _Answer, options: ReadOptions) -> Iterator[Paper 
     )
 
 
-def _letters_of(pages: list[Page]) -> int:
+def _letters_of(pages: list[PrintedPage]) -> int:
     """Letters and digits on the pages, text at an angle apart."""
     return sum(c.isalnum() for page in pages for line in page.lines for run in line.runs for c in run.text)
 

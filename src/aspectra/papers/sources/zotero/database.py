@@ -20,7 +20,7 @@ from typing import Any
 
 from aspectra.base.errors import AspectraError, BadInput
 from aspectra.base.files import digest_texts, refuse_journal
-from aspectra.papers.sources.zotero.mapping import Changes, Remembered, collection_paths
+from aspectra.papers.sources.zotero.mapping import ItemChanges, SyncState, collection_paths
 
 _FILES = ("", "-wal", "-journal")  # SQLite makes the shared memory of a log anew
 _OPEN_IT = "start Zotero, wait until it is idle, close it, then: aspectra zotero sync"
@@ -62,7 +62,7 @@ class ZoteroDatabase:
                 found.append(f"{ending}:{state.st_size}:{state.st_mtime_ns}")
         return " ".join(found)
 
-    def changes(self, known: Remembered, progress: Callable[[str, int, int], None]) -> Changes:
+    def changes(self, known: SyncState, progress: Callable[[str, int, int], None]) -> ItemChanges:
         """See :class:`~aspectra.papers.sources.zotero.mapping.ZoteroSource`.
 
         Raises:
@@ -72,7 +72,7 @@ class ZoteroDatabase:
         signature = self.signature()
         same = known.origin == origin
         if same and known.signature == signature:
-            return Changes(none=True)
+            return ItemChanges(none=True)
         with self._copy() as (connection, signature):
             library = self._library(connection)
             collections = _collections(connection, library)
@@ -83,7 +83,7 @@ class ZoteroDatabase:
             items = _filled(connection, {rows[key]["id"]: rows[key] for key in wanted})
         gone = known.stamps.keys() - stamps.keys()
         none = same and not items and not gone and collections == known.collections
-        return Changes(none, items, stamps, 0, signature, origin, collections)
+        return ItemChanges(none, items, stamps, 0, signature, origin, collections)
 
     @contextlib.contextmanager
     def _copy(self) -> Iterator[tuple[sqlite3.Connection, str]]:

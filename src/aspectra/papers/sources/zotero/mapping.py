@@ -26,7 +26,7 @@ CHILDREN = ("note", "attachment", "annotation")
 
 
 @dataclass
-class Remembered:
+class SyncState:
     """The state of one Zotero library that is kept between syncs; stored as JSON.
 
     Attributes:
@@ -53,14 +53,14 @@ class Remembered:
 
 
 @dataclass
-class Changes:
+class ItemChanges:
     """The changes of a Zotero library since the last sync.
 
     Attributes:
         none: True if nothing changed; all else is empty then.
         items: key -> item in the JSON of Zotero's API (its ``data``), for every item of any type that is new
             or another. Those in the trash are not among them.
-        stamps: as in :class:`Remembered`, of all items that there are.
+        stamps: as in :class:`SyncState`, of all items that there are.
         version, signature, origin: as there.
         collections: as there, of all collections.
     """
@@ -85,7 +85,7 @@ class ZoteroSource(Protocol):
     library: str
     place: str
 
-    def changes(self, known: Remembered, progress: Callable[[str, int, int], None]) -> Changes:
+    def changes(self, known: SyncState, progress: Callable[[str, int, int], None]) -> ItemChanges:
         """Read the changes since the known state.
 
         Raises:

@@ -42,7 +42,7 @@ _FUNCTIONS: dict[str, Callable[[Vectors], Any]] = {
 }
 
 
-class Pooling(Struct, frozen=True):
+class TokenPooling(Struct, frozen=True):
     """Pooling of token states into one vector.
 
     Attributes:
@@ -86,7 +86,7 @@ def _pooled(states: Vectors, mode: str, first: int) -> Vectors:
     return np.array(states[0 if mode == "cls" else -1])
 
 
-class Step(Protocol):
+class HeadStep(Protocol):
     """A layer after the pooling, or after each token's state."""
 
     def __call__(self, vectors: Vectors) -> Vectors:
@@ -103,7 +103,7 @@ class Step(Protocol):
         ...
 
 
-class Unit(Struct, frozen=True):
+class UnitLength(Struct, frozen=True):
     """Length 1; zeros stay zeros."""
 
     def __call__(self, vectors: Vectors) -> Vectors:
@@ -194,11 +194,11 @@ class Head(Struct, frozen=True):
         steps: layers, in order.
     """
 
-    pooling: Pooling = Pooling()
-    steps: tuple[Step, ...] = ()
+    pooling: TokenPooling = TokenPooling()
+    steps: tuple[HeadStep, ...] = ()
 
     def __call__(self, states: Vectors, prompt: int = 0) -> Vectors:
-        """The vector of one text; see :class:`Pooling`.
+        """The vector of one text; see :class:`TokenPooling`.
 
         Each text is computed alone, so that its vector does not depend on the texts beside it.
         """
@@ -210,7 +210,7 @@ class Head(Struct, frozen=True):
     def without_unit(self) -> Head:
         """The same head without the scaling to length 1 at its end."""
         steps = self.steps
-        while steps and isinstance(steps[-1], Unit):
+        while steps and isinstance(steps[-1], UnitLength):
             steps = steps[:-1]
         return Head(self.pooling, steps)
 
@@ -224,7 +224,7 @@ class Head(Struct, frozen=True):
     @property
     def late(self) -> bool:
         """True if the mean of some token states lies in the space of the vectors of texts."""
-        return self.pooling.modes == ("mean",) and all(isinstance(step, Unit) for step in self.steps)
+        return self.pooling.modes == ("mean",) and all(isinstance(step, UnitLength) for step in self.steps)
 
     @property
     def key(self) -> Any:
@@ -507,7 +507,7 @@ class LateTransformer:
         runtime: Runtime,
         tokens: tuple[Tokens, Tokens],
         marking: Marking,
-        steps: Sequence[Step],
+        steps: Sequence[HeadStep],
         *,
         dimensions: int,
         lengths: tuple[int, int],

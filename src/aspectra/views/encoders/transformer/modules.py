@@ -15,7 +15,15 @@ from msgspec import Struct, field
 
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.protocol import POOLINGS
-from aspectra.views.encoders.transformer.encoder import Dense, Head, Norm, Pooling, Spelling, Step, Unit
+from aspectra.views.encoders.transformer.encoder import (
+    Dense,
+    Head,
+    HeadStep,
+    Norm,
+    Spelling,
+    TokenPooling,
+    UnitLength,
+)
 from aspectra.views.encoders.transformer.weights import (
     as_float32,
     needs_torch,
@@ -129,7 +137,7 @@ def _modules(place: Path) -> tuple[Path, Head]:
     path = place / "modules.json"
     if not path.is_file():
         pooling = place / "1_Pooling"
-        return place, Head(_pooling(place, pooling) if pooling.is_dir() else Pooling())
+        return place, Head(_pooling(place, pooling) if pooling.is_dir() else TokenPooling())
     listed = read_list(path)
     modules = []
     for module in listed:
@@ -147,7 +155,7 @@ def _modules(place: Path) -> tuple[Path, Head]:
     return modules[0][1], Head(_pooling(place, modules[1][1]), tuple(steps))
 
 
-def _pooling(place: Path, folder: Path) -> Pooling:
+def _pooling(place: Path, folder: Path) -> TokenPooling:
     config = read_config(folder / "config.json")
     mode = config.get("pooling_mode")
     if mode is None:
@@ -155,10 +163,10 @@ def _pooling(place: Path, folder: Path) -> Pooling:
     modes = (mode,) if isinstance(mode, str) else tuple(map(str, mode))
     if unknown := [mode for mode in modes if mode not in POOLINGS]:
         raise needs_torch(place, f"it pools by {unknown[0]!r}; known: {', '.join(POOLINGS)}")
-    return Pooling(modes, bool(config.get("include_prompt", True)))
+    return TokenPooling(modes, bool(config.get("include_prompt", True)))
 
 
-def read_module(place: Path, kind: str, folder: Path) -> list[Step]:
+def read_module(place: Path, kind: str, folder: Path) -> list[HeadStep]:
     """The layers of one module after the pooling.
 
     Args:
@@ -176,7 +184,7 @@ def read_module(place: Path, kind: str, folder: Path) -> list[Step]:
     if kind == "Dropout":
         return []
     if kind == "Normalize":
-        return [Unit()]
+        return [UnitLength()]
     if kind not in {"Dense", "LayerNorm"}:
         raise needs_torch(place, f"its module {folder.name} is a {kind}; known: Dense, LayerNorm, Normalize")
     weights = folder / "model.safetensors"

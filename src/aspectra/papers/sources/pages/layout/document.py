@@ -11,14 +11,14 @@ from aspectra.papers.paper import Reference, Section, normalise_title
 from aspectra.papers.sources.pages.layout import front as fronts
 from aspectra.papers.sources.pages.layout.front import Abstract, find_abstract
 from aspectra.papers.sources.pages.layout.headings import (
-    Body,
+    BodyText,
     Heading,
     body_of,
     find_headings,
     known_name,
     without_number,
 )
-from aspectra.papers.sources.pages.layout.lines import Line, Page, Row, is_prose, regions
+from aspectra.papers.sources.pages.layout.lines import Line, PrintedPage, PrintedRow, is_prose, regions
 from aspectra.papers.sources.pages.layout.reference_lists import find_references
 from aspectra.papers.text.cleaning import clean, mend_hyphens, one_line, strip_invisible
 from aspectra.papers.text.structure import outline
@@ -32,7 +32,7 @@ _NUMBER = re.compile(r"\W{0,3}(?:page\s+)?(\d{1,5}|[ivxlc]{1,6})(?:\s*(?:/|of)\s
 
 
 def remove_running(
-    pages: Sequence[Page], body: float, title: str = "", kept: Collection[int] = ()
+    pages: Sequence[PrintedPage], body: float, title: str = "", kept: Collection[int] = ()
 ) -> tuple[list[str], int]:
     """Remove running heads, feet and page numbers from the pages.
 
@@ -111,7 +111,7 @@ def _level(places: Sequence[tuple[float, int]], line: Line) -> int:
     return len({page for base, page in places if abs(base - line.base) < 6})
 
 
-def _edge(page: Page) -> list[Line]:
+def _edge(page: PrintedPage) -> list[Line]:
     """The lines of the first three and the last three rows that lie in the margins of the page."""
     lines = sorted(page.lines, key=lambda line: line.base)
     found: dict[int, Line] = {}
@@ -151,7 +151,7 @@ _BULLET = re.compile(r"(?:[•▪■◦‣∙*–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]
 _END = re.compile(r"[.!?:;][”’\"')\]\d†‡∗*]{0,4}$")
 
 
-def paragraphs(rows: Sequence[Row], body: Body) -> list[str]:
+def paragraphs(rows: Sequence[PrintedRow], body: BodyText) -> list[str]:
     r"""Paragraphs as printed lines with ``\\n`` between them, so that hyphens can be mended.
 
     Every row is in exactly one paragraph. Captions and rows in smaller type than the body (footnotes, labels
@@ -180,10 +180,10 @@ def _goes_on(text: str, block: str) -> bool:
     return not _END.search(text[-12:]) and (block[:1].islower() or block[:1] in "(,;")
 
 
-def _blocks(rows: Sequence[Row], body: Body) -> Iterator[tuple[str, bool]]:
+def _blocks(rows: Sequence[PrintedRow], body: BodyText) -> Iterator[tuple[str, bool]]:
     """(printed lines of a paragraph of one column, whether it is set beside the text)."""
     current: list[str] = []
-    last: Row | None = None
+    last: PrintedRow | None = None
     side = caption = False
     for row in rows:
         line = row.line
@@ -206,7 +206,9 @@ def _blocks(rows: Sequence[Row], body: Body) -> Iterator[tuple[str, bool]]:
         yield "\n".join(current), side or caption
 
 
-def _breaks(last: Row, row: Row, rows: Sequence[Row], body: Body, caption: bool) -> bool:
+def _breaks(
+    last: PrintedRow, row: PrintedRow, rows: Sequence[PrintedRow], body: BodyText, caption: bool
+) -> bool:
     """True if a paragraph ends between two consecutive rows."""
     if last.region != row.region:
         return True
@@ -254,7 +256,7 @@ class Printed:
     below: float = 0.0
 
 
-def read_pages(pages: Sequence[Page], info: Mapping[str, str]) -> Printed:
+def read_pages(pages: Sequence[PrintedPage], info: Mapping[str, str]) -> Printed:
     """The paper that ``pages`` print; ``info`` is the document information, believed only where confirmed."""
     found = Printed(turned=[text for page in pages for text in page.turned])
     first = next((page for page in pages if page.lines), None)
@@ -285,7 +287,7 @@ def read_pages(pages: Sequence[Page], info: Mapping[str, str]) -> Printed:
     return found
 
 
-def _edges(lines: Sequence[Line], height: float, body: Body) -> list[str]:
+def _edges(lines: Sequence[Line], height: float, body: BodyText) -> list[str]:
     """Heads, feet and small print of the first page, each as one text."""
     parts: list[list[Line]] = []
     for line in lines:
@@ -299,13 +301,13 @@ def _edges(lines: Sequence[Line], height: float, body: Body) -> list[str]:
     return [" ".join(line.text for line in part) for part in parts]
 
 
-def _rows(pages: Sequence[Page]) -> list[Row]:
+def _rows(pages: Sequence[PrintedPage]) -> list[PrintedRow]:
     """All rows in reading order; regions count through the document."""
-    rows: list[Row] = []
+    rows: list[PrintedRow] = []
     number = 0
     for page in pages:
         for part in regions(page.lines, page.width):
-            rows += [Row(line, number) for line in part]
+            rows += [PrintedRow(line, number) for line in part]
             number += 1
     return rows
 
@@ -320,9 +322,9 @@ def _rows_of(title: str, lines: Sequence[Line]) -> list[Line]:
 
 def _by_layout(
     found: Printed,
-    rows: list[Row],
+    rows: list[PrintedRow],
     headings: list[Heading],
-    body: Body,
+    body: BodyText,
     page: int,
     info: Mapping[str, str],
     beginning: str,
@@ -338,7 +340,7 @@ def _by_layout(
     names: list[str] = []
     starts = {h.first: h for h in headings}
     inside = {i for h in headings for i in range(h.first, h.last + 1)}
-    part: list[Row] = []
+    part: list[PrintedRow] = []
     name = ""
 
     def close() -> None:
@@ -376,7 +378,7 @@ def _by_layout(
         found.sections.append(Section("References", references.rest))
 
 
-def _front(rows: list[Row], headings: list[Heading], abstract: Abstract, page: int) -> set[int]:
+def _front(rows: list[PrintedRow], headings: list[Heading], abstract: Abstract, page: int) -> set[int]:
     """Numbers of the rows between title and text."""
     end = min(abstract.rows | abstract.headings, default=len(rows))
     first_section = next((h.first for h in headings if h.first not in abstract.headings), len(rows))
@@ -394,7 +396,7 @@ def _front(rows: list[Row], headings: list[Heading], abstract: Abstract, page: i
     return found | abstract.beside
 
 
-def _small(front: set[int], rows: list[Row], headings: list[Heading], abstract: Abstract) -> bool:
+def _small(front: set[int], rows: list[PrintedRow], headings: list[Heading], abstract: Abstract) -> bool:
     """True if the lines before the text are front matter, with less than 0.3 of all letters.
 
     False without abstract and headings: these lines may be the whole document.
@@ -403,7 +405,7 @@ def _small(front: set[int], rows: list[Row], headings: list[Heading], abstract: 
     return bool(headings or abstract.rows) and letters < 0.3 * sum(row.line.letters for row in rows)
 
 
-def _local(rows: list[Row], numbers: set[int], body: Body) -> Body:
+def _local(rows: list[PrintedRow], numbers: set[int], body: BodyText) -> BodyText:
     """The style of some rows, used as body style: an abstract in small type is not a footnote."""
     return body_of([rows[i].line for i in sorted(numbers)]) if numbers else body
 
@@ -422,7 +424,9 @@ def _mended(texts: list[list[str]]) -> tuple[list[list[str]], int]:
     return out, hidden
 
 
-def _by_words(found: Printed, rows: list[Row], page: int, info: Mapping[str, str], beginning: str) -> bool:
+def _by_words(
+    found: Printed, rows: list[PrintedRow], page: int, info: Mapping[str, str], beginning: str
+) -> bool:
     """Structure by the words of the headings, where no style tells them from the text; False without any."""
     text = "\n\n".join("\n".join(row.line.text for row in part) for part in _parted(rows))
     shown, found.zero_width = strip_invisible(clean(text))
@@ -442,8 +446,8 @@ def _by_words(found: Printed, rows: list[Row], page: int, info: Mapping[str, str
     return True
 
 
-def _parted(rows: list[Row]) -> list[list[Row]]:
-    parts: list[list[Row]] = []
+def _parted(rows: list[PrintedRow]) -> list[list[PrintedRow]]:
+    parts: list[list[PrintedRow]] = []
     for row in rows:
         if parts and parts[-1][-1].region == row.region:
             parts[-1].append(row)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from aspectra.papers.names import split_names
 from aspectra.papers.paper import normalise_title
-from aspectra.papers.sources.pages.layout.headings import Body, Heading, body_of, known_name
-from aspectra.papers.sources.pages.layout.lines import Line, Row, Run, is_prose
+from aspectra.papers.sources.pages.layout.headings import BodyText, Heading, body_of, known_name
+from aspectra.papers.sources.pages.layout.lines import Line, PrintedRow, TextRun, is_prose
 from aspectra.papers.text.cleaning import one_line, strip_invisible
 from aspectra.papers.text.references import ABSTRACT_NAMES
 
@@ -223,7 +223,7 @@ def _names_in(line: Line, before: int) -> tuple[list[str], bool]:
 def _unmarked(line: Line) -> str:
     """The line with a comma for every raised mark or number."""
     out = ""
-    before: Run | None = None
+    before: TextRun | None = None
     for run in line.runs:
         raised = run.size < 0.85 * line.size or run.base < line.base - 0.15 * line.size
         if before is not None:
@@ -352,7 +352,9 @@ class Abstract:
     beside: set[int] = field(default_factory=set)
 
 
-def find_abstract(rows: Sequence[Row], headings: Sequence[Heading], body: Body, page: int) -> Abstract:
+def find_abstract(
+    rows: Sequence[PrintedRow], headings: Sequence[Heading], body: BodyText, page: int
+) -> Abstract:
     """The abstract on the first three pages, or an empty one."""
     # A thesis has its abstract behind its title, declaration and thanks.
     last = page + (2 if rows and rows[-1].line.page < 40 else 15)
@@ -375,7 +377,7 @@ def find_abstract(rows: Sequence[Row], headings: Sequence[Heading], body: Body, 
 def _cut_label(line: Line, end: int) -> None:
     """Take the label off the first line; its letters say nothing."""
     left = len(line.text[:end].replace(" ", ""))
-    runs: list[Run] = []
+    runs: list[TextRun] = []
     for run in line.runs:
         text = run.text
         while left and text:
@@ -383,7 +385,9 @@ def _cut_label(line: Line, end: int) -> None:
             text = text[1:]
         if text.strip():
             runs.append(
-                Run(text, run.left, run.top, run.right, run.bottom, run.base, run.size, run.font, run.joint)
+                TextRun(
+                    text, run.left, run.top, run.right, run.bottom, run.base, run.size, run.font, run.joint
+                )
             )
     line.runs[:] = runs or line.runs
     for name in ("text", "spaced", "letters"):
@@ -391,7 +395,7 @@ def _cut_label(line: Line, end: int) -> None:
 
 
 def _below(
-    rows: Sequence[Row], headings: Sequence[Heading], start: int, named: set[int], body: Body
+    rows: Sequence[PrintedRow], headings: Sequence[Heading], start: int, named: set[int], body: BodyText
 ) -> Abstract:
     found = Abstract(headings=set(named))
     last = {known_name(h.text).casefold(): h.first for h in headings}
@@ -430,7 +434,7 @@ def _below(
     return found
 
 
-def _within(heading: Heading, rows: Sequence[Row], last: Mapping[str, int]) -> bool:
+def _within(heading: Heading, rows: Sequence[PrintedRow], last: Mapping[str, int]) -> bool:
     """True if a heading such as "Methods" is part of a structured abstract.
 
     That is so on page 1 if a section of the same name or the introduction follows.
@@ -447,7 +451,7 @@ def _within(heading: Heading, rows: Sequence[Row], last: Mapping[str, int]) -> b
     return again or (name != "introduction" and last.get("introduction", -1) > heading.first)
 
 
-def _leaves(rows: Sequence[Row], number: int, size: float, body: Body) -> bool:
+def _leaves(rows: Sequence[PrintedRow], number: int, size: float, body: BodyText) -> bool:
     """True if the body text begins here: three lines of its size, which differs from that of the abstract."""
     if abs(size - body.size) < 0.4:
         return False
@@ -455,7 +459,7 @@ def _leaves(rows: Sequence[Row], number: int, size: float, body: Body) -> bool:
     return len(part) == 3 and all(abs(row.line.size - body.size) < 0.3 for row in part)
 
 
-def _first_paragraphs(rows: Sequence[Row], numbers: set[int]) -> set[int]:
+def _first_paragraphs(rows: Sequence[PrintedRow], numbers: set[int]) -> set[int]:
     kept: set[int] = set()
     length = 0
     last: Line | None = None
@@ -470,7 +474,7 @@ def _first_paragraphs(rows: Sequence[Row], numbers: set[int]) -> set[int]:
     return kept if length <= _LONGEST else set()
 
 
-def _unnamed(rows: Sequence[Row], headings: Sequence[Heading], body: Body, page: int) -> Abstract:
+def _unnamed(rows: Sequence[PrintedRow], headings: Sequence[Heading], body: BodyText, page: int) -> Abstract:
     """The first prose of the first page that is set apart from the body by size, slant or margins."""
     first = next((h.first for h in headings), len(rows))
     blocks = _blocks(rows, page)
@@ -501,7 +505,7 @@ def _unnamed(rows: Sequence[Row], headings: Sequence[Heading], body: Body, page:
     return Abstract()
 
 
-def _blocks(rows: Sequence[Row], page: int) -> list[list[int]]:
+def _blocks(rows: Sequence[PrintedRow], page: int) -> list[list[int]]:
     """Runs of rows of the first page with even distances and one size."""
     blocks: list[list[int]] = []
     for number, row in enumerate(rows):

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from aspectra.papers import text
-from aspectra.papers.sources.pages.layout.lines import Line, Row, is_prose
+from aspectra.papers.sources.pages.layout.lines import Line, PrintedRow, is_prose
 from aspectra.papers.text.references import ABSTRACT_NAMES, REFERENCES_NAMES
 
 _NAMES = "|".join(Path(text.__file__).with_name("headings.txt").read_text("utf-8").split("\n")[:-1])
@@ -40,7 +40,7 @@ Style = tuple[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class BodyText:
     """The main type of the document: font, size in points, line distance in points."""
 
     font: str
@@ -58,21 +58,21 @@ class Heading:
     text: str
 
 
-def body_of(rows: Sequence[Line]) -> Body:
+def body_of(rows: Sequence[Line]) -> BodyText:
     """The style in which most letters are set."""
     sizes: Counter[tuple[str, float, bool]] = Counter()
     for row in rows:
         for run in row.runs:
             sizes[run.font.name, run.size, run.font.bold] += len(run.text)
     if not sizes:
-        return Body("", 10.0, 12.0)
+        return BodyText("", 10.0, 12.0)
     (font, size, bold), _ = sizes.most_common(1)[0]
     steps = Counter(
         round(two.base - one.base, 1)
         for one, two in pairwise(rows)
         if one.page == two.page and abs(one.size - size) < 0.3 and size <= two.base - one.base < 2.5 * size
     )
-    return Body(font, size, steps.most_common(1)[0][0] if steps else 1.2 * size, bold)
+    return BodyText(font, size, steps.most_common(1)[0][0] if steps else 1.2 * size, bold)
 
 
 def known_name(line: str) -> str:
@@ -105,7 +105,7 @@ def without_number(text: str) -> str:
     return text if article else found["name"]
 
 
-def find_headings(printed: Sequence[Row], body: Body) -> list[Heading]:
+def find_headings(printed: Sequence[PrintedRow], body: BodyText) -> list[Heading]:
     """Headings in the order of the rows.
 
     Args:
@@ -173,7 +173,7 @@ def _contents_pages(rows: Sequence[Line]) -> set[int]:
     }
 
 
-def _candidates(rows: Sequence[Line], regions: Sequence[int], body: Body) -> list[Heading]:
+def _candidates(rows: Sequence[Line], regions: Sequence[int], body: BodyText) -> list[Heading]:
     found: list[Heading] = []
     at = 0
     while at < len(rows):
@@ -208,7 +208,7 @@ def _glue(one: str, two: str) -> str:
     return one[:-1] + two if one.endswith("-") and two[:1].islower() else f"{one} {two}"
 
 
-def _runs_in(rows: Sequence[Line], regions: Sequence[int], last: int, body: Body) -> bool:
+def _runs_in(rows: Sequence[Line], regions: Sequence[int], last: int, body: BodyText) -> bool:
     """True if the next line starts in bold and continues as plain text: a run-in heading of a paragraph."""
     if last + 1 >= len(rows) or regions[last + 1] != regions[last]:
         return False
@@ -224,7 +224,7 @@ def _runs_in(rows: Sequence[Line], regions: Sequence[int], last: int, body: Body
     )
 
 
-def _trusted(candidates: Sequence[Heading], rows: Sequence[Line], body: Body) -> Mapping[Style, int]:
+def _trusted(candidates: Sequence[Heading], rows: Sequence[Line], body: BodyText) -> Mapping[Style, int]:
     """Styles of numbered headings and of those with a usual name, with the count of each."""
     votes: Counter[Style] = Counter()
     tops: list[int] = []
@@ -263,7 +263,7 @@ def _style(row: Line) -> Style:
     return row.font.name, round(size * 2) / 2
 
 
-def _distinct(row: Line, body: Body) -> bool:
+def _distinct(row: Line, body: BodyText) -> bool:
     if row.letters < 3 or max(run.size for run in row.runs) < body.size - 1.3:
         return False
     capitals = sum(c.isupper() for c in row.text)
@@ -309,7 +309,7 @@ def _shaped(name: str, more_rows: int) -> bool:
     )
 
 
-def _stands_alone(heading: Heading, rows: Sequence[Line], regions: Sequence[int], body: Body) -> bool:
+def _stands_alone(heading: Heading, rows: Sequence[Line], regions: Sequence[int], body: BodyText) -> bool:
     """True if a heading has more white space above it than lines have, or starts a column."""
     at = heading.first
     if at == 0 or regions[at - 1] != regions[at]:

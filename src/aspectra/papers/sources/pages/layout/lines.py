@@ -34,7 +34,7 @@ class Font:
 
 
 @dataclass(slots=True)
-class Run:
+class TextRun:
     """Characters of one font and size on one line; points from the top left corner of the page.
 
     ``joint`` is 0 when it follows the run before without a blank, 1 with one, 2 when it begins a line.
@@ -55,7 +55,7 @@ class Run:
 class Line:
     """Runs that are read from left to right. ``page`` counts from 0."""
 
-    runs: list[Run]
+    runs: list[TextRun]
     page: int = 0
 
     @cached_property
@@ -67,7 +67,7 @@ class Line:
         return max(run.right for run in self.runs)
 
     @cached_property
-    def _main(self) -> Run:
+    def _main(self) -> TextRun:
         """The run that tells size and baseline: the longest of the largest that matter."""
         letters: Counter[float] = Counter()
         for run in self.runs:
@@ -123,7 +123,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PrintedRow:
     """A line and the number of the column or band that it stands in."""
 
     line: Line
@@ -131,7 +131,7 @@ class Row:
 
 
 @dataclass
-class Page:
+class PrintedPage:
     """Lines of one page, unordered. ``turned`` is text at another angle; ``characters`` counts all."""
 
     number: int
@@ -143,10 +143,10 @@ class Page:
     images: float = 0.0
 
 
-def joined(runs: Sequence[Run]) -> str:
+def joined(runs: Sequence[TextRun]) -> str:
     """Text of runs in order; a blank where the file has one or the gap is as wide as one."""
     out = ""
-    before: Run | None = None
+    before: TextRun | None = None
     for run in runs:
         if before is not None:
             gap = run.left - before.right
@@ -160,7 +160,7 @@ def joined(runs: Sequence[Run]) -> str:
     return out
 
 
-def is_prose(rows: Sequence[Row], at: int) -> bool:
+def is_prose(rows: Sequence[PrintedRow], at: int) -> bool:
     """True if running text begins at a row: three full lines of one size in sequence, with common words."""
     part = rows[at : at + 4]
     if len(part) < 4 or any(row.region != part[0].region for row in part):
@@ -171,17 +171,19 @@ def is_prose(rows: Sequence[Row], at: int) -> bool:
     return len(sizes) == 1 and len(full) >= 3 and sum(words[word] for word in _COMMON) >= 4
 
 
-def page_of(message: dict[str, Any]) -> Page:
+def page_of(message: dict[str, Any]) -> PrintedPage:
     """The page that the child process reported."""
     fonts = [_font(*style) for style in message["styles"]]
     number = message["page"] - 1
     width, height = message.get("size", (612.0, 792.0))
-    page = Page(number, width, height, [], characters=message["chars"], images=message.get("images", 0.0))
-    pieces: list[list[Run]] = []
-    turned: list[list[Run]] = []
+    page = PrintedPage(
+        number, width, height, [], characters=message["chars"], images=message.get("images", 0.0)
+    )
+    pieces: list[list[TextRun]] = []
+    turned: list[list[TextRun]] = []
     angled = False
     for text, left, top, right, bottom, base, size, style, joint in message["runs"]:
-        run = Run(text, left, top, right, bottom, base, size, fonts[style], joint)
+        run = TextRun(text, left, top, right, bottom, base, size, fonts[style], joint)
         if joint == 9:
             if angled and turned[-1][-1].size == size:
                 turned[-1].append(run)
@@ -226,7 +228,7 @@ def _assembled(pieces: list[Line]) -> list[Line]:
                     break
                 if root(i) != root(j) and _touch(pieces[i], pieces[j]):
                     parent[root(j)] = root(i)
-    groups: dict[int, list[Run]] = {}
+    groups: dict[int, list[TextRun]] = {}
     for number, piece in enumerate(pieces):
         groups.setdefault(root(number), []).extend(piece.runs)
     lines = [Line(sorted(runs, key=lambda run: run.left), pieces[i].page) for i, runs in groups.items()]

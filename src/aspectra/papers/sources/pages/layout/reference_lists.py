@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from aspectra.papers.paper import Reference
-from aspectra.papers.sources.pages.layout.headings import Body, Heading
-from aspectra.papers.sources.pages.layout.lines import Line, Row
+from aspectra.papers.sources.pages.layout.headings import BodyText, Heading
+from aspectra.papers.sources.pages.layout.lines import Line, PrintedRow
 from aspectra.papers.text.references import REFERENCES_NAMES, entries_of, read_reference
 
 _HEADING = re.compile(
@@ -55,7 +55,7 @@ class ReferenceList:
             self.rest = before.strip()
 
 
-def find_references(rows: Sequence[Row], headings: Sequence[Heading], body: Body) -> ReferenceList:
+def find_references(rows: Sequence[PrintedRow], headings: Sequence[Heading], body: BodyText) -> ReferenceList:
     """The list under a heading such as References, else the entries [1], [2] ... at the end."""
     found = ReferenceList()
     stops = sorted(h.first for h in headings)
@@ -75,7 +75,7 @@ def find_references(rows: Sequence[Row], headings: Sequence[Heading], body: Body
     return found
 
 
-def _labelled(rows: Sequence[Row]) -> int | None:
+def _labelled(rows: Sequence[PrintedRow]) -> int | None:
     """The first row of the last list that is numbered from 1 to 5 or more; None if there is none."""
     best: int | None = None
     start, expected = 0, 1
@@ -93,7 +93,7 @@ def _labelled(rows: Sequence[Row]) -> int | None:
     return best
 
 
-def _own(rows: Sequence[Row], start: int, end: int) -> list[int]:
+def _own(rows: Sequence[PrintedRow], start: int, end: int) -> list[int]:
     """Rows of the list itself, without tables and figures in between and text in another type after it."""
     # The type of the first rows is the list's; the most common may be that of a long appendix.
     opening: Counter[float] = Counter()
@@ -119,7 +119,7 @@ def _own(rows: Sequence[Row], start: int, end: int) -> list[int]:
     return _without_tail(rows, kept, size)
 
 
-def _without_tail(rows: Sequence[Row], numbers: list[int], size: float) -> list[int]:
+def _without_tail(rows: Sequence[PrintedRow], numbers: list[int], size: float) -> list[int]:
     """The list without prose behind its last entry, such as lives of the authors: no years, no labels."""
     parts: list[list[int]] = []
     for number in numbers:
@@ -157,9 +157,9 @@ def _font(lines: Sequence[Line]) -> tuple[str, float]:
     return fonts.most_common(1)[0][0] if fonts else ("", 0.0)
 
 
-def _with_blanks(rows: Sequence[Row]) -> list[str]:
+def _with_blanks(rows: Sequence[PrintedRow]) -> list[str]:
     """Printed lines, with a blank one before each entry where indents or distances tell it."""
-    by_region: dict[int, list[Row]] = {}
+    by_region: dict[int, list[PrintedRow]] = {}
     for row in rows:
         by_region.setdefault(row.region, []).append(row)
     if not rows:
@@ -174,7 +174,7 @@ def _with_blanks(rows: Sequence[Row]) -> list[str]:
     leading = steps.most_common(1)[0][0] if steps else 12.0
     spaced = sum(count for step, count in steps.items() if 1.15 * leading < step < 2.5 * leading) >= 3
     out: list[str] = []
-    last: Row | None = None
+    last: PrintedRow | None = None
     for row in rows:
         fresh = False
         if last is not None:
@@ -193,7 +193,7 @@ def _with_blanks(rows: Sequence[Row]) -> list[str]:
     return out
 
 
-def _hangs(by_region: dict[int, list[Row]]) -> bool:
+def _hangs(by_region: dict[int, list[PrintedRow]]) -> bool:
     """True if entries have hanging indents: their first lines start further left."""
     out = inner = 0
     for part in by_region.values():
