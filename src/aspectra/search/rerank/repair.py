@@ -165,9 +165,9 @@ def read_labels(text: str, labels: Sequence[str], *, cut: bool = False) -> Found
         cut: whether the reply ended at its limit; prose without the key of an order is then thoughts.
 
     >>> read_labels('{"order": ["2", 3, "[1]"]}', ["1", "2", "3"])
-    Reading(labels=('2', '3', '1'), form='json')
+    FoundLabels(labels=('2', '3', '1'), form='json')
     >>> read_labels("1. Paper 3, as it ...\n2. Paper 1 ...", ["1", "2", "3"])
-    Reading(labels=('3', '1'), form='lines')
+    FoundLabels(labels=('3', '1'), form='lines')
     """
     text = plain_digits(without_thoughts(text))
     letters = bool(labels) and not labels[0].isdigit()

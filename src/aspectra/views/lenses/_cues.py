@@ -228,7 +228,7 @@ def cue(
 
     >>> found = cue(1.0, 2, ["we {show,see} .. a {proof,lemma}", "leitfaden*", "问答"])
     >>> found.keys["we show"], [phrase.text for phrase in found.open]
-    ((Phrase(text=' we show ', tails=(' a proof ', ' a lemma '), noun=False),), [' leitfaden', '问答'])
+    ((CuePhrase(text=' we show ', tails=(' a proof ', ' a lemma '), noun=False),), [' leitfaden', '问答'])
     """
     keys: dict[str, tuple[CuePhrase, ...]] = {}
     loose: list[CuePhrase] = []

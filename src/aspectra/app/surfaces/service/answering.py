@@ -573,7 +573,7 @@ def moves(before: TrailStep, after: TrailStep) -> dict[str, RankMove]:
 
     >>> said = {}
     >>> for one, (was, now) in {"a": (1, 2), "b": (3, 1), "c": (None, 3), "d": (2, None)}.items():
-    ...     said[one] = Move(one, was, now).said
+    ...     said[one] = RankMove(one, was, now).said
     >>> said
     {'a': 'down 1', 'b': 'up 2', 'c': 'new', 'd': 'gone'}
     """
