@@ -1,11 +1,10 @@
-"""The kinds of figures of experiments: each a function from choices to drawings."""
+"""The kinds of figures of experiments: each a function from choices to drawings; maps of documents."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -254,8 +253,6 @@ def draw(
     kind: str,
     opened: Mapping[str, Opened],
     choice: FigureChoice | None = None,
-    *,
-    libraries: Path | None = None,
 ) -> list[Drawing]:
     """The figures of one kind: one for each benchmark and protocol.
 
@@ -263,13 +260,12 @@ def draw(
         kind: one of :data:`KINDS`.
         opened: name -> experiment, see :func:`~aspectra.lab.figures.recorded.open_all`.
         choice: what is wanted; default: everything.
-        libraries: where the benchmarks' libraries are kept; maps read vectors there.
 
     Raises:
         UsageError: no such kind, or what it needs was not measured. MissingExtra: matplotlib, or for maps
             scikit-learn, is not installed. BadInput: what was recorded is damaged.
     """
-    chosen = replace(choice or FigureChoice(), libraries=libraries)
+    chosen = choice or FigureChoice()
     check_choice(chosen.cost, COSTS, "cost")
     make = KINDS[check_choice(kind, KINDS, "figure")]
     return [make(place, chosen) for place in places_of(opened, chosen, rescored=_RESCORED.get(kind, ()))]

@@ -102,10 +102,13 @@ class Grader:
         """The attribute, as it grades a part of this collection."""
         return self.known(stated).attribute
 
-    def grades(self, stated: _Stated, papers: Positions) -> Floats:
-        """(papers,) how far each paper has the value."""
+    def grades(self, stated: _Stated, papers: Positions | None = None) -> Floats:
+        """(papers,) how far each paper has the value; None for all papers, whose grades are not copied."""
         attribute, grades, _ = self.known(stated)
-        return attribute.grades(stated.value, self.index, papers) if grades is None else grades[papers]
+        if grades is None:
+            every = np.arange(len(self.index)) if papers is None else papers
+            return attribute.grades(stated.value, self.index, every)
+        return grades if papers is None else grades[papers]
 
 
 class Graded(Struct, frozen=True):
@@ -148,7 +151,7 @@ def _may_pass(grader: Grader, group: list[Condition]) -> Mask | None:
     """(all papers,) False where a filter surely drops them; None where that cannot be told quickly."""
     bounds: list[Mask | None]
     if ATTRIBUTES.get(group[0].attribute).cheap:
-        bounds = [passes(group, [grader.grades(c, np.arange(len(grader.index))) for c in group])]
+        bounds = [passes(group, [grader.grades(c) for c in group])]
     elif group[0].relation == "require":
         bounds = [grader.attribute(c).possible(c.value, grader.index) for c in group]
     else:
@@ -279,9 +282,8 @@ def unknown_papers(grader: Grader, group: Sequence[Condition]) -> Mask | None:
     """
     if group[0].relation != "require" or not all(c.cheap for c in group) or _nothing_known(grader, group):
         return None
-    every = np.arange(len(grader.index))
-    unknown: Mask = np.asarray(np.isnan(np.stack([grader.grades(c, every) for c in group])).all(axis=0))
-    return np.asarray(unknown & ~exempt_from(grader, group, every, unknown))
+    unknown: Mask = np.asarray(np.isnan(np.stack([grader.grades(c) for c in group])).all(axis=0))
+    return np.asarray(unknown & ~exempt_from(grader, group, np.arange(len(grader.index)), unknown))
 
 
 def alternatives(conditions: Sequence[Condition]) -> list[list[Condition]]:

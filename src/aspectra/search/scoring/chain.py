@@ -98,7 +98,7 @@ def reciprocal_ranks(
     return out
 
 
-# (probes, k) -> per probe the positions of its k best papers, best first, that any of it is known of
+# (probes, k) -> per probe the positions of the k best papers that it has a score for, best first
 Lists = Callable[[Sequence[Probe], int], Sequence[Positions]]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from aspectra.base.values import replace
 from aspectra.search.conditions.grading import Grader, best_scores, field_mean, lead
 from aspectra.search.plan import Search
-from aspectra.search.scoring.chain import run_chain
+from aspectra.search.scoring.chain import Lists, run_chain
 from aspectra.search.scoring.phases import (
     Fused,
     Mask,
@@ -22,15 +22,27 @@ from aspectra.search.scoring.phases import (
     lists,
     split,
 )
-from aspectra.views.protocol import Asked
 from aspectra.views.view import Positions, Probe
 
 _BATCH = 40  # candidates graded at a time by conditions that read texts
 
 
-def finds(asked: Asked) -> bool:
-    """True if a probe has anything to search with."""
-    return bool(asked.words) or bool(asked.vectors.any())
+def _lists(grader: Grader, search: Search, allowed: Mask) -> Lists:
+    """The lists of a chain: of the papers that may be ranked, without the seeds."""
+    index = grader.index
+    able = np.ones(len(index), np.bool_) if allowed is None else allowed.copy()
+    able[[index.position(seed) for seed in search.seeds]] = False
+
+    def listed(probes: Sequence[Probe], k: int) -> list[Positions]:
+        # A paper without a text in the view that a probe searches with, as of a lens, finds nothing.
+        out = [np.zeros(0, np.int64)] * len(probes)
+        asked = {n: one for n, one in enumerate(index.look_up(probes)) if one.words or one.vectors.any()}
+        parts = [Part(index, [*asked.values()], able, one) for one in grader.parts]
+        for number, papers in zip(asked, lists(parts, k, index.id_order), strict=True):
+            out[number] = papers
+        return out
+
+    return listed
 
 
 def score_papers(grader: Grader, how: Scoring, allowed: Mask, depth: int) -> Rows:
@@ -46,25 +58,12 @@ def score_papers(grader: Grader, how: Scoring, allowed: Mask, depth: int) -> Row
     """
     conditions, index = how.conditions, grader.index
     asked = () if how.chain else how.asked or index.look_up(how.search.probes)
-
-    def parts(asked: Sequence[Asked], allowed: Mask) -> list[Part]:
-        return [Part(index, asked, allowed, one) for one in grader.parts]
-
-    held = parts(asked, allowed)
+    held = [Part(index, asked, allowed, one) for one in grader.parts]
     count = max(how.search.fusion.candidates, depth) if conditions else depth
     if how.chain is None:
         rows = fuse(held, how, index.id_order, count)
     else:
-        able = np.ones(len(index), np.bool_) if allowed is None else allowed.copy()
-        able[[index.position(seed) for seed in how.search.seeds]] = False
-
-        def listed(probes: Sequence[Probe], k: int) -> list[Positions]:
-            # A paper without a text in the view that a probe searches with, as of a lens, finds nothing.
-            known = index.look_up(probes)
-            found = iter(lists(parts([one for one in known if finds(one)], able), k, index.id_order))
-            return [next(found) if finds(one) else np.zeros(0, np.int64) for one in known]
-
-        total = run_chain(index, how.search, how.chain, listed)
+        total = run_chain(index, how.search, how.chain, _lists(grader, how.search, allowed))
         kept = np.flatnonzero(total)
         rows = split(held, replace(blank(kept, len(how.search.probes)), scores=total[kept]))
     if not conditions:

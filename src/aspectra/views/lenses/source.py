@@ -381,7 +381,6 @@ LENSES.register("length")(LengthLens())
 
 _OF_WORDS = frozenset({"abbreviation", "digit_in_word"})  # patterns that match within a word
 _DIGIT = expression(r"\d")
-_MANY = 1 << 20  # more than a text has characters that are read
 
 
 class AudienceLens(CueLens):
@@ -404,9 +403,10 @@ class AudienceLens(CueLens):
         if lead.cjk > 0.3:
             words = lead.cjk * len(lead.plain) / 1.6  # characters to a Chinese word
         # Two technical tokens in a hundred words are already unusual in a text for everybody.
-        inside = sum(map(self._inside.__getitem__, lead.written))
-        tokens = inside % _MANY
-        if inside >= _MANY:
+        tokens = sum(map(self._inside.__getitem__, lead.written))
+        if _DIGIT.search(
+            lead.text
+        ):  # the patterns that match more than one word have one in all their matches
             patterns = self.features.patterns
             tokens += sum(len(patterns[name].findall(lead.text)) for name in patterns.keys() - _OF_WORDS)
         technical = min(2.0, 50.0 * tokens / max(40.0, words))
@@ -423,16 +423,9 @@ class AudienceLens(CueLens):
 
     @cached_property
     def _inside(self) -> Remembered[int]:
-        """String between white space -> number of its technical signs, plus :data:`_MANY` if it has a digit.
-
-        The patterns that match more than one word have a digit in all their matches.
-        """
+        """String between white space -> number of its technical signs."""
         patterns = [self.features.patterns[name] for name in _OF_WORDS]
-        return Remembered(
-            lambda token: (
-                sum(len(pattern.findall(token)) for pattern in patterns) + _MANY * bool(_DIGIT.search(token))
-            )
-        )
+        return Remembered(lambda token: sum(len(pattern.findall(token)) for pattern in patterns))
 
     def place(self, lead: LeadText, label: str) -> tuple[int, int] | None:
         """The strongest cue; for experts the first quantity or abbreviation where there is none."""

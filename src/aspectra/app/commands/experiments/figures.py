@@ -1,4 +1,4 @@
-"""``bench figure`` and ``bench report``: what experiments recorded, as figures and as one page."""
+"""``bench build``, ``figure``, ``report``: benchmarks of your own papers, pictures of experiments."""
 
 from __future__ import annotations
 
@@ -89,8 +89,9 @@ def figure(
         perplexity=perplexity,
         test=test,
         correction=correction,
+        libraries=libraries or library_home(),
     )
-    drawn = draw(kind, open_all(directories), chosen, libraries=libraries or library_home())
+    drawn = draw(kind, open_all(directories), chosen)
     for drawing in drawn:
         session.screen.line(str(write_drawing(drawing, output)[0]))
     session.screen.note(f"Drew {count(len(drawn), 'figure')}, each with PNG and CSV beside it.")
