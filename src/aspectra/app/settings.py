@@ -1,4 +1,4 @@
-"""The settings of the command line, and where their files are."""
+"""The settings of the command line, where their files are, and the preferences of a search."""
 
 from __future__ import annotations
 

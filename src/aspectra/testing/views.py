@@ -1,4 +1,4 @@
-"""Conformance tests for views of every kind."""
+"""Conformance tests for views, encoders and sources."""
 
 from __future__ import annotations
 

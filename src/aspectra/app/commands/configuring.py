@@ -1,4 +1,4 @@
-"""``config``: settings, where they come from, and what the user permits."""
+"""``config``, ``schema``, ``licences``: settings, permissions, and facts about this version."""
 
 from __future__ import annotations
 

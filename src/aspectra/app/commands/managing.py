@@ -1,4 +1,4 @@
-"""``init``, ``remove``, ``status``: a library and what it holds."""
+"""``init``, ``remove``, ``status``, ``setup``, ``doctor``, ``backup``, ``restore``: state and safety."""
 
 from __future__ import annotations
 

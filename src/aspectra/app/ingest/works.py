@@ -1,4 +1,4 @@
-"""Works: what of a library is one work, what may be, and what the user says about it."""
+"""Works, and what the user says about papers: tags, notes, decisions, edits, records of one work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of ``search``, ``similar`` and ``plan``, declared once."""
+"""The options of a question, of language models and of the lab's commands, declared once."""
 
 from __future__ import annotations
 

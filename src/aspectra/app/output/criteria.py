@@ -1,4 +1,4 @@
-"""The criteria table: papers by criteria, each cell graded, with its quote; and marks as documents."""
+"""The criteria table: papers by criteria, each cell graded and quoted; marks as documents; the map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON documents of a search, and what all documents are made of."""
+"""The JSON documents of searches, works and saved searches, and the parts that all documents share."""
 
 from __future__ import annotations
 

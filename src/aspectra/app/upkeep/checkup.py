@@ -1,4 +1,4 @@
-"""The checks of ``doctor``, which return what they find and never raise, and what the package depends on."""
+"""The checks of ``doctor``, which report and never raise; repairs; the packages that are needed."""
 
 from __future__ import annotations
 

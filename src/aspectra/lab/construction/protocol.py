@@ -1,4 +1,4 @@
-"""Steps of construction: their declarations, and the means that they work with.
+"""Steps of construction: their declarations, their means, and the benchmark under way.
 
 To add a step, write one module in ``lab/construction/steps`` with a function ``NAME(made, bench, options) ->
 Made`` decorated with ``@step``; its options are a :class:`~aspectra.base.values.Value`, whose fields a recipe

@@ -1,4 +1,4 @@
-"""Experiments: recipes run over benchmarks, resumable, every finished ranking kept."""
+"""Experiments and their records: recipes run over benchmarks, resumable, every finished ranking kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables for people and programs: the same rows as Markdown, LaTeX, CSV and JSON."""
+"""Tables for people and programs, as Markdown, LaTeX, CSV and JSON; statistics of a collection."""
 
 from __future__ import annotations
 

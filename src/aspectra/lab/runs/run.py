@@ -1,4 +1,4 @@
-"""Runs and judgements: thin values over topic -> document -> number, read from and written to files."""
+"""Runs and judgements: thin values over topic -> document -> number; results of other engines; labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that a library in another language opens, in a process of its own with limits."""
+"""Files that a library in another language opens, in a process with limits; files inside files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cleaning of text before it is stored: one policy for every source.
+"""Cleaning of text before it is stored, LaTeX included: one policy for every source.
 
 ==========================================  ====================================================
 field                                       function

@@ -1,4 +1,4 @@
-"""Facts about an index for planners: its views, its seed papers, and its vectors of what papers say."""
+"""Facts about an index for planners, and the settling of a plan before it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A generation that is being written: what its steps share."""
+"""A generation that is being written: what its steps share, and the standard that is kept with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arrays of one generation: ids, columns, lenses, and the views of titles and abstracts."""
+"""The arrays of one generation: ids, columns, lenses, terms, views of titles and abstracts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scorers between the units of a seed and the units of papers: best match and MaxSim.
+"""Scorers between the units of a seed and of papers: best match, MaxSim and optimal transport.
 
 All take query rows and rows of papers, and give one score per paper, higher is better, with the pair of
 rows that adds most to it. :mod:`aspectra.views.dense.matching` is another scorer with the same arguments.

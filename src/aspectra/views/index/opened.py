@@ -1,4 +1,4 @@
-"""An index generation with its views, and the kinds of views that can be opened for search."""
+"""An index generation with its views, the kinds of views that can be opened, the view of citations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lexical views: BM25 over abstracts or chunks."""
+"""Lexical views: BM25 over abstracts or chunks, and over notes and annotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompted lenses of a library: which there are, and what their values depend on.
+"""The prompted lenses of a library: which there are, what their values depend on, and where these are.
 
 A definition is kept inside the library with the whole text of its prompt, so that a lens means the same for
 as long as the library says so, whatever becomes of the file it was read from. Values belong to a

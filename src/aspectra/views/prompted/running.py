@@ -1,4 +1,4 @@
-"""One pass over the library: what a lens will cost, and running it, resumably.
+"""One pass over the library: the cost of a lens, questions about each paper, and a run that resumes.
 
 A reply is in the journal of model calls before it is used, and a value is in the library soon after. So a
 run that was killed goes on from the journal: at most the calls under way are asked again. The library is

@@ -1,4 +1,4 @@
-"""The files of a generation, whose arrays may lie in several segments.
+"""The files of a generation, whose arrays may lie in several segments; its columns and units.
 
 A generation is one segment, written in one go, or a base and segments of what came later. Each segment is a
 folder of the same kind, and none is changed again. Their rows are read as those of one array, without what

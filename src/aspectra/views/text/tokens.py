@@ -1,4 +1,4 @@
-"""Words for lexical views: their settings, and one tokeniser for documents and queries."""
+"""Words for lexical views: settings, one tokeniser for documents and queries; chunks of full text."""
 
 from __future__ import annotations
 

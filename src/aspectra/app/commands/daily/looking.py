@@ -1,4 +1,4 @@
-"""``list`` and ``open``: papers of the library, and their pages on the web."""
+"""``list``, ``open``, ``save``, ``saved``, ``news``: papers, and searches that are run again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tag``, ``note``, ``decide``, ``undo``, ``redo``: what you say about papers."""
+"""``tag``, ``note``, ``decide``, ``edit``, ``undo``, ``redo``: marks of papers, and their records."""
 
 from __future__ import annotations
 

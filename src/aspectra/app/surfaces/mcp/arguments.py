@@ -1,4 +1,4 @@
-"""The arguments of each tool, checked like every question; the schemas are made from these types."""
+"""The arguments of each tool, from whose types come schemas; libraries to choose from; answers that fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A paper in a notebook: its record, and its abstract with the role of each sentence where it is known."""
+"""A paper in a notebook, with the roles of its sentences; and the progress of long steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ranking and a plan in a notebook."""
+"""A ranking and a plan in a notebook, with the parts of each hit's score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may use a service: where it listens, by which names, with which token."""
+"""Access to a service: where it listens, by which names, with which token, for how many at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers: one library served to many callers, always from its newest index."""
+"""Answers of one library to many callers, always from its newest index; the trail of questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ask: the question, what was read from it, and the papers; why one is not higher; criteria table and map."""
+"""Ask: the question and its papers, why one is not higher, criteria table, map; the trail of questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The library: what is in it, what was skipped, its index; files to add; its papers and saved searches."""
+"""The library: its contents, index and saved searches, files to add; and the page of each paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A library as one file, and back.
+"""A library as one file, and back; and a damaged one made again.
 
 A backup is a copy of ``library.db`` that SQLite makes from one snapshot while others read and write. It holds
 everything but the index, which is built from it again without encoding anything.

@@ -1,4 +1,4 @@
-"""Reads what a searcher says about papers, one by one or as a list."""
+"""Reads what a searcher says about papers, one by one or as a list; marks in exports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML parsed without fetching anything, and its headings and paragraphs."""
+"""HTML parsed without fetching anything; blocks in reading order, and the paper that they make."""
 
 from __future__ import annotations
 

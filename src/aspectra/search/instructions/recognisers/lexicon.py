@@ -1,4 +1,4 @@
-"""Lexicons: phrases and what they say, found longest first.
+"""Lexicons: phrases and what they say, found longest first; tokens of a text; typing errors.
 
 A lexicon is written as text, one line per sense: ``CATEGORY VALUE = phrase | phrase | ...``. In a phrase,
 ``(x)`` may be missing and ``{a,b}`` is a choice: ``blog( post)(s)`` stands for four phrases. The lists are in

@@ -1,4 +1,4 @@
-"""Loads a sentence-transformers model as its files specify it: pooling, attention, modules."""
+"""Loads a sentence-transformers model as its files specify it: pooling, attention, modules, adapters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An encoder made of a network, a tokenizer and a head, and what heads do."""
+"""An encoder made of a network, a tokenizer and a head; the heads; and one for late interaction."""
 
 from __future__ import annotations
 
