@@ -20,7 +20,7 @@ from aspectra.views.lexical.collection import WordIndex
 from aspectra.views.lexical.reverse import Moments, WordPairs, build_moments
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.settings import IndexSettings
-from aspectra.views.storage.folder import StoredFolder, Units, sample_ids, write_columns
+from aspectra.views.storage.folder import StoredFolder, Units, places_of, sample_ids
 from aspectra.views.text.tokens import METHODS, LexicalSettings, Tokeniser
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
@@ -286,16 +286,11 @@ def test_moments_of_vectors_over_a_sample_that_lies_elsewhere_in_part():
     np.testing.assert_allclose(part.deviation, whole.deviation[:3], rtol=1e-4)
 
 
-def test_the_sample_of_parts_is_that_of_the_whole(tmp_path):
+def test_the_sample_of_parts_is_that_of_the_whole():
     ids = [f"paper {n}" for n in range(3000)]
     sample = sample_ids(ids)
     assert sorted(sample_ids([*sample_ids(ids[:1700]), *sample_ids(ids[1700:])])) == sorted(sample)
-    columns = {name: [None] * 10 for name in ("year",)} | {
-        "venue": [""] * 10,
-        "language": [""] * 10,
-        "text_hash": ["00" * 16] * 10,
-    }
-    given = write_columns(tmp_path, ids[:10], columns, sample=["paper 8", "paper 2999", "paper 3"])
+    given = places_of(["paper 8", "paper 2999", "paper 3"], ids[:10])
     assert given.tolist() == [8, 3]  # in the order of the sample
 
 

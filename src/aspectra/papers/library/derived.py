@@ -21,9 +21,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.errors import LibraryCorrupt
+from aspectra.base.errors import LibraryCorrupt, UsageError
 from aspectra.papers.library.row_sums import RowSums, row_hash
 from aspectra.papers.library.rows import part_sql
+from aspectra.papers.library.shards import SPAN
 
 Arrays = list[NDArray[Any]]
 Value = Sequence[NDArray[Any]] | bytes  # arrays, or these as :func:`pack` gives them
@@ -288,6 +289,35 @@ class Derived:
         statement = f"SELECT count(*) FROM derived WHERE producer IN ({others})"
         (row,) = self.rows(statement, (producer.name, producer.version))
         return int(row[0])
+
+
+class DerivedOfShards(Derived):
+    """Values of single papers of a collection, each read from the shard that holds the paper.
+
+    Args:
+        place: id -> the paper's place in the collection, or None.
+        shard: number -> values of the papers of that shard.
+        checksums: of the collection.
+    """
+
+    def __init__(
+        self, place: Callable[[str], int | None], shard: Callable[[int], Derived], checksums: RowSums
+    ) -> None:
+        super().__init__(_refused, _refused, checksums)
+        self._place, self._shard = place, shard
+
+    def of(self, name: str, version: str, paper_id: str) -> Arrays | None:
+        """See :meth:`Derived.of`."""
+        place = self._place(paper_id)
+        return None if place is None else self._shard(place // SPAN).of(name, version, paper_id)
+
+
+def _refused(*_: object) -> list[tuple[Any, ...]]:
+    raise UsageError(
+        "values of the papers of a collection are made and counted in its shards",
+        why="each shard is a library of its own",
+        hint="aspectra shard status",
+    )
 
 
 class Overtaken(Exception):

@@ -21,6 +21,7 @@ from aspectra.papers.library import row_sums
 from aspectra.papers.library.folder.lock import WriterLock, hold, noted_error, noting, remembering
 from aspectra.papers.library.row_sums import SUMMED, write_all
 from aspectra.papers.library.rows import BLANK
+from aspectra.papers.library.shards import TABLES, Collection, attach, first_place
 
 # The number of the newest migration, see `migrations`; an older version refuses a newer library.
 FORMAT = 5
@@ -127,6 +128,28 @@ def create(folder: Path) -> None:
         raise translate(error, database) from error
 
 
+def create_shards(folder: Path, collection: Collection) -> None:
+    """Make the shards of a new library that holds no papers, and then the file that names them.
+
+    Raises:
+        UsageError: it holds papers.
+    """
+    with WriterLock(folder, "init"), contextlib.closing(connect(folder / "library.db", write=True)) as db:
+        if db.execute("SELECT 1 FROM papers LIMIT 1").fetchone():
+            raise UsageError(
+                f"{folder} is a library with papers",
+                why="papers of a collection lie in its shards",
+                hint="choose another folder for the collection, and add the same files",
+            )
+        for statement in TABLES.split(";\n"):
+            db.execute(statement)
+        for number, path in enumerate(collection.databases(folder)):
+            create(path.parent)
+            with contextlib.closing(connect(path, write=True)) as shard:
+                shard.execute("INSERT INTO sqlite_sequence VALUES ('papers', ?)", (first_place(number),))
+        collection.save(folder)
+
+
 def _create(path: Path) -> None:
     """Make a new database at ``path``, which must not exist.
 
@@ -175,8 +198,13 @@ def create_tables(connection: sqlite3.Connection, *names: str) -> None:
                 connection.execute(statement)
 
 
-def connect(path: Path, *, write: bool) -> sqlite3.Connection:
+def connect(path: Path, *, write: bool, shards: Sequence[Path] = ()) -> sqlite3.Connection:
     """A connection to an existing database.
+
+    Args:
+        path: of the database.
+        write: open it for writing.
+        shards: databases that its papers are read from, see :mod:`~aspectra.papers.library.shards`.
 
     Raises:
         LibraryNotFound: there is none.
@@ -213,6 +241,14 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
         )
     if found < 1:
         raise LibraryCorrupt(f"{path} states no format", hint="restore the library from a copy")
+    if shards:
+        try:
+            attach(connection, shards)
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, FAULTS):
+                raise translate(error, path) from error
+            raise
     return connection
 
 
@@ -245,8 +281,8 @@ class Reader:
     thread that held the interpreter and waited for the connection would stop both for ever.
     """
 
-    def __init__(self, database: Path) -> None:
-        self.connection = connect(database, write=False)
+    def __init__(self, database: Path, shards: Sequence[Path] = ()) -> None:
+        self.connection = connect(database, write=False, shards=shards)
         self._one = threading.Lock()
 
     def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:

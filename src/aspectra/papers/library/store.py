@@ -21,6 +21,7 @@ from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.row_sums import SUMMED, RowSums, track
 from aspectra.papers.library.rows import Parts, author_keys, paper_columns, paper_from_row, same_given
+from aspectra.papers.library.shards import Collection, check_number, first_place
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.text.cleaning import unspelt
 
@@ -50,11 +51,13 @@ class Store:
         self.folder = Path(folder).expanduser()
         self.database = self.folder / "library.db"
         refuse_links(self.folder)
-        self._reader = schema.Reader(self.database)
+        self.collection = Collection.of(self.folder)
+        self._shards = [] if self.collection is None else self.collection.databases(self.folder)
+        self._reader = schema.Reader(self.database, self._shards)
         self._idle: list[schema.Reader] = []  # of earlier snapshots: opening one takes half a millisecond
         self._turn = turn_of(self.folder)
         self.generations = Generations(self.folder)
-        self.checksums = RowSums(self.fetch, kept=self.format >= SUMMED)
+        self.checksums = RowSums(self.fetch, kept=self.format >= SUMMED and not self._shards)
         try:
             self.checksums.check("schema")
         except BaseException:
@@ -62,14 +65,30 @@ class Store:
             raise
 
     @classmethod
-    def create(cls, folder: Path | str) -> Store:
+    def create(cls, folder: Path | str, *, shards: int = 0) -> Store:
         """A new, empty library; opening one that exists is not an error.
 
+        Args:
+            folder: of the library.
+            shards: number of libraries that share its papers, see :mod:`~aspectra.papers.library.shards`; 0
+                for one that holds them itself.
+
         Raises:
-            UsageError: the folder holds other things.
+            UsageError: the folder holds other things, or a library with another number of shards.
         """
         path = Path(folder).expanduser()
+        if shards:
+            check_number(shards)
         schema.create(path)
+        held = Collection.of(path)
+        if shards and held is None:
+            schema.create_shards(path, Collection.named(shards))
+        elif shards and held is not None and len(held.shards) != shards:
+            raise UsageError(
+                f"{path} is a collection of {len(held.shards)} shards",
+                why="papers lie in them by the hash of their ids, so that their number stays",
+                hint="leave --shards out, or make another collection",
+            )
         return cls(path)
 
     def close(self) -> None:
@@ -77,6 +96,8 @@ class Store:
         for reader in (self._reader, *self._idle):
             reader.connection.close()
         self._idle.clear()
+        for shard in self.__dict__.pop("shards", ()):
+            shard.close()
 
     def __enter__(self) -> Store:
         return self
@@ -96,10 +117,17 @@ class Store:
 
         Raises:
             LibraryBusy: another process is writing, or another thread is for more than ten seconds.
+            UsageError: the library is a collection, whose papers are written in its shards.
         """
+        if self.collection is not None:
+            raise UsageError(
+                f"{self.folder} is a collection of shards, which cannot be changed by `{purpose}`",
+                why="its papers are in shards, and marks on them are not kept yet",
+                hint=f"aspectra shard add FILE --library {self.folder} adds papers",
+            )
         if schema.at_rest(self._reader.connection):  # the disk was full, perhaps it is no longer
             self.close()
-            self._reader = schema.Reader(self.database)
+            self._reader = schema.Reader(self.database, self._shards)
             schema.writable(self._reader.connection, self.database)
         with taking_turns(self._turn), WriterLock(self.folder, purpose, brief=brief), noting():
             connection = schema.connect(self.database, write=True)
@@ -126,12 +154,38 @@ class Store:
         Raises:
             AspectraError: the library has an older format and cannot be upgraded, see :meth:`writing`.
         """
-        from aspectra.papers.library.derived import Derived  # loads numpy
+        from aspectra.papers.library.derived import Derived, DerivedOfShards  # loads numpy
 
+        if self.collection is not None:
+            return DerivedOfShards(self._place, lambda number: self.shards[number].derived, self.checksums)
         if self.format < schema.FORMAT:
             with self.writing("upgrade"):
                 pass
         return Derived(self.rows, self.fetch, self.checksums)
+
+    def _place(self, paper_id: str) -> int | None:
+        found = self.fetch("SELECT pos FROM papers WHERE id = ?", (paper_id,))
+        return found[0][0] if found else None
+
+    def link_shards(self) -> None:
+        """Group works and link citations over the shards of a collection; only for who holds its lock."""
+        from aspectra.papers.library.links.across import link_shards
+
+        with (
+            contextlib.closing(schema.connect(self.database, write=True, shards=self._shards)) as db,
+            contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as few,
+        ):
+            try:
+                schema.create_tables(few, "tables", "marks")
+                link_shards(db, few)
+            except sqlite3.Error as error:
+                raise schema.translate(error, self.database) from error
+
+    @cached_property
+    def shards(self) -> list[Store]:
+        """The libraries that hold the papers of a collection, by number; none of an ordinary library."""
+        names = () if self.collection is None else self.collection.shards
+        return [Store(self.folder / name) for name in names]
 
     @cached_property
     def marks(self) -> Marks:
@@ -152,7 +206,7 @@ class Store:
         if self._snapshot() is not None:
             yield from self.fetch(statement, values)
             return
-        connection = schema.connect(self.database, write=False)
+        connection = schema.connect(self.database, write=False, shards=self._shards)
         try:
             with noting():
                 yield from connection.execute(statement, values)
@@ -174,10 +228,10 @@ class Store:
         try:
             reader = self._idle.pop()
         except IndexError:
-            reader = schema.Reader(self.database)
+            reader = schema.Reader(self.database, self._shards)
         try:
-            reader.fetch("BEGIN")  # the first reading statement takes the snapshot
-            reader.fetch("SELECT value FROM meta WHERE key = 'revision'")
+            reader.fetch("BEGIN")  # the first statement that reads a database takes the snapshot of it
+            reader.fetch(self._revisions)
             token = _SNAPSHOT.set((self, reader))
             try:
                 yield
@@ -196,6 +250,9 @@ class Store:
         return held[1] if held is not None and held[0] is self else None
 
     def __len__(self) -> int:
+        if self._shards:
+            counts = (f"(SELECT count(*) FROM shard{n}.papers)" for n in range(len(self._shards)))
+            return int(self.fetch(f"SELECT {' + '.join(counts)}")[0][0])
         return int(self.fetch("SELECT count(*) FROM papers")[0][0])
 
     def __contains__(self, paper_id: object) -> bool:
@@ -212,7 +269,15 @@ class Store:
     @property
     def revision(self) -> int:
         """Counts committed changes of papers."""
+        if self._shards:
+            return sum(int(row[0]) for row in self.fetch(self._revisions))
         return int(self.meta("revision", "0"))
+
+    @property
+    def _revisions(self) -> str:
+        """SQL of the revision of the database, and of each shard's."""
+        names = ["main", *(f"shard{number}" for number in range(len(self._shards)))]
+        return " UNION ALL ".join(f"SELECT value FROM {name}.meta WHERE key = 'revision'" for name in names)
 
     def meta(self, key: str, default: str = "") -> str:
         """A value of the library's own small key-value table."""
@@ -334,10 +399,26 @@ class Store:
         self.checksums.check("groups", numbers)
         # Each group is read once, however many of its records are wanted.
         statement = f"SELECT version_group, id FROM papers p WHERE version_group {listed} version_group, pos"
-        rows = self.fetch(statement, [json.dumps(sorted(numbers))])
+        rows = (
+            self._of_groups(numbers) if self._shards else self.fetch(statement, [json.dumps(sorted(numbers))])
+        )
         groups = {number: [one for _, one in pairs] for number, pairs in groupby(rows, itemgetter(0))}
         found = {one: [x for x in groups.get(number, ()) if x != one] for one, number in held.items()}
         return {one: others for one, others in found.items() if others}
+
+    def _of_groups(self, numbers: Iterable[int]) -> list[Any]:
+        """(group, id) of the papers of a collection's groups of versions, by group and place."""
+        inside = "SELECT value - {first} FROM json_each(?1)"
+        arms = ["SELECT pos FROM main.works WHERE version_group IN (SELECT value FROM json_each(?1))"]
+        arms += [
+            f"SELECT pos FROM shard{n}.papers WHERE version_group IN ({inside.format(first=first_place(n))})"
+            for n in range(len(self._shards))
+        ]
+        return self.fetch(
+            f"SELECT version_group, id FROM papers WHERE pos IN ({' UNION '.join(arms)}) "
+            "AND version_group IN (SELECT value FROM json_each(?1)) ORDER BY version_group, pos",
+            [json.dumps(sorted(numbers))],
+        )
 
     def cited_by(self, paper_id: str) -> list[str]:
         """Ids of papers in the library that cite this one."""

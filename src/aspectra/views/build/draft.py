@@ -222,7 +222,6 @@ class Draft:
         encoders: (specification, encoder) of the dense views.
         report: counts what was done.
         progress: called with (step, done, total).
-        sample: ids of the collection's sample, in its order, where the library is one of several shards.
         standard: reference of the papers, where it is not computed from the papers themselves.
         kept: folder and manifest of the generation whose files of the standard are taken; or None.
         least: number of papers from which a standard is kept.
@@ -243,7 +242,6 @@ class Draft:
     encoders: Sequence[tuple[str, Encoder]]
     report: IndexReport
     progress: Progress
-    sample: Sequence[str] | None = None
     standard: Standard | None = None
     kept: tuple[Path, dict[str, Any]] | None = None
     least: int = 0

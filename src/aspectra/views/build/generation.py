@@ -518,7 +518,7 @@ def _write_abstracts(draft: Draft) -> None:
         counted(), draft.settings.lexical, draft.folder / name, pairs=True, standard=draft.statistics(name)
     )
     # The documents of reverse scores are the sample, too.
-    draft.reference = write_columns(draft.folder, draft.ids, columns, draft.sample)
+    draft.reference = write_columns(draft.folder, draft.ids, columns)
     draft.word_moments(name)
     records.write(draft.folder, draft.full)
     if not draft.beside and write_citations(draft.folder, draft.library, len(draft.ids)):

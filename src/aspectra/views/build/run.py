@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -231,7 +232,7 @@ def build_index(
     rebuild: bool = False,
     terms: bool = False,
     load: Callable[[str], Encoder] = load_encoder,
-    sample: Sequence[str] | None = None,
+    standard: tuple[Path, dict[str, Any]] | None = None,
     segments: Segments = Segments(),
     lenient: bool = False,
 ) -> IndexReport:
@@ -246,8 +247,8 @@ def build_index(
         rebuild: make a new generation even when nothing changed.
         terms: encode papers again that lack the terms of aspects.
         load: makes an encoder from its specification.
-        sample: ids of the sample that scores are standardised against, where the library is one of several
-            shards of a collection; default: a sample of the library.
+        standard: folder and manifest of a generation whose standard is taken, where the library is one of
+            several shards of a collection; default: its own.
         segments: when what changed is written as a segment of its own.
         lenient: build without an encoder that is not installed, where the library has no views of it yet; the
             settings keep it, so that a later run adds its views.
@@ -256,27 +257,23 @@ def build_index(
         LibraryBusy: another process is writing.
         MissingExtra: an encoder is not installed.
     """
-    made = IndexReport() if sample else make_ahead(library, settings, progress, load, lenient=lenient)
+    made = make_ahead(library, settings, progress, load, lenient=lenient)
     chosen = settings or settings_of(library)
     with library.writing("index") as writer:
         folder, manifest = current_generation(library)
         chosen, encoders, absent = with_encoders(chosen, load, manifest, lenient)
         if settings is not None:  # stored only once its encoders could be had
             writer.set_meta(SETTINGS_KEY, settings.dumps())
-        work = Work(library, writer, chosen, encoders, progress, sample)
+        work = Work(library, writer, chosen, encoders, progress)
         work.report.absent = absent
-        if (
-            folder is not None
-            and not (rebuild or terms or sample)
-            and manifest["revision"] != library.revision
-        ):
+        if folder is not None and not (rebuild or terms) and manifest["revision"] != library.revision:
             found = _extend(work, folder, manifest, segments)
             if found is not None:
                 writer.checkpoint()
                 return found.with_made(made)
         lacking = {encoder.name: lacking_terms(library, encoder) for _, encoder in encoders}
         few = {name for name, papers in lacking.items() if terms or len(papers) <= FEW}
-        fixed = fixed_state(library, chosen, encoders, sample, few)
+        fixed = fixed_state(library, chosen, encoders, few)
         # A generation without full texts was followed by no collection of orphans.
         changed = manifest.get("revision") != library.revision or "fixed" not in manifest
         same = not rebuild and not changed and manifest["fixed"] == fixed
@@ -291,7 +288,7 @@ def build_index(
         identity = {"state": state, "fixed": fixed}
         rows = paper_rows(library, parts_read(chosen)) if rows is None else rows
         work.make_full_texts()
-        words = None if sample or rebuild else words_of(library, folder, manifest, chosen)
+        words = None if rebuild else words_of(library, folder, manifest, chosen)
         draft = Draft(
             library,
             Path(),
@@ -299,11 +296,14 @@ def build_index(
             encoders,
             work.report,
             progress,
-            sample,
             words=words,
-            least=0 if sample else segments.least,
+            least=segments.least,
         )
-        work.report.generation = publish(draft, rows, identity)
+        with contextlib.ExitStack() as opened:
+            if standard is not None:
+                files = opened.enter_context(contextlib.closing(open_folder(library.generations, *standard)))
+                draft.standard, draft.kept = _standard(files), standard
+            work.report.generation = publish(draft, rows, identity)
         if changed:  # else nothing was orphaned since the last time
             writer.derived.collect()
         writer.checkpoint()

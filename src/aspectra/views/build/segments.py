@@ -185,7 +185,7 @@ def add_segment(
         if {*draft.views} != {*views} - {GRAPH_VIEW} or {*draft.lenses} != {*lenses}:
             return {}  # the first paper with a full text, say
         segments.append({"folder": added, "papers": len(draft.ids)})
-        views = {name: _added_up(facts, draft.views.get(name, {})) for name, facts in views.items()}
+        views = {name: added_up(facts, draft.views.get(name, {})) for name, facts in views.items()}
     whole = folder / WHOLE
     whole.mkdir()
     _write_papers(draft, whole, files, changes, reads)
@@ -210,7 +210,7 @@ def add_segment(
     }
 
 
-def _added_up(facts: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+def added_up(facts: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     """A view's part of the manifest, of all segments."""
     out = dict(facts)
     for name, value in more.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -47,7 +47,6 @@ class Work:
         settings: what is built.
         encoders: (specification, encoder).
         progress: called with (step, done, total).
-        sample: see :func:`~aspectra.views.build.run.build_index`.
         report: what was done.
     """
 
@@ -56,7 +55,6 @@ class Work:
     settings: IndexSettings
     encoders: list[tuple[str, Encoder]]
     progress: Progress
-    sample: Sequence[str] | None = None
     report: IndexReport = field(default_factory=IndexReport)
 
     def make_abstracts(self, lacking: dict[str, list[Missing]], *, everything: bool) -> None:
@@ -154,7 +152,6 @@ def fixed_state(
     library: Store,
     settings: IndexSettings,
     encoders: list[tuple[str, Encoder]],
-    sample: Sequence[str] | None,
     with_terms: Collection[str],
 ) -> str:
     """Hash of everything that a generation depends on beside the papers."""
@@ -171,13 +168,14 @@ def fixed_state(
         *((f"tokens/{TOKENS_VERSION}",) if settings.late else ()),
         *(name for _, e in encoders for name in prompt_facts(e)),
         reader_state(settings.readers),
-        *(() if sample is None else sample),
     ]
     return digest_texts(parts)
 
 
 def settings_of(library: Store) -> IndexSettings:
-    """The settings the library was last indexed with, or the defaults."""
+    """The settings the library, or a shard of it, was last indexed with; or the defaults."""
+    for shard in library.shards[:1]:
+        return settings_of(shard)
     return IndexSettings.loads(library.meta(SETTINGS_KEY))
 
 
@@ -201,7 +199,7 @@ def with_encoders(
 def fixed_as(manifest: dict[str, Any], library: Store, settings: IndexSettings, encoders: Named) -> str:
     """Fixed state that the generation of ``manifest`` would have if it were built with these arguments."""
     few = {encoder.name for _, encoder in encoders} - {*manifest.get("lacking_terms", ())}
-    return fixed_state(library, settings, encoders, None, few)
+    return fixed_state(library, settings, encoders, few)
 
 
 def current_generation(library: Store) -> tuple[Path | None, dict[str, Any]]:

@@ -293,7 +293,6 @@ def write_columns(
     folder: Path,
     ids: Sequence[str],
     columns: Mapping[str, Sequence[Any]],
-    sample: Sequence[str] | None = None,
 ) -> NDArray[np.int64]:
     """Write ids and columns of papers into a generation; returns positions of its sample.
 
@@ -301,12 +300,10 @@ def write_columns(
         folder: of the generation being built.
         ids: of the papers, in order.
         columns: ``year``, ``venue``, ``language`` and ``text_hash`` of each paper.
-        sample: ids of the sample of a collection that the papers are a part of, in its order; default: a
-            sample of them.
     """
     count = len(ids)
     hashes = b"".join(bytes.fromhex(h) for h in columns["text_hash"])
-    chosen = places_of(sample_ids(ids) if sample is None else sample, ids)
+    chosen = places_of(sample_ids(ids), ids)
     arrays: dict[str, NDArray[Any]] = {
         "id_order": id_order(ids),
         "sample": chosen,

@@ -46,17 +46,31 @@ def link_citations(db: sqlite3.Connection) -> int:
         else:
             keys = [(key, pos, ordinal) for key in _keys(record)]
             db.executemany("INSERT OR IGNORE INTO citation_keys VALUES (?, ?, ?)", keys)
-    for pos, ordinal in _waiting(db):
+    linked += _meant(db, _waiting(db), titles)
+    db.executemany("UPDATE citations SET target = ? WHERE pos = ? AND ordinal = ?", linked)
+    db.executemany("DELETE FROM citation_keys WHERE pos = ? AND ordinal = ?", [row[1:] for row in linked])
+    db.execute("DELETE FROM unlinked")
+    return len(linked)
+
+
+def open_links(db: sqlite3.Connection) -> list[tuple[int, int, int]]:
+    """(target, pos, ordinal) of the open citations that mean a paper of any shard; nothing is written."""
+    return _meant(db, _waiting(db, unlinked="", others="1"), _Titles(db))
+
+
+def _meant(
+    db: sqlite3.Connection, waiting: Iterable[tuple[int, int]], titles: _Titles
+) -> list[tuple[int, int, int]]:
+    """(target, pos, ordinal) of those citations that mean another paper."""
+    out = []
+    for pos, ordinal in sorted(waiting):
         (text,) = db.execute(
             "SELECT record FROM citations WHERE pos = ? AND ordinal = ?", (pos, ordinal)
         ).fetchone()
         target = _target(db, json.loads(text), titles)
         if target is not None and target != pos:
-            linked.append((target, pos, ordinal))
-    db.executemany("UPDATE citations SET target = ? WHERE pos = ? AND ordinal = ?", linked)
-    db.executemany("DELETE FROM citation_keys WHERE pos = ? AND ordinal = ?", [row[1:] for row in linked])
-    db.execute("DELETE FROM unlinked")
-    return len(linked)
+            out.append((target, pos, ordinal))
+    return out
 
 
 def _keys(record: dict[str, Any]) -> set[str]:
@@ -77,22 +91,31 @@ def _identifiers(record: dict[str, Any]) -> list[tuple[str, str]]:
     return [("id", own), *rest] if own else rest
 
 
-def _waiting(db: sqlite3.Connection) -> set[tuple[int, int]]:
-    """(pos, ordinal) of the open citations of other papers that may mean one of the unlinked papers."""
+def _waiting(
+    db: sqlite3.Connection,
+    unlinked: str = "JOIN unlinked USING (pos)",
+    others: str = "pos NOT IN (SELECT pos FROM unlinked)",
+) -> set[tuple[int, int]]:
+    """(pos, ordinal) of the open citations of other papers that may mean one of the unlinked papers.
+
+    Args:
+        db: the library.
+        unlinked: SQL that keeps those papers of all; "" for all.
+        others: SQL that holds for the papers whose citations are looked at.
+    """
     wanted = (
-        "SELECT 'id ' || id AS key FROM papers JOIN unlinked USING (pos) UNION "
-        "SELECT 'title ' || title_key FROM papers JOIN unlinked USING (pos) UNION "
-        "SELECT scheme || ' ' || value FROM identifiers JOIN unlinked USING (pos)"
+        f"SELECT 'id ' || id AS key FROM papers {unlinked} UNION "
+        f"SELECT 'title ' || title_key FROM papers {unlinked} UNION "
+        f"SELECT scheme || ' ' || value FROM identifiers {unlinked}"
     )
-    not_own = "pos NOT IN (SELECT pos FROM unlinked)"
     found = set(
-        db.execute(f"SELECT pos, ordinal FROM ({wanted}) JOIN citation_keys USING (key) WHERE {not_own}")
+        db.execute(f"SELECT pos, ordinal FROM ({wanted}) JOIN citation_keys USING (key) WHERE {others}")
     )
-    starts = _by_start(db.execute("SELECT title_key FROM papers JOIN unlinked USING (pos)"))
+    starts = _by_start(db.execute(f"SELECT title_key FROM papers {unlinked}"))
     if starts:
         printed = db.execute(
             "SELECT c.pos, c.ordinal, c.record FROM citation_keys k JOIN citations c USING (pos, ordinal) "
-            f"WHERE k.key = ? AND {not_own}",
+            f"WHERE k.key = ? AND {others}",
             (_PRINTED,),
         )
         found |= {(p, o) for p, o, text in printed if _within(json.loads(text)["raw"], starts.get)}

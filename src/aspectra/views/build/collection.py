@@ -1,0 +1,308 @@
+"""The index of a collection: its shards are indexed one by one, then their files are read as one index.
+
+Each shard is indexed as a library of its own, and only where it changed. All of them measure their papers by
+one standard, that of the first one. The collection's generation has links to the files of all shards as its
+segments, and a few files of its own that are of all papers together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aspectra.base.display import Progress, quiet
+from aspectra.base.errors import AspectraError
+from aspectra.base.files import digest, make_folder
+from aspectra.base.version import __version__
+from aspectra.papers.library.folder.lock import WriterLock
+from aspectra.papers.library.generations.folders import FileSums
+from aspectra.papers.library.store import Store
+from aspectra.views.build.draft import STANDARD, IndexReport
+from aspectra.views.build.records import write_citations
+from aspectra.views.build.run import build_index
+from aspectra.views.build.segments import Segments, added_up, written
+from aspectra.views.build.work import current_generation, settings_of
+from aspectra.views.encoders.protocol import Encoder, load_encoder
+from aspectra.views.index.opened import GRAPH_VIEW
+from aspectra.views.lexical.collection import WordIndex
+from aspectra.views.settings import IndexSettings
+from aspectra.views.storage.arrays import save_array
+from aspectra.views.storage.folder import (
+    WHOLE,
+    Layout,
+    StoredFolder,
+    id_order,
+    open_folder,
+    places_of,
+    sample_ids,
+    stored_ids,
+)
+from aspectra.views.text.tokens import LexicalSettings
+
+_LIMITS = Segments(least=1)  # a shard of any size keeps the standard
+
+
+def index_shards(
+    library: Store,
+    settings: IndexSettings | None = None,
+    *,
+    progress: Progress = quiet,
+    rebuild: bool = False,
+    terms: bool = False,
+    load: Callable[[str], Encoder] = load_encoder,
+    lenient: bool = False,
+) -> IndexReport:
+    """Index the shards of a collection where they changed, and switch to a generation of all of them.
+
+    Interrupted at any point, the old generation stays in use, and shards that are done stay done.
+
+    Args:
+        library: the collection.
+        settings: as in :func:`~aspectra.views.build.run.build_index`, as are the others.
+        progress: called with (step, done, total).
+        rebuild: make all anew, by a standard of the papers that there are now.
+        terms: encode papers again that lack the terms of aspects.
+        load: makes an encoder from its specification.
+        lenient: build without an encoder that is not installed.
+
+    Raises:
+        LibraryBusy: another process is writing.
+        AspectraError: the shards cannot be read as one.
+    """
+    chosen = settings or settings_of(library)
+    shards = [shard for shard in library.shards if len(shard)]
+    total = IndexReport(changed=False)
+    with WriterLock(library.folder, "index"):
+        reference = None if rebuild else _with_standard(shards)
+        for shard in shards:
+            anew = rebuild
+            while True:
+                report = build_index(
+                    shard,
+                    chosen,
+                    progress=progress,
+                    rebuild=anew,
+                    terms=terms,
+                    load=load,
+                    segments=_LIMITS,
+                    lenient=lenient,
+                    standard=reference,
+                )
+                _count(total, report)
+                part = Part.of(shard)
+                reference = reference or (part.folder, part.manifest)
+                if anew or part.standard == Part(shard, *reference).standard:
+                    break
+                anew = True  # it was indexed by itself, by a standard of its own
+        parts = [Part.of(shard) for shard in shards]
+        library.link_shards()
+        folder, manifest = current_generation(library)
+        state = digest([[part.manifest["state"] for part in parts], library.revision])
+        total.papers = sum(part.manifest["papers"] for part in parts)
+        if folder is not None and manifest.get("state") == state:
+            total.generation = folder.name
+        elif parts:
+            make_folder(library.generations.root)
+            total.changed = True
+            total.generation = _assemble(library, parts, state).name
+    return total
+
+
+def _with_standard(shards: Sequence[Store]) -> tuple[Path, dict[str, Any]] | None:
+    """Folder and manifest of the first generation that keeps a standard; None without one."""
+    for shard in shards:
+        folder, manifest = current_generation(shard)
+        if folder is not None and f"{STANDARD}/facts.json" in manifest["files"]:
+            return folder, manifest
+    return None
+
+
+def _count(total: IndexReport, report: IndexReport) -> None:
+    """Add what one run did to what all did."""
+    for name in ("encoded", "encoded_full", "read", "lensed"):
+        setattr(total, name, getattr(total, name) + getattr(report, name))
+    total.changed |= report.changed
+    total.absent |= report.absent
+    for name, mine in (
+        ("truncated", report.truncated),
+        ("lacking_terms", report.lacking_terms),
+        ("seconds_for_terms", report.seconds_for_terms),
+        ("seconds", report.seconds),
+    ):
+        held = getattr(total, name)
+        for key, value in mine.items():
+            held[key] = held.get(key, 0) + value
+
+
+@dataclass(frozen=True)
+class Part:
+    """One shard with its generation.
+
+    Attributes:
+        shard: the library.
+        folder: of the generation.
+        manifest: of it.
+    """
+
+    shard: Store
+    folder: Path
+    manifest: dict[str, Any]
+
+    @classmethod
+    def of(cls, shard: Store) -> Part:
+        """The shard with its current generation."""
+        folder, manifest = current_generation(shard)
+        if folder is None:
+            raise AspectraError(
+                f"the shard {shard.folder} has no index", why="its index is damaged", hint="aspectra index"
+            )
+        return cls(shard, folder, manifest)
+
+    @property
+    def sums(self) -> Mapping[str, FileSums]:
+        """Name -> checksum of each file."""
+        held = self.shard.generations.checksums(self.folder, self.manifest)
+        return {name: held.file(name) for name in held.sizes}
+
+    @property
+    def standard(self) -> str:
+        """Hash of the standard that its papers are measured by; "" without one."""
+        return digest(
+            [
+                [name, one.content.hex()]
+                for name, one in sorted(self.sums.items())
+                if name.startswith(STANDARD)
+            ]
+        )
+
+    @property
+    def views(self) -> dict[str, Any]:
+        """The manifest's part of the views of its own papers."""
+        return {name: facts for name, facts in self.manifest["views"].items() if name != GRAPH_VIEW}
+
+    def opened(self) -> StoredFolder:
+        """Its files."""
+        return open_folder(self.shard.generations, self.folder, self.manifest)
+
+
+def _check_alike(parts: Sequence[Part]) -> None:
+    """Check that all shards were built alike.
+
+    Raises:
+        AspectraError: one was not; it is named.
+    """
+    first = parts[0]
+    for part in parts[1:]:
+        one_has = {*part.views, *part.manifest["lenses"]} ^ {*first.views, *first.manifest["lenses"]}
+        same = (part.manifest["fixed"], part.standard) == (first.manifest["fixed"], first.standard)
+        if one_has or not same:
+            raise AspectraError(
+                f"the shards {first.shard.folder.name} and {part.shard.folder.name} are not indexed alike",
+                why=f"only one of them has {', '.join(sorted(one_has))}"
+                if one_has
+                else "their settings or their standards differ, so that scores cannot be compared",
+                hint="aspectra index --rebuild",
+            )
+
+
+def _assemble(library: Store, parts: Sequence[Part], state: str) -> Path:
+    """Write a generation of all shards and switch to it; returns its folder."""
+    _check_alike(parts)
+    generations = library.generations
+
+    def write(building: Path) -> Path:
+        linked: dict[str, FileSums] = {}
+        segments: list[dict[str, Any]] = []
+        for number, part in enumerate(parts):
+            below = f"shard-{number}/" if number else ""  # the files of the first segment lie in the folder
+            (building / below).mkdir(exist_ok=True)
+            only = [name for name in part.manifest["files"] if not name.startswith((WHOLE, f"{STANDARD}/"))]
+            taken = generations.share(part.folder, part.manifest, building / below, only=only)
+            linked |= {below + name: sums for name, sums in taken.items()}
+            segments += [{**one, "folder": below + one["folder"]} for one in part.manifest["segments"]]
+        (building / WHOLE).mkdir()
+        manifest = _write_whole(building, library, parts, [one["folder"] for one in segments])
+        return generations.publish(building, {**manifest, "segments": segments, "state": state}, linked)
+
+    made = written(generations, write)
+    assert made is not None  # it is wanted whatever happens
+    return made
+
+
+def _write_whole(
+    building: Path, library: Store, parts: Sequence[Part], segments: Sequence[str]
+) -> dict[str, Any]:
+    """Write the files that are of all papers together; returns the manifest."""
+    whole = building / WHOLE
+    opened = [part.opened() for part in parts]
+    try:
+        order, ids = _order(opened), [one for files in opened for one in stored_ids(files)]
+        if order is not None:
+            save_array(whole / "order.npy", order)
+        save_array(whole / "id_order.npy", id_order(ids))
+        drawn = [
+            ids_of[at]
+            for files in opened
+            for ids_of in [stored_ids(files)]
+            for at in files.whole("sample", None)
+        ]
+        save_array(whole / "sample.npy", places_of(sample_ids(drawn), ids))
+        views = parts[0].views
+        for part in parts[1:]:
+            views = {name: added_up(facts, part.views[name]) for name, facts in views.items()}
+        together = StoredFolder(building, None, layout=Layout(tuple(segments), "", None))
+        for name, facts in views.items():
+            if facts["kind"] in ("lexical", "terms"):
+                views[name] = {**facts, "words": _write_frequency(whole / name, name, together, opened)}
+        together.close()
+    finally:
+        for files in opened:
+            files.close()
+    if write_citations(whole, library, len(ids)):
+        views[GRAPH_VIEW] = {"kind": "graph"}
+    kept = {
+        name: value
+        for name, value in parts[0].manifest.items()
+        if name not in ("files", "block", "checksums", "generation", "standard")
+    }
+    return {
+        **kept,
+        "aspectra": __version__,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "revision": library.revision,
+        "papers": len(ids),
+        "views": views,
+        "shards": [part.folder.name for part in parts],
+    }
+
+
+def _order(opened: Sequence[StoredFolder]) -> Any:
+    """(papers,) stored row of each paper, counted through all segments; None where these are in order."""
+    stored = [sum(len(part.array("years")) for part in files.segments) for files in opened]
+    starts = [0, *accumulate(stored)]
+    if all(files.order is None for files in opened):
+        return None
+    rows = [
+        np.arange(count) if files.order is None else files.order
+        for files, count in zip(opened, stored, strict=True)
+    ]
+    return np.concatenate([one + start for one, start in zip(rows, starts, strict=False)])
+
+
+def _write_frequency(folder: Path, view: str, together: StoredFolder, opened: Sequence[StoredFolder]) -> int:
+    """Write the document frequency of each word of a view; returns the number of words."""
+    vocabulary = WordIndex(together.folder(view), LexicalSettings()).vocabulary
+    frequency = np.zeros(len(vocabulary), np.int32)
+    for files in opened:
+        index = WordIndex(files.folder(view), LexicalSettings())
+        numbers = np.array([vocabulary[word] for word in index.vocabulary], np.int64)
+        frequency[numbers] += index.frequency.astype(np.int32)
+    folder.mkdir()
+    save_array(folder / "frequency.npy", frequency)
+    return len(vocabulary)

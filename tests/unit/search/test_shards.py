@@ -1,0 +1,235 @@
+"""A collection of shards answers as one library: hits, scores in bits, all that is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_parts_of_a_search import PAPERS, SETTINGS, generated
+
+from aspectra.base.errors import AspectraError, LibraryCorrupt, NoSuchPaper, UsageError
+from aspectra.papers.library.shards import MANIFEST, MOST, SPAN, shard_of
+from aspectra.papers.library.store import Store
+from aspectra.papers.paper import Paper, Reference
+from aspectra.search.scoring.phases import join
+from aspectra.search.searcher import Searcher
+from aspectra.views.build.collection import Part, index_shards
+from aspectra.views.build.run import build_index
+from aspectra.views.build.segments import Segments
+from aspectra.views.settings import IndexSettings
+from aspectra.views.terms import view as heads
+from token_encoder import TokenEncoder, made_up_head
+
+PLANS = int(os.environ.get("ASPECTRA_PLANS", "240")) // 6
+COUNTS = (1, 2, 3, 4, 7)
+
+
+def put(collection: Store, papers) -> None:
+    """Add papers to their shards."""
+    for number, shard in enumerate(collection.shards):
+        with shard.writing("add") as writer:
+            writer.add([one for one in papers if shard_of(one.id, len(collection.shards)) == number])
+
+
+@pytest.fixture(scope="module")
+def load():
+    patch = pytest.MonkeyPatch()
+    encoder = TokenEncoder()
+    patch.setattr(heads, "_shipped", lambda: (made_up_head(encoder),))
+    yield lambda _: encoder
+    patch.undo()
+
+
+def both(folder: Path, papers, shards: int, load) -> tuple[Searcher, Searcher]:
+    """Searchers of one library and of a collection, by one standard."""
+    settings = IndexSettings(**SETTINGS)
+    collection = Store.create(folder / "collection", shards=shards)
+    put(collection, papers)
+    index_shards(collection, settings, load=load)
+    one = Store.create(folder / "one")
+    with one.writing("add") as writer:
+        writer.add(papers)
+    first = Part.of(next(shard for shard in collection.shards if len(shard)))
+    standard = first.folder, first.manifest
+    build_index(one, settings, load=load, standard=standard, segments=Segments(least=1))
+    return Searcher(one, load), Searcher(collection, load)
+
+
+def answer(searcher: Searcher, plan):
+    """All that is found and said, and the scores of all candidates by id."""
+    try:
+        found = searcher.run(plan, explain=True).to_dict(explain=True)
+        fused = join(searcher.result(plan).draft.rows.parts)
+    except AspectraError as error:
+        return error.what
+    ids = [searcher.index.ids[at] for at in fused.papers]
+    order = sorted(range(len(ids)), key=ids.__getitem__)
+    columns = [fused.scores, *fused.raw, *fused.standardised, *fused.grades, *fused.moves]
+    bits = [None if one is None else np.asarray(one)[order].tobytes() for one in columns]
+    for timed in (found, *found.get("steps", ())):
+        del timed["seconds"]
+    why = [searcher.why_not(plan, paper) for paper in ("p007", "p060", "p111")]
+    return found, sorted(ids), bits, fused.scales, why
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_shards_answer_as_one_library(tmp_path, load, count):
+    ran = Counter[str]()
+    one, many = both(tmp_path, PAPERS, count, load)
+    with one, many:
+        for number in range(count * 1000, count * 1000 + PLANS):
+            plan = generated(one, random.Random(number))
+            assert generated(many, random.Random(number)) == plan
+            if plan is None:
+                continue
+            expected = answer(one, plan)
+            assert answer(many, plan) == expected, plan
+            ran["found" if isinstance(expected, tuple) else "error"] += 1
+    assert ran["found"] > PLANS / 4
+
+
+WORKS = [
+    Paper("10.1/a", "Owls hunt at night in old forests", "They listen.", ("Ann Ash",), 2019),
+    Paper("arxiv:1", "Owls hunt at night in old forests", "They hear.", ("Ann Ash",), 2018),
+    Paper("10.1/b", "Bees dance in the dark hive", "They turn.", ("Bo Birch",), 2020),
+    Paper("x1", "Bees dance in the dark hive", "", ("Bo Birch",), 2020),
+    Paper("d", "Mice fear owls", "Always.", ("Di Dogwood",), 2022),
+    Paper(
+        "c",
+        "A review of forest animals",
+        "All.",
+        ("Cy Cedar",),
+        2021,
+        references=(
+            Reference(title="Owls hunt at night in old forests"),
+            Reference(raw="Birch: Bees dance in the dark hive, 2020"),
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_works_and_citations_reach_over_shards(tmp_path, count):
+    one = Store.create(tmp_path / "one")
+    with one.writing("add") as writer:
+        writer.add(WORKS)
+    collection = Store.create(tmp_path / "collection", shards=count)
+    put(collection, WORKS)
+    assert not (tmp_path / "collection" / "generations").exists()
+    index_shards(collection, IndexSettings(encoders=(), chunks=(), lenses=()))
+    ids = [paper.id for paper in WORKS]
+    assert len(collection) == len(one) == len(ids)
+    assert sorted(collection.ids()) == sorted(ids)
+    expected = {i: sorted(others) for i, others in one.versions(ids).items()}
+    assert {i: sorted(others) for i, others in collection.versions(ids).items()} == expected
+    assert len(expected) == 4
+    for paper in ids:
+        assert collection.get(paper) == one.get(paper)
+        # Of records with one title, the one that was added first is cited: another order, another record.
+        assert works(collection.cites(paper), expected) == works(one.cites(paper), expected)
+    assert len(collection.cites("c")) == 2
+    assert collection.cited_by(collection.cites("c")[0]) == ["c"]
+    assert collection.ids_by_author("Ash") == {"10.1/a", "arxiv:1"}
+    assert collection.resolve("Mice fear owls") == "d"
+    with collection.snapshot():
+        assert {*collection.get_many(["d", "x1", "nowhere"])} == {"d", "x1"}
+    with pytest.raises(NoSuchPaper):
+        collection.get("nowhere")
+    # Its own groups stay where nothing reaches over shards, under numbers of its own.
+    groups = dict(collection.fetch("SELECT id, version_group FROM papers"))
+    assert groups["10.1/a"] == groups["arxiv:1"] != groups["10.1/b"] == groups["x1"]
+    collection.close()
+    one.close()
+
+
+def works(ids, versions) -> list[str]:
+    return sorted(min([one, *versions.get(one, ())]) for one in ids)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(one.relative_to(folder)): one.read_bytes() for one in folder.rglob("*.npy")}
+
+
+def test_a_shard_that_gets_a_paper_changes_no_other(tmp_path, load):
+    one, many = both(tmp_path, PAPERS, 3, load)
+    one.close()
+    collection = many.library
+    new = Paper("new owl", "Owls and networks", "A network of owls.", ("Ann Author3",), 2024)
+    mine = shard_of(new.id, 3)
+    others = [shard.folder for number, shard in enumerate(collection.shards) if number != mine]
+    before = [contents(folder) for folder in others]
+    put(collection, [new])
+    assert many.engine.changes() == (frozenset(), 1)  # until the index is made, as in a library
+    done = index_shards(collection, load=load)
+    assert (done.papers, done.changed, done.encoded) == (len(PAPERS) + 1, True, 1)
+    assert [contents(folder) for folder in others] == before
+    assert new.id not in many.search("owls network", "bm25", limit=200).ids  # the generation that it opened
+    many.refresh()
+    assert new.id in many.search("owls network", "bm25", limit=200).ids
+    again = index_shards(collection, load=load)
+    assert (again.papers, again.changed) == (len(PAPERS) + 1, False)
+    with collection.shards[mine].writing("remove") as writer:
+        writer.remove([new.id])
+    assert new.id not in many.search("owls network", "bm25", limit=200).ids
+    many.close()
+
+
+def test_a_shard_that_was_indexed_by_itself_takes_the_standard_again(tmp_path, load):
+    one, many = both(tmp_path, PAPERS, 3, load)
+    one.close()
+    collection = many.library
+    build_index(collection.shards[1], rebuild=True, load=load)
+    assert Part.of(collection.shards[1]).standard != Part.of(collection.shards[0]).standard
+    index_shards(collection, load=load)
+    assert len({Part.of(shard).standard for shard in collection.shards}) == 1
+    many.close()
+
+
+def test_what_cannot_be_read_is_refused_by_name(tmp_path):
+    with pytest.raises(UsageError, match="11 shards"):
+        Store.create(tmp_path / "many", shards=MOST + 1)
+    folder = tmp_path / "collection"
+    Store.create(folder, shards=2).close()
+    with pytest.raises(UsageError, match="of 2 shards"):
+        Store.create(folder, shards=3)
+    with Store(folder) as collection:
+        put(collection, WORKS)
+        with pytest.raises(UsageError, match="collection of shards"), collection.writing("add"):
+            pass
+        with pytest.raises(UsageError, match="in its shards"):
+            collection.derived.orphans()
+    (folder / "shards/1").rename(folder / "elsewhere")
+    with pytest.raises(LibraryCorrupt, match=r"shards/1 is missing"):
+        Store(folder)
+    (folder / "elsewhere").rename(folder / "shards/1")
+    for text in ("{", json.dumps({"format": 2, "shards": ["a"]}), json.dumps({"format": 1, "shards": []})):
+        (folder / MANIFEST).write_text(text)
+        with pytest.raises(LibraryCorrupt, match=MANIFEST):
+            Store(folder)
+    plain = Store.create(tmp_path / "plain")
+    with plain.writing("add") as writer:
+        writer.add(WORKS)
+    plain.close()
+    with pytest.raises(UsageError, match="with papers"):
+        Store.create(tmp_path / "plain", shards=2)
+
+
+def test_papers_that_share_an_id_share_a_shard():
+    assert len({shard_of(f"10.1/x{end}", 7) for end in ("", "~2", "~33")}) == 1
+    drawn = Counter(shard_of(f"paper {number}", 4) for number in range(4000))
+    assert min(drawn.values()) > 900
+    # A paper never moves.
+    assert [shard_of("10.1145/3368089", n) for n in (2, 3, 7, 10)] == [0, 1, 6, 6]
+
+
+def test_places_lie_in_the_range_of_the_shard(tmp_path):
+    collection = Store.create(tmp_path / "collection", shards=3)
+    put(collection, WORKS)
+    rows = collection.fetch("SELECT pos, id FROM papers")
+    assert all(pos // SPAN == shard_of(paper, 3) for pos, paper in rows)
+    collection.close()
