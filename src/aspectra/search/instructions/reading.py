@@ -38,7 +38,6 @@ from aspectra.search.instructions.limiters import (
     perhaps_denied,
     prefixed,
     pseudo,
-    rejected,
     signed,
     tastes,
 )
@@ -128,18 +127,15 @@ def _unsigned_question(text: str, piece: Piece, number: int, *, alone: bool, com
             or company
             or (all(r.attribute in FACTS or r.hard for r in values) and marks[0].low != marks[-1].low)
         )
-        if marks[0].low in _WORDS["auxiliary"] and not any(m.cat in ("doc", "open") for m in marks):
-            return Read(piece, "subject", subject=(piece.start, piece.end))
-        if alone and values and all(r.attribute in WEB for r in values) and len(marks) >= _SHORT:
+        asks = marks[0].low in _WORDS["auxiliary"] and not any(m.cat in ("doc", "open") for m in marks)
+        if asks or (alone and values and all(r.attribute in WEB for r in values) and len(marks) >= _SHORT):
             return Read(piece, "subject", subject=(piece.start, piece.end))
         if values and number and perhaps_denied(text, piece, values):
             return Read(piece, "unread", why=MEANT)
         if values and not left and set_off:
             return Read(piece, "request", Sign(), tuple(values), lost=tastes(piece) if number else ())
-        if (
-            not piece.carries
-            and all(m.cat in ("func", "polite", "open", "but", "fix") for m in marks)
-            and (number or any(m.cat in ("open", "polite") for m in marks))
+        if all(m.cat in ("func", "polite", "open", "but", "fix") for m in marks) and (
+            number or any(m.cat in ("open", "polite") for m in marks)
         ):
             return Read(piece, "chatter")
         return Read(piece, "subject", subject=(piece.start, piece.end))
@@ -190,12 +186,7 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
         return Read(piece, "request", Sign(), (*values, *more), lost=(*lost, *tastes(piece)))
     if not content or (piece.marks[0].low in _WORDS["self"] and len(content) < LIST):
         return Read(piece, "chatter")
-    if (
-        cued
-        and free
-        and piece.marks[0].low not in _WORDS["for"]
-        and (content[0].cat in ("lead", "cue") or piece.marks[0].low in _WORDS["place"])
-    ):
+    if free and (content[0].cat in ("lead", "cue") or piece.marks[0].low in _WORDS["place"]):
         return Read(piece, "request", Sign(), tuple(free_requests(text, piece, (), Sign())))
     return Read(piece, "unread", why=UNKNOWN)
 
@@ -218,12 +209,8 @@ def _first_is_subject(piece: Piece, sign: Sign, others: bool) -> bool:
 
 def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool, listed: bool) -> bool:
     """True if a piece of a question is part of its subject in spite of a sign."""
-    if (
-        piece.marks[0].low in _WORDS["asking"] | _WORDS["auxiliary"]
-        and piece.joint != "inline"  # "papers which don't use X"
-        and piece.free
-        and len(piece.marks) > _SHORT
-    ):
+    asks = piece.marks[0].low in _WORDS["asking"] | _WORDS["auxiliary"]
+    if asks and piece.joint != "inline" and piece.free:  # unlike "papers which don't use X"
         return True
     if piece.joint == "bracket" and not piece.bracketed and sign.cats == {"soft"} and piece.free:
         return True  # the sentence goes on behind brackets
@@ -246,7 +233,7 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
         and (not question or context.others)
     ):
         return Read(piece, "chatter")
-    if piece.joint == "list" and number and before[-1].sign.negative:  # "exclude A and purely B"
+    if piece.joint == "list":  # "exclude A and purely B"
         return signed(text, piece, before[-1].sign, others=context.others, question=question)
     first = piece.marks[0].low
     if (first in _WORDS["if"] and piece.carries) or (
@@ -257,10 +244,6 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
         sign = replace(sign, rules=(*before[-1].sign.rules, *sign.rules))
     if number and before[-1].role == "permission" and first in _WORDS["nor"]:
         return Read(piece, "chatter", sign)  # "length doesn't matter, nor does the year"
-    if number and denied_again(piece, sign, before[-1]):
-        return Read(piece, "exception", sign)
-    if number and rejected(piece, sign, before[-1]):
-        return Read(piece, "unread", sign, why=MEANT)
     if allows(piece, sign):
         return Read(piece, "chatter")
     if number and is_fix(piece):
@@ -269,12 +252,11 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
         last = before[-1]
         opened = last.role == "exception" and not (last.piece.carries or last.piece.free)
         other = first in _WORDS["otherwise"] and any(r.relation == "require" for r in last.requests)
-        if "except" in sign.cats or opened or other or besides(last, sign):
+        again = denied_again(piece, sign, last)
+        if "except" in sign.cats or opened or other or again or besides(last, sign):
             return Read(piece, "exception", sign)
     if sign.place == "inner" and not (number and before[-1].requests and piece.carries):
         sign = Sign()
-    if number and sign.place == "unsure":
-        return Read(piece, "unread", sign, why=MEANT)
     if "perm" in sign.cats and (number or not question or not piece.free or sign.place == "lead"):
         return Read(piece, "permission", sign)
     sign = replace(sign, rules=tuple(denial(m) for m in sign.rules))
@@ -361,10 +343,8 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
             heading, heading_at = header, piece.sentence
             reads.append(Read(piece, "chatter"))
         elif follows == "colon" and sign.strong and sign.rules and heads(piece):
-            heading, heading_at = (
-                "exclude" if sign.negative else "require",
-                piece.sentence,
-            )  # "don't want: ..."
+            # "don't want: ..."
+            heading, heading_at = "exclude" if sign.negative else "require", piece.sentence
             reads.append(Read(piece, "chatter"))
         elif heading and (not sign.rules or (heading == "exclude" and prefixed(sign))):
             under = pseudo("neg", "strong") if heading == "exclude" else pseudo("hard")
@@ -382,14 +362,12 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
 def _tells(piece: Piece) -> bool:
     """True if a piece says who is searching: *I am a nurse on a surgical ward*."""
     words = " ".join(m.low for m in piece.marks[:_PAIR])
-    return words.startswith(tuple(_WORDS["am"])) and not any(
-        m.cat == "lead" and m.low in _WORDS["on"] for m in piece.marks[1:_SHORT]
-    )
+    return words.startswith(tuple(_WORDS["am"]))
 
 
 def _long(piece: Piece, sign: Sign) -> Read:
     """A piece of a long need: a limiter about papers of nothing but known words, or part of the subject."""
-    values = requests_of(piece, sign, company=True) if sign.rules else requests_of(piece, Sign())
+    values = requests_of(piece, sign, company=bool(sign.rules))
     about = any(m.cat == "doc" for m in piece.marks) or piece.marks[0].low.startswith("published")
     if values and about and not piece.free and not sign.cats & {"perm", "except"}:
         strong = sign.rules or all(v.attribute in FACTS for v in values)
@@ -399,7 +377,7 @@ def _long(piece: Piece, sign: Sign) -> Read:
 
 
 # What nobody counts as part of a subject at its ends.
-OUTER = " \t\r\n.,;:!?…。，：；？！、-–—"
+OUTER = " \t\r\n\v\f\u00a0\u2009\u202f\u3000.,;:!?…。，：；？！、-–—"
 _MOST, _MOST_ASPECTS = 32, 4  # conditions, and aspects of each sign, that are read from one text
 _LONG = 400  # characters: beyond, a text is a description of a need, of which only plain limiters are read
 
@@ -438,24 +416,12 @@ class Reading:
     @property
     def spellings(self) -> tuple[str, ...]:
         """Conditions and aspects as a person edits them: ``avoid language=zh``, ``same method``."""
-        conditions = tuple(c.spelling for c in self.conditions)
-        return (
-            conditions
-            + tuple(f"same {a}" for a in self.same)
-            + tuple(f"different {a}" for a in self.different)
-        )
-
-
-def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and (text[start] in OUTER or text[start].isspace()):
-        start += 1
-    while end > start and (text[end - 1] in OUTER or text[end - 1].isspace()):
-        end -= 1
-    return start, end
+        aspects = [f"same {a}" for a in self.same] + [f"different {a}" for a in self.different]
+        return (*(c.spelling for c in self.conditions), *aspects)
 
 
 def _cut(text: str, start: int, end: int) -> str:
-    return text[slice(*_trim(text, start, end))]
+    return text[start:end].strip(OUTER)
 
 
 def _topic(text: str, reads: Sequence[Read]) -> str:
@@ -546,16 +512,12 @@ def read_instruction(text: str, *, whole_query: bool = True, venues: Mapping[str
                     conditions.setdefault(made.spelling, made)
                 else:
                     unread.append(Unread(made.words, "more requests than one search takes"))
-        unread += [Unread(_cut(text, a, b), why) for a, b, why in read.lost if _cut(text, a, b)]
+        unread += [Unread(_cut(text, a, b), why) for a, b, why in read.lost]
         edges = [span[0], *(edge for edge in operated if span[0] < edge < span[1]), span[1]]
         cuts = zip(edges[::2], edges[1::2], strict=True)
         parts += [(a, TextPart(text[a:b].strip(), role)) for a, b in cuts]
     topic = _topic(text, reads)
-    if (
-        whole_query
-        and not (conditions or aspects["same"] or aspects["different"] or unread)
-        and all(part.role == "searched" for _, part in parts)
-    ):
+    if whole_query and not (conditions or unread) and all(part.role == "searched" for _, part in parts):
         topic = _cut(text, 0, len(text))
     for start, meant in asked.items():
         if isinstance(meant, Unread):
