@@ -80,13 +80,11 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
         return Read(piece, "request" if whole else "unread", sign, whole, why="" if whole else _COMBINED)
     judged: list[tuple[int, int, str]] = []
     if sign.negative:  # "no industry-funded trials" denies no trial but those
-        for before, mark in zip(piece.marks, piece.marks[1:], strict=False):
+        for before, mark in pairwise(piece.marks):
             taste, value = (before, mark) if before.cat == "taste" else (mark, before)
             if taste.cat == "taste" and any(r.start == value.start for r in values):
                 judged.append((before.start, mark.end, TASTE))
                 values = [r for r in values if r.start != value.start]
-        if judged and not values:
-            return Read(piece, "unread", sign, why=TASTE)
     if question and not others and (led := _led(piece, values, sign)):
         kept = [r for r in values if r.end <= led[0]]
         if not kept:  # "no twin studies on heritability"
@@ -131,19 +129,13 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     if not values and not free:
         if any(m.cat == "taste" for m in piece.marks):
             return Read(piece, "unread", sign, why=TASTE)
-        if piece.marks[0].low in _WORDS["bare"] and piece.marks[-1].cat == "doc":  # "not research papers"
-            return Read(piece, "unread", sign, why=MEANT)
-        if any(m.carries for m in piece.marks):  # "I've no access to Wiley so exclude it"
+        # "not research papers", "I've no access to Wiley so exclude it"
+        if piece.carries or (piece.marks[0].low in _WORDS["bare"] and piece.marks[-1].cat == "doc"):
             return Read(piece, "unread", sign, why=MEANT)
         return Read(piece, "chatter", sign)
     lost = tuple(judged) if judged else tastes(piece) if values else ()
-    return Read(
-        piece,
-        "request",
-        sign,
-        _modified(text, values, free) if sign.negative else (*values, *free),
-        lost=lost,
-    )
+    requests = _modified(text, values, free) if sign.negative else (*values, *free)
+    return Read(piece, "request", sign, requests, lost=lost)
 
 
 def _modified(text: str, values: Sequence[Request], free: Sequence[Request]) -> tuple[Request, ...]:
@@ -160,10 +152,9 @@ def _modified(text: str, values: Sequence[Request], free: Sequence[Request]) -> 
 
 def _cites(text: str, piece: Piece) -> bool:
     """True if a name precedes a year, as in *not Smith 2019*."""
-    pairs = zip(piece.marks, piece.marks[1:], strict=False)
     return any(
         year.attribute == "year" and not year.sure and name.free and text[name.start].isupper()
-        for name, year in pairs
+        for name, year in pairwise(piece.marks)
     )
 
 
@@ -257,11 +248,8 @@ def _led(piece: Piece, values: Sequence[Request], sign: Sign) -> tuple[int, int]
             plain = all(
                 m.cat in ("func", "polite", "bound", "name") or m.attribute == "language" for m in behind
             )
-            if (
-                headed
-                and not plain
-                and not any(m.free or is_rule(m) for m in [*piece.marks[:at][-1:], *behind[:1]][:1])
-            ):
+            before = piece.marks[at - 1]
+            if headed and not plain and not (before.free or is_rule(before)):
                 return behind[0].start, behind[-1].end
             return None
     return None
@@ -290,13 +278,6 @@ def nested(piece: Piece, before: Read) -> bool:
     """True if a relative clause continues a sign without content: *only papers that aren't ...*."""
     empty = before.role == "chatter" and (before.sign.negative or before.sign.cats == {"hard"})
     return empty and piece.marks[0].low in _WORDS["relative"]
-
-
-def rejected(piece: Piece, sign: Sign, before: Read) -> bool:
-    """True if *that is not X* belongs to an unknown verb: *my committee bins anything that isn't ...*."""
-    behind = before.piece.marks
-    clause = piece.joint == "inline" and sign.negative and piece.marks[0].low in _WORDS["relative"]
-    return clause and behind[-1].low in _WORDS["any"] and any(m.free for m in behind)
 
 
 def denied_again(piece: Piece, sign: Sign, before: Read) -> bool:
@@ -328,9 +309,7 @@ def prefixed(sign: Sign) -> bool:
 
 def leads_to(piece: Piece, sign: Sign) -> tuple[int, int] | None:
     """(start, end) of the subject after *need ... on*, or None."""
-    if sign.negative or sign.place != "lead" or sign.rules[0].cat != "hard":
-        return None
-    if not sign.rules[0].low.startswith("need"):
+    if sign.negative or sign.place != "lead" or not sign.rules[0].low.startswith("need"):
         return None
     for at, mark in enumerate(piece.marks[1:-1], 1):
         if mark.cat == "lead":
@@ -401,13 +380,8 @@ def _at_once(piece: Piece, denied: Sequence[Request]) -> tuple[Request, ...]:
     stated: dict[str, list[Request]] = {}
     for request in requests_of(piece, Sign(), company=True):
         stated.setdefault(request.attribute, []).append(request)
-    if (
-        piece.free
-        or any(m.cat == "taste" for m in piece.marks)
-        or sum(map(len, stated.values())) != len(denied)
-        or "aspect" in stated
-        or len(stated) < _PAIR
-    ):
+    beside = any(m.cat in ("taste", "aspect") for m in piece.marks)
+    if piece.free or beside or sum(map(len, stated.values())) != len(denied) or len(stated) < _PAIR:
         return ()
     if any(one.carries and other.attribute == "artifacts" for one, other in pairwise(piece.marks)):
         return ()  # "no survey data"
