@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date
+from itertools import combinations
 
 from msgspec import Struct
 
@@ -27,6 +28,7 @@ EVENT = "a time that is no year"
 MEANT = "it is not clear how it is meant"
 TASTE = "a judgement that no record or text states"
 UNKNOWN = "not recognised"
+_PARTLY = "an exception that was not read in full"
 _WORDS = word_sets("settling")
 _AGE = _WORDS["age"]
 _IF, _TOO = _WORDS["if"], _WORDS["too"]
@@ -41,9 +43,9 @@ _JOINED = re.compile(
 _INTERVAL = re.compile(r"(>=|<=)?(\d{4})(?:\.\.(\d{4}))?")
 # Values of one attribute that no paper has together.
 _APART = (
-    ("status", "preprint", "peer-reviewed"),
-    ("status", "preprint", "journal"),
-    ("length", "short", "long"),
+    ("status", {"preprint", "peer-reviewed"}),
+    ("status", {"preprint", "journal"}),
+    ("length", {"short", "long"}),
 )
 
 
@@ -77,11 +79,10 @@ def _host(reads: Sequence[Read], at: int, *, across: bool) -> int:
         at: number of the exception.
         across: whether it may stand in the sentence before.
     """
-    sentence = reads[at].piece.sentence
+    first = reads[at].piece.sentence - across
     for n in range(at - 1, max(-1, at - _BACK), -1):
-        there = reads[n].piece.sentence
-        if there < sentence - across:
-            return -1
+        if reads[n].piece.sentence < first:
+            break
         if any(r.attribute != "aspect" for r in reads[n].requests):
             return n
     return -1
@@ -125,40 +126,31 @@ def exempt(text: str, reads: list[Read], at: int, *, across: bool = False) -> No
     piece = _plainly(read)
     values = requests_of(piece, Sign(), company=True)
     words = phrases(piece, values)
-    open_host = [r for r in reads[host].requests if r.attribute in FREE]
-    if words and not values and open_host:
-        values = [
-            replace(r, attribute=open_host[0].attribute) for r in free_requests(text, piece, (), Sign())
-        ]
-        words = []
     hosts = reads[host].requests
+    open_host = [r.attribute for r in hosts if r.attribute in FREE]
+    if open_host and not values:
+        found = free_requests(text, piece, (), Sign())
+        values, words = [replace(r, attribute=open_host[0]) for r in found], []
     if any((r.attribute, r.value) == ("status", "preprint") for r in hosts):  # "no preprints unless bioRxiv"
-        servers = [v for v in values if text[v.start : v.end].lower() in _WORDS["servers"]]
+        named = [text[v.start : v.end] for v in values]
         values = [
-            replace(v, attribute="venue", value=text[v.start : v.end]) if v in servers else v for v in values
+            replace(v, attribute="venue", value=name) if name.lower() in _WORDS["servers"] else v
+            for v, name in zip(values, named, strict=True)
         ]
     limits = [r for r in hosts if r.relation != "prefer"]
     # "Open access. Exception: surveys", unlike "In English. Except surveys."
-    said = across and any(
-        m.low in _WORDS["exceptions"] for m in (*reads[at - 1].piece.marks, *read.piece.marks)
-    )
+    marks = (*reads[at - 1].piece.marks, *read.piece.marks) if across else ()
+    said = any(m.low in _WORDS["exceptions"] for m in marks)
     if not said and not limits and not any(v.attribute == r.attribute for v in values for r in hosts):
         return  # "open access, except surveys" denies surveys
     pairs = _exemptions(text, [r for r in values if r.attribute != "aspect"])
-    narrower = any(
-        r.attribute == v and r.value == w
-        for r in reads[host].requests
-        for v, w, _ in pairs
-        if r.relation in ("exclude", "avoid")
-    )
-    if pairs and not words and not narrower:
+    denied = {(r.attribute, r.value) for r in hosts if r.relation in ("exclude", "avoid")}
+    if pairs and not words and denied.isdisjoint((v, w) for v, w, _ in pairs):
         reads[host] = _unless(reads[host], pairs)
         reads[at] = _chatter(read)
         return
-    reads[host] = replace(reads[host], requests=tuple(soften(r) for r in reads[host].requests))
-    reads[at] = replace(
-        read, role="unread", requests=(), subject=None, why="an exception that was not read in full"
-    )
+    reads[host] = replace(reads[host], requests=tuple(soften(r) for r in hosts))
+    reads[at] = replace(read, role="unread", requests=(), subject=None, why=_PARTLY)
 
 
 def _unless(read: Read, pairs: Sequence[tuple[str, str, bool]]) -> Read:
@@ -177,37 +169,31 @@ def permit(text: str, reads: list[Read], at: int) -> None:
     read = reads[at]
     piece = _plainly(read)
     values = requests_of(piece, Sign(), company=True)
-    near = at > 0 and (
-        read.piece.sentence == reads[at - 1].piece.sentence
-        or reads[at - 1].role == "fix"
-        or at == 1
-        or read.sign.place == "post"
-    )
-    host = _host(reads, at, across=True) if near else -1
+    host = _host(reads, at, across=True)
     after = reads[at + 1] if at + 1 < len(reads) else read
     otherwise = after.piece.marks[0].low in _WORDS["otherwise"]
     pairs = _exemptions(text, [v for v in values if v.attribute != "aspect"])
     if otherwise and pairs and any(r.relation == "require" for r in after.requests):
         reads[at + 1] = _unless(after, pairs)  # "theses are fine, otherwise English only"
-    fixed = at > 0 and (reads[at - 1].role == "fix" or any(m.cat == "fix" for m in read.piece.marks))
     if host < 0:
         reads[at] = _chatter(read)
         return
-    said = {(r.attribute, r.value): _bare(text[r.start : r.end].lower()) for r in reads[host].requests}
+    fixed = reads[at - 1].role == "fix" or any(m.cat == "fix" for m in read.piece.marks)
+    hosts = reads[host].requests
+    said = {(r.attribute, r.value): _bare(text[r.start : r.end].lower()) for r in hosts}
     undone = [v for v in values if said.get((v.attribute, v.value)) == _bare(text[v.start : v.end].lower())]
-    same_attribute = any(v.attribute == r.attribute for v in values for r in reads[host].requests)
+    same_attribute = any(v.attribute == r.attribute for v in values for r in hosts)
     lows = {m.low for m in read.piece.marks} | {w for m in read.piece.marks for w in m.low.split()}
-    counted = bool(lows & _TOO) and all(r.relation == "require" for r in reads[host].requests)
+    counted = bool(lows & _TOO) and all(r.relation == "require" for r in hosts)
     if undone or (fixed and values and not counted):
         reads[host], reads[at] = _chatter(reads[host]), _chatter(read)
         return
-    aged = bool(lows & _AGE) and any(r.attribute == "year" for r in reads[host].requests)
-    if any(r.relation in ("require", "exclude") for r in reads[host].requests) and (
-        same_attribute or aged or (lows & _IF and values) or (counted and values)
-    ):
+    aged = bool(lows & _AGE) and any(r.attribute == "year" for r in hosts)
+    bound = same_attribute or aged or (values and (lows & _IF or counted))
+    if bound and any(r.relation in ("require", "exclude") for r in hosts):
         exempt(text, reads, at, across=True)
-        return
-    reads[at] = _chatter(read)
+    else:
+        reads[at] = _chatter(read)
 
 
 def _renumbered(request: Request, number: int) -> Request | None:
@@ -242,39 +228,36 @@ def correct(text: str, reads: list[Read], at: int) -> None:
     before = _host(reads, at, across=True)
     if before < 0:
         return
+    old = reads[before].requests
     if any(m.sub == "undo" for m in reads[at].piece.marks) and after < 0:
         reads[before], reads[at] = _taken_back(reads[before]), _chatter(reads[at])
         return
     place = at if reads[at].role != "fix" else min(at + 1, len(reads) - 1)
     number = _number_in(reads[place].piece)
     if number is not None:
-        numeric = [r for r in reads[before].requests if _renumbered(r, number)]
+        numeric = [(r, made) for r in old if (made := _renumbered(r, number))]
         bare = all(r.attribute == "year" and _NUMBER.fullmatch(r.value) for r in reads[place].requests)
         if numeric and (bare or not reads[place].requests):
-            new = tuple(
-                (_renumbered(r, number) or r) if r is numeric[-1] else r for r in reads[before].requests
-            )
-            reads[before] = replace(reads[before], requests=new)
+            last, moved = numeric[-1]
+            requests = tuple(moved if r is last else r for r in old)
+            reads[before] = replace(reads[before], requests=requests)
             reads[place] = _chatter(reads[place])
             return
     if after < 0:
         return
     said = {m.low for m in reads[after].piece.marks}
-    if said & _TOO and after > before and all(r.relation == "require" for r in reads[before].requests):
+    if said & _TOO and all(r.relation == "require" for r in old):
         pairs = _exemptions(text, [r for r in reads[after].requests if r.attribute != "aspect"])
         if pairs:  # "only trials, actually cohort studies too"
             reads[before], reads[after] = _unless(reads[before], pairs), _chatter(reads[after])
             return
     new = reads[after].requests
     taken = {r.attribute for r in new}
-    old = reads[before].requests
     rules = [[m.low for m in reads[n].sign.rules] for n in (before, after)]
-    if rules[0] and rules[0] == rules[1] and after > before:  # "only surveys, I mean, only trials"
+    if rules[0] and rules[0] == rules[1]:  # "only surveys, I mean, only trials"
         taken |= {r.attribute for r in old}
     taken |= DOCUMENTS if taken & DOCUMENTS else set()  # "no theses, sorry, preprints"
     kept = [r for r in old if r.attribute not in taken]
-    if len(kept) == len(old) and not (FREE & taken and any(r.attribute in FREE for r in old)):
-        return
     changed = [r.relation for r in old if r.attribute in taken]
     again = {r.value for r in old} & {r.value for r in new}  # "exclude theory - wait, theory is what I want"
     if changed and rules[0] and not rules[1] and not again:  # "no editorials, sorry, I meant letters"
@@ -282,13 +265,9 @@ def correct(text: str, reads: list[Read], at: int) -> None:
     reads[before] = replace(reads[before], requests=tuple(kept)) if kept else _taken_back(reads[before])
 
 
-def _years(request: Request) -> tuple[int, int] | None:
-    found = _INTERVAL.fullmatch(request.value)
-    if found is None:
-        return None
-    low = int(found[2])
-    high = int(found[3] or low)
-    return {">=": (low, 9999), "<=": (0, low)}.get(found[1] or "", (low, high))
+def _years(request: Request) -> tuple[int, int]:
+    how, low, high = _INTERVAL.findall(request.value)[0]
+    return {">=": (int(low), 9999), "<=": (0, int(low))}.get(how, (int(low), int(high or low)))
 
 
 def contradicting(requests: Sequence[Request]) -> list[Request]:
@@ -296,25 +275,20 @@ def contradicting(requests: Sequence[Request]) -> list[Request]:
     requests = requests[:_MOST]
     out: list[Request] = []
     wanted = [r for r in requests if r.relation in ("require", "prefer")]
-    for n, a in enumerate(requests):
-        for b in requests[n + 1 :]:
-            if a.attribute == b.attribute != "aspect" and a.value == b.value and not (a.unless or b.unless):
-                positive = {r.relation in ("require", "prefer") for r in (a, b)}
-                if len(positive) == 2:
-                    out += [a, b]
-            pair = (a.attribute, *sorted((a.value, b.value)))
-            if (
-                a.attribute == b.attribute
-                and a in wanted
-                and b in wanted
-                and "require" in (a.relation, b.relation)
-            ):
-                if pair in [(x, *sorted((y, z))) for x, y, z in _APART]:
-                    out += [a, b]
-                if a.attribute == "year" and (i := _years(a)) and (j := _years(b)):
-                    sides = {a.value[0] in "<>", b.value[0] in "<>"}
-                    if sides != {False} and max(i[0], j[0]) > min(i[1], j[1]):
-                        out += [a, b]
+    for a, b in combinations(requests, 2):
+        if a.attribute != b.attribute:
+            continue
+        if (a in wanted) != (b in wanted):
+            apart = a.value == b.value and not (a.unless or b.unless)
+        elif "require" not in (a.relation, b.relation):
+            continue
+        elif a.attribute == "year" and (a.value[0] in "<>" or b.value[0] in "<>"):
+            (first, last), (start, end) = _years(a), _years(b)
+            apart = max(first, start) > min(last, end)
+        else:
+            apart = (a.attribute, {a.value, b.value}) in _APART
+        if apart:
+            out += [a, b]
     lengths = [r for r in wanted if r.attribute == "length"]
     short = [r for r in lengths if r.value in ("short", "sentence", "<=paragraph")]
     for request in lengths:
