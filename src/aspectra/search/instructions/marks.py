@@ -178,7 +178,7 @@ def _is_value(name: Name, end: int, main: Lexicon, tokens: list[Token], at: int)
         return True
     if name.attribute == "author":
         return not after.isdisjoint(("language", "kind", "status"))  # "von Preprints"
-    return name.attribute in ("venue", "affiliation", "population") and "language" in after
+    return "language" in after
 
 
 def _phrasal(marks: list[Mark]) -> None:
@@ -219,8 +219,7 @@ def _beside(marks: list[Mark], at: int) -> Mark | None:
     first, last = two if len(two) > 1 else (mark, mark)
     if mark.low in _WORDS["samples"] and last.low == "only" and first.attribute == "population":
         return replace(mark, cat="func")  # "women only samples"
-    people = mark.low in _WORDS["people"] and mark.attribute == "population"
-    if people and first.cat == "doc" and last.low == "by":
+    if mark.low in _WORDS["people"] and first.cat == "doc" and last.low == "by":
         return replace(mark, cat="taste", sub="", attribute="", values=())  # "papers by women"
     named = [m for m in ahead if m.low not in ("a", "an", "the")]
     ends = bool(named) and named[0].carries and all(m.cat in (*DELIMITERS, "polite") for m in named[1:2])
@@ -276,8 +275,6 @@ def _named(marks: list[Mark]) -> None:
         if mark.cat == "except" and mark.low.startswith("exceptions") and before is not None and before.free:
             marks[at] = replace(mark, cat="word")  # "copyright exceptions for data mining"
             continue
-        if mark.cat == "except" and mark.low in _WORDS["first"] and after is not None and after.low == "to":
-            marks[at] = replace(mark, cat="word")
         if mark.cat == "hard" and mark.low in _WORDS["adjectives"] and after is not None and after.free:
             marks[at] = replace(mark, cat="word")  # "essential oils"
             continue
@@ -368,8 +365,7 @@ def _around(marks: list[Mark]) -> None:
         ends = [n for n in behind if values and n > values[0] and marks[n].low in _WORDS["behind"]]
         denials = [n for n in behind if values and n > values[0] and marks[n].cat == "neg"]
         if denials or ends or mark.cat == "except":
-            if denials or mark.free:
-                marks[at] = replace(mark, cat="hard" if denials else "except", sub="")
+            marks[at] = replace(mark, cat="hard" if denials else "except", sub="")
             last = max([at, *values, *ends, *denials])
             for n in behind:
                 if n in ends or n in denials or (n < last and marks[n].low == "、"):
@@ -418,10 +414,6 @@ def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
             continue
         if token.low == "/" and text[max(0, start - 1) : token.end + 1].strip() == "/" and out:
             out.append(Mark("comma", start, token.end, token.low))
-            at += 1
-            continue
-        if token.kind == "mark" and token.low not in "<>≤≥":
-            out.append(Mark("func", start, token.end, token.low))
             at += 1
             continue
         longest = next(iter(main.matches(tokens, at)), None)
