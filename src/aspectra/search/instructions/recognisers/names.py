@@ -66,7 +66,7 @@ _RUNNING = Expression(r"(?:^|\s)(?:[A-Z]+|[a-zß-ÿ]\w*)\s+$")  # no word of a t
 _FIRST = r"(?:(?:first|last|senior|lead|co-?)[ -]?)"
 _AUTHOR = Expression(
     rf"(?:(?P<said>(?:co-?)?(?:written|authored|penned)\s+by|from\s+the\s+pen\s+of|{_FIRST}?author[:s]?:?\s+is"
-    rf"|authors?:|{_FIRST}author)|by(?:\s+either)?|von|par|por)\s+(?:(?:Prof|Dr|Professor|Sir|Dame)\.?\s+)?{_PEOPLE}",
+    rf"|authors?:|{_FIRST}author)|by(?:\s+either)?|von|par|por)\s+(?:(?:Prof|Dr|Professor|Sir|Dame)\.?\s+)?{_PEOPLE}(?:\s+(?:together|jointly|again)\b)?+",
     part=_ANY_CAPITAL,
 )
 _WRITINGS = Expression(
@@ -225,7 +225,6 @@ _PROPER = Expression(r"(?:^|\s)(?:[A-Z][\w’'-]*|[a-z]+-[a-z]+|[^\W\d]*+\d\w*+)
 _NO_NAME = Expression(_PATTERNS["no_name"])
 _NO_AUTHOR = Expression(rf"{_NO_NAME.pattern}|\w(?!\w)(?!\.\s*[A-Z])|[\w-]*\d|(?:[a-z]\w*|\w+(?=ing\s))ing")
 _OUR_WORDS = Expression(_PATTERNS["our_words"], re.IGNORECASE)
-_ALTOGETHER = Expression(r"\s+(?:together|jointly|again)\b")
 
 
 # "von", "par" and "por" are "of" as well, unless behind words for writings or at the beginning of a piece.
@@ -358,19 +357,16 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
     for pattern, attribute in ((_PUBLISHER, "publisher"), (_SITED, "affiliation")):
         if match := pattern.match(text, at):
             names = tuple(_KNOWN_PUBLISHER.findall(match["names"])) or _several(match["names"])
-            if attribute == "affiliation" and (owner := _OWNED.search(match["names"])):
+            if owner := _OWNED.search(match["names"]):
                 return match.end(), Name("author", (owner["who"],))
-            sure = attribute == "affiliation" or match.start("names") > match.start() or len(names) > 1
-            return match.end(), Name(attribute, names, sure=sure)
+            return match.end(), Name(attribute, names, match.start("names") > match.start() or len(names) > 1)
     if (match := _AFFILIATED.match(text, at)) and not _NO_NAME.match(match["names"]):
         return match.end(), Name(
             "affiliation", _several(match["names"]), sure=bool(match["sure"] or match["authors"])
         )
     if (match := _ISSUED.match(text, at)) and not _NO_NAME.match(match["name"]):
         return match.end(), Name("publisher", (match["name"],))
-    if match := _KNOWN_VENUE.match(text, at):
-        return match.end(), Name("venue", _several(match["names"]))
-    if match := _LOWER_VENUE.match(text, at):
+    if match := _KNOWN_VENUE.match(text, at) or _LOWER_VENUE.match(text, at):
         return match.end(), Name("venue", _several(match["names"]))
     if match := _COMMON_VENUE.match(text, at):
         names = _several(match["names"])
@@ -391,11 +387,12 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         return match.end(), Name("cites", (match["name"].strip(),), sure=False)
     of = _OF.match(text, at) and not _WRITTEN.search(text[max(0, at - _BEFORE) : at])
     if (match := _AUTHOR.match(text, at)) and not of and not _NO_AUTHOR.match(match["people"]):
-        end = together.end() if (together := _ALTOGETHER.match(text, match.end())) else match.end()
         names = _several(match["people"])
         running = text.startswith("by ", at) and _RUNNING.search(text[max(0, at - _BEFORE) : at])
         alone = bool(running) and all(_PERSONAL.fullmatch(n) and not is_place(n) for n in names)
-        return end, Name("author", names, bool(match["said"] or _CERTAIN.search(match["people"])), alone)
+        return match.end(), Name(
+            "author", names, bool(match["said"] or _CERTAIN.search(match["people"])), alone
+        )
     for pattern in (_WROTE, _OWNER, _AUTHOR_AS, _WRITINGS):
         if (match := pattern.match(text, at)) and not _NO_NAME.match(match["people"]):
             names = _several(match["people"])
