@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, reduce
-from operator import or_
+from functools import cached_property
+from itertools import zip_longest
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from aspectra.base.expressions import expression
 from aspectra.base.values import Remembered
 from aspectra.papers.paper import Paper
-from aspectra.views.lenses._lead import STEM, LeadText, lead_text
-from aspectra.views.lenses.protocol import Features, LensKind, TextSpan, load_data, logistic
+from aspectra.views.lenses._lead import Doubles, LeadBatch, LeadText, lead_batch, lead_text
+from aspectra.views.lenses.protocol import Features, LensKind, TextSpan, load_data, logistics
 from aspectra.views.view import Floats
 
 _NOT_BORDER = expression(r"[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\s]")
@@ -262,12 +263,6 @@ def _holds(text: str, some: Collection[str]) -> bool:
     return not some
 
 
-def _pairs_of(text: str) -> list[str]:
-    """Every two whole words in a row of a phrase."""
-    words = text.split()
-    return [*map(" ".join, itertools.pairwise(words if text.endswith(" ") else words[:-1]))]
-
-
 def _bordered(phrase: str) -> str:
     left = "" if _NOT_BORDER.match(phrase[0]) else " "
     if phrase.endswith("*"):
@@ -275,20 +270,90 @@ def _bordered(phrase: str) -> str:
     return left + phrase + ("" if _NOT_BORDER.match(phrase[-1]) else " ")
 
 
-class _Entry(NamedTuple):
-    """A phrase of a cue; ``number`` is that of the cue. It is ``bare`` where every occurrence counts."""
+class _Phrases:
+    """Phrases, found in all texts of a batch at once.
 
-    number: int
-    cue: Cue
-    phrase: CuePhrase
-    bare: bool
+    Words lead from node to node of a tree, which all texts walk at the same time: step by step, from every
+    token that begins a phrase. A last word that may go on is a word of its own kind; tokens know both the
+    word that they are and those that they begin with. Phrases of scripts without spaces are searched for.
 
+    Args:
+        texts: as in :attr:`CuePhrase.text`.
+    """
 
-_Groups = dict[str, list[_Entry]]  # text of a phrase -> all entries that have it
+    def __init__(self, texts: Sequence[str]) -> None:
+        words: dict[str, int] = {}  # one that may go on ends in a line break, which no token does
+        steps: dict[tuple[int, int], int] = {}
+        ends: dict[int, int] = {}
+        self._loose: list[tuple[int, str]] = []
+        for number, text in enumerate(texts):
+            if not text.startswith(" "):
+                self._loose.append((number, text))
+                continue
+            *whole, last = text[1:].split(" ")
+            node = 0
+            for word in [*whole, f"{last}\n"] if last else whole:
+                node = steps.setdefault((node, words.setdefault(word, len(words) + 1)), len(steps) + 1)
+            ends[node] = number
+        self._size = len(words) + 1
+        keys = {node * self._size + word: after for (node, word), after in steps.items()}
+        self._keys = np.array([*sorted(keys), np.iinfo(np.int64).max])
+        self._after = np.array([*map(keys.__getitem__, sorted(keys)), 0])
+        self._ends = np.full(len(steps) + 1, -1)
+        self._ends[[*ends]] = [*ends.values()]
+        begun = [(word[:-1], number) for word, number in words.items() if word.endswith("\n")]
+        begun_by: dict[str, list[tuple[str, int]]] = {}
+        for word, number in begun:
+            begun_by.setdefault(word[:1], []).append((word, number))
+
+        def forms(token: str) -> tuple[int, ...]:
+            some = (number for word, number in begun_by.get(token[:1], ()) if token.startswith(word))
+            return (words.get(token, 0), *some)
+
+        self._forms = Remembered(forms)
+        firsts = "".join({text[0] for _, text in self._loose})
+        self._first = re.compile(f"[{re.escape(firsts)}]" if firsts else "(?!)")
+
+    def places(self, batch: LeadBatch) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Of all occurrences in order: numbers of the paper and the phrase, and the place in ``plain``."""
+        tokens = batch.tokens
+        forms = np.array([*zip_longest(*map(self._forms.__getitem__, tokens.known), fillvalue=0)], np.int64)
+        found = [self._searched(batch)]
+        starts, nodes, depth = np.arange(len(tokens.numbers)), np.zeros(len(tokens.numbers), np.int64), 0
+        while len(starts):
+            went = []
+            for form in forms:
+                words = form[tokens.numbers[starts + depth]]
+                known = np.flatnonzero(words)
+                keys = nodes[known] * self._size + words[known]
+                at = np.searchsorted(self._keys, keys)
+                there = self._keys[at] == keys
+                went.append((starts[known[there]], self._after[at[there]]))
+            starts, nodes = (np.concatenate(parts) for parts in zip(*went, strict=True))
+            depth += 1
+            ended = np.flatnonzero(self._ends[nodes] >= 0)
+            rows = tokens.rows[starts[ended]]
+            # A phrase begins with the space before its first word.
+            offsets = tokens.offsets[starts[ended]] - tokens.offsets[tokens.ends[rows]] - 1
+            found.append(np.array([rows, self._ends[nodes[ended]], offsets]))
+        rows, phrases, offsets = np.concatenate(found, axis=1)
+        order = np.lexsort((offsets, phrases, rows))
+        return rows[order], phrases[order], offsets[order]
+
+    def _searched(self, batch: LeadBatch) -> NDArray[np.int64]:
+        """The same of phrases that no space begins."""
+        found = [
+            (row, number, at)
+            for row, lead in enumerate(batch.leads)
+            if not lead.text.isascii() and self._first.search(lead.plain)
+            for number, text in self._loose
+            for at in occurrences(lead.plain, text)
+        ]
+        return np.array(found, np.int64).reshape(-1, 3).T
 
 
 class CueTable:
-    """The cues of a lens, looked up in a text all at once.
+    """The cues of a lens, looked up in texts all at once.
 
     Args:
         cues: label -> its cues.
@@ -296,29 +361,22 @@ class CueTable:
 
     def __init__(self, cues: Mapping[str, Sequence[Cue]]) -> None:
         self.cues = cues
-        every = [c for label in cues for c in cues[label]]
-        self._weights = [(label, c.weight) for label in cues for c in cues[label]]
-        self._open: _Groups = {}
-        self._wide: _Groups = {}
-        self._keyed: dict[str, _Groups] = {}
-        entries = [
-            (_Entry(i, c, phrase, c.where != "title" and not c.own and not phrase.tails), key)
-            for i, c in enumerate(every)
-            for key, phrases in (("", c.open), *c.keys.items())
-            for phrase in phrases
-        ]
-        pairs = [_pairs_of(one.phrase.text) if key else [] for one, key in entries]
-        common = Counter(itertools.chain.from_iterable(pairs))
-        for (one, begins), some in zip(entries, pairs, strict=True):
-            text = one.phrase.text
-            key = begins
-            if some:  # a phrase is looked up by those two of its words that few others have
-                key = min(some, key=common.__getitem__)
-            elif not key and text.isascii() and text[0] == " " and len(text) > STEM:
-                key = text[1 : STEM + 1]  # the beginning of a word
-            groups = self._keyed.setdefault(key, {}) if key else self._open if text.isascii() else self._wide
-            groups.setdefault(text, []).append(one)
-        self._keys = frozenset(self._keyed)
+        self._every = every = [c for label in cues for c in cues[label]]
+        self._labels = np.repeat(np.arange(len(cues)), [*map(len, cues.values())])
+        self._weights = np.array([c.weight for c in every], np.float64)
+        self._most = np.array([c.most for c in every], np.int64)
+        # Text of a phrase -> cues of which every occurrence counts; other cues and their phrases.
+        self._counted: dict[str, list[int]] = {}
+        self._judged: dict[str, list[tuple[int, CuePhrase]]] = {}
+        for i, c in enumerate(every):
+            for phrase in itertools.chain(c.open, *c.keys.values()):
+                counted = self._counted.setdefault(phrase.text, [])
+                judged = self._judged.setdefault(phrase.text, [])
+                if c.where == "title" or c.own or phrase.tails:
+                    judged.append((i, phrase))
+                else:
+                    counted.append(i)
+        self._phrases = _Phrases([*self._counted])
         found = [(i, c) for i, c in enumerate(every) if c.pattern is not None]
         # Of what is needed, the longest part without white space is in something written.
         parts = [[max(need.split(), key=len) for need in c.needs] for _, c in found]
@@ -342,30 +400,53 @@ class CueTable:
         """The table in ``data/NAME.toml``."""
         return cls({label: [cue(**row) for row in rows] for label, rows in load_data(name).items()})
 
-    def add_up(self, lead: LeadText) -> dict[str, float]:
-        """Label -> the log-odds that its cues add."""
-        counts: dict[int, int] = {}
-        plain = lead.plain
-        groups = {**self._open} if plain.isascii() else {**self._open, **self._wide}
-        for key in self._keys & lead.keys:  # of two frozensets the smaller one is gone through
-            groups.update(self._keyed[key])
-        for text, entries in groups.items():
-            places = occurrences(plain, text)
-            for i, c, phrase, bare in entries if places else ():
-                if (have := counts.get(i, 0)) < (most := c.most):
-                    more = len(places) if bare else len(c.found(phrase, lead, most - have, places))
-                    counts[i] = min(have + more, most)
-        bits = [*map(self._bits.__getitem__, lead.written)] if self._parts else []
-        near = self._always | reduce(or_, set(bits), 0) & ~self._titled
-        near |= reduce(or_, bits[: lead.title_size], 0) & self._titled
-        for bit, i, c, needs in self._patterns if near else ():
-            if near & bit and (have := counts.get(i, 0)) < c.most:
-                counts[i] = have + len(c.matches(lead, c.most - have, needs))
-        out = dict.fromkeys(self.cues, 0.0)
-        for i in sorted(counts):
-            label, weight = self._weights[i]
-            out[label] += weight * counts[i]
-        return out
+    def add_up(self, batch: LeadBatch) -> dict[str, Doubles]:
+        """Label -> (papers,) the log-odds that its cues add."""
+        counts = self._phrases_in(batch)
+        for lead, near, have in zip(batch.leads, self._near(batch), counts, strict=True):
+            for bit, i, c, needs in self._patterns if near else ():
+                if near & bit and have[i] < c.most:
+                    have[i] += len(c.matches(lead, c.most - have[i], needs))
+        rows, numbers = np.nonzero(counts)
+        worth = self._weights[numbers] * np.minimum(counts, self._most)[rows, numbers]
+        cells = rows * len(self.cues) + self._labels[numbers]
+        sums = np.bincount(cells, worth, len(counts) * len(self.cues))
+        return dict(zip(self.cues, sums.reshape(len(counts), len(self.cues)).T, strict=True))
+
+    def _phrases_in(self, batch: LeadBatch) -> NDArray[np.int64]:
+        """(papers, cues) how often phrases of each cue are found, where it is less than all that count."""
+        size = (len(batch.leads), len(self._every))
+        counted, judged = [*self._counted.values()], [*self._judged.values()]
+        rows, phrases, places = self._phrases.places(batch)
+        numbers = [counted[phrase] for phrase in phrases]
+        cells = np.repeat(rows, [*map(len, numbers)]) * size[1]
+        cells += np.fromiter(itertools.chain.from_iterable(numbers), np.int64, len(cells))
+        counts = np.bincount(cells, minlength=size[0] * size[1]).reshape(size)
+        found = zip(rows.tolist(), phrases.tolist(), places.tolist(), strict=True)
+        for (row, phrase), some in itertools.groupby(found, itemgetter(0, 1)):
+            if judged[phrase]:
+                positions = [at for *_, at in some]
+                for i, written in judged[phrase]:
+                    if (more := self._every[i].most - counts[row, i]) > 0:
+                        counts[row, i] += len(
+                            self._every[i].found(written, batch.leads[row], more, positions)
+                        )
+        return counts
+
+    def _near(self, batch: LeadBatch) -> list[int]:
+        """The bits of the patterns that may be found in each text."""
+        near = [self._always] * len(batch.leads)
+        if not self._parts:
+            return near
+        written = batch.written
+        bits = [*map(self._bits.__getitem__, written.known)]
+        at = np.flatnonzero(np.array([*map(bool, bits)], np.bool_)[written.numbers])
+        tellings = zip(
+            written.rows[at].tolist(), written.numbers[at].tolist(), batch.in_title[at].tolist(), strict=True
+        )
+        for row, number, in_title in tellings:
+            near[row] |= bits[number] if in_title else bits[number] & ~self._titled
+        return near
 
 
 def strongest(cues: Iterable[Cue], lead: LeadText) -> tuple[int, int] | None:
@@ -405,21 +486,19 @@ class CueLens:
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:
         """(1, labels) grades of each paper."""
-        return [self._row(paper) for paper in papers]
+        if not papers:
+            return []
+        batch = lead_batch(papers)
+        odds = self.odds(batch, self.table.add_up(batch))
+        grades = logistics(np.array(odds, np.float64)).T.astype(np.float32)
+        grades[[not lead.text.strip() for lead in batch.leads]] = np.nan
+        return [*grades[:, None]]
 
-    def _row(self, paper: Paper) -> Floats:
-        lead = lead_text(paper)
-        if not lead.text.strip():
-            return np.full((1, len(self.labels)), np.nan, np.float32)
-        odds = self.odds(paper, lead, self.table.add_up(lead))
-        return np.array([[logistic(x) for x in odds]], np.float32)
-
-    def odds(self, paper: Paper, lead: LeadText, added: Mapping[str, float]) -> Iterable[float]:
-        """Log-odds of each label.
+    def odds(self, batch: LeadBatch, added: Mapping[str, Doubles]) -> Sequence[Doubles]:
+        """(papers,) log-odds of each label.
 
         Args:
-            paper: whose record may be read too.
-            lead: its text.
+            batch: the papers, whose records may be read too, and their texts.
             added: what the cues of each table of the data file add.
         """
         raise NotImplementedError

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import cache, cached_property, lru_cache
-from itertools import filterfalse
-from operator import add, itemgetter, mul
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, cached_property
+from itertools import chain
 from typing import Literal, NamedTuple
 
+import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from aspectra.base.expressions import expression
+from aspectra.base.values import Remembered
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import lead_field, split_sentences, trimmed
 from aspectra.views.lenses.protocol import TextSpan, load_data
@@ -226,6 +228,8 @@ def layout(text: str) -> LeadLayout:
     return LeadLayout(tuple(lines))
 
 
+Doubles = NDArray[np.float64]
+
 # Characters read: the style of a page shows long before its end.
 _MOST = 12_000
 
@@ -233,7 +237,8 @@ _MOST = 12_000
 _SPACES = {ord(c): " " for c in '\t\n\r!"#$%&()*+,./:;<=>?@[\\]^_`{|}~“”„«»…—–·•\u00a0\u3000'}
 _SPACES[ord("’")] = "'"
 _SPACES |= dict.fromkeys(map(ord, "\u2010\u2011"), "-")
-_WORD = expression(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
+# Token -> its words.
+_WORDS = Remembered(expression(r"[^\W\d_]+(?:['-][^\W\d_]+)*").findall)
 _CJK = expression(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 
 # Letters a word: between talk and popular prose (4.2 to 4.7) and abstracts of papers (5.4 to 6.2).
@@ -241,8 +246,6 @@ _MIDDLE = 4.9
 _GERMAN_EXTRA = 0.9  # letters that German words are longer by, in text of the same kind
 _GERMAN = frozenset("der die das und ist nicht ein eine den dem mit von zu auf für sich auch bei".split())
 _GERMAN_SHARE = 0.12
-STEM = 4  # letters by which beginnings of words are looked up
-_BEGINNING = itemgetter(slice(STEM))
 _LEAST_WORDS = 8  # with fewer words their mean length is chance
 
 
@@ -255,8 +258,6 @@ class LeadText(Struct, frozen=True, dict=True):
         lead: as stored, cut after 12,000 characters.
         text: the title, a line break, the lead.
         plain: ``text`` lower-cased, with spaces for punctuation, between two more spaces.
-        order: what white space separates in ``plain``.
-        tokens: each of these -> how often it occurs.
     """
 
     field: str
@@ -264,8 +265,6 @@ class LeadText(Struct, frozen=True, dict=True):
     lead: str
     text: str
     plain: str
-    order: Sequence[str]
-    tokens: Counter[str]
 
     @cached_property
     def plain_text(self) -> str:
@@ -273,61 +272,14 @@ class LeadText(Struct, frozen=True, dict=True):
         return _lower(self.text)
 
     @cached_property
-    def keys(self) -> frozenset[str]:
-        """The tokens, their first :data:`STEM` letters, and every two in a row."""
-        # Two in a row are put together without a loop, and as strings: collections of garbage pass them over.
-        pairs = map(add, " \n".join(self.order).split("\n"), self.order[1:])
-        return frozenset([*self.tokens, *map(_BEGINNING, self.tokens), *pairs])
-
-    @cached_property
-    def written(self) -> Sequence[str]:
-        """The strings of ``text`` between white space."""
-        return self.text.split()
-
-    @cached_property
-    def title_size(self) -> int:
-        """Number of these in the title."""
-        return len(self.title.split())
-
-    @cached_property
-    def odd(self) -> Sequence[str]:
-        """The tokens that do not consist of letters alone."""
-        return [*filterfalse(str.isalpha, self.tokens)]
-
-    @cached_property
-    def counts(self) -> Counter[str]:
-        """Word -> how often it occurs, lower-cased; a Chinese clause is one word."""
-        out = self.tokens.copy()
-        odd = [" ".join([token] * out.pop(token)) for token in self.odd]
-        out.update(_WORD.findall(" ".join(odd)))
-        return out
-
-    @cached_property
-    def words(self) -> int:
-        """Number of words."""
-        return self.counts.total()
-
-    @cached_property
-    def letters(self) -> int:
-        """Total number of letters of the words."""
-        return sum(map(mul, map(len, self.counts), self.counts.values()))
-
-    @cached_property
-    def cjk(self) -> float:
-        """Share of characters that are Chinese, Japanese or Korean, of all letters."""
-        if self.text.isascii():
-            return 0.0
-        return len(_CJK.findall(self.text)) / max(1, self.letters)
+    def tokens(self) -> frozenset[str]:
+        """The strings of ``plain`` between white space."""
+        return frozenset(self.plain.split())
 
     @cached_property
     def layout(self) -> LeadLayout:
         """The lines of the lead."""
         return layout(self.lead)
-
-    def share(self, words: frozenset[str]) -> float:
-        """Share of the text's words that are among ``words``; of at least a dozen, for short texts."""
-        counts = self.counts
-        return sum(counts[w] for w in counts.keys() & words) / max(12, self.words)
 
     def quote(self, start: int, end: int) -> TextSpan | None:
         """The sentence or line of the stored text that holds ``text[start:end]``."""
@@ -358,24 +310,141 @@ def _lower(text: str) -> str:
     return "".join(low if len(low := c.lower()) == 1 else c for c in text)
 
 
-@lru_cache(maxsize=1100)  # several lenses read the same thousand papers one after the other
-def _prepared(field: str, title: str, lead: str) -> LeadText:
-    text = f"{title}\n{lead}"
-    plain = f" {_lower(text).translate(_SPACES)} "
-    order = plain.split()
-    return LeadText(field, title, lead, text, plain, order, Counter(order))
-
-
 def lead_text(paper: Paper) -> LeadText:
     """A paper's title and lead, prepared for cues."""
     field, lead = lead_field(paper)
-    return _prepared(field, paper.title, lead[:_MOST])
+    lead = lead[:_MOST]
+    text = f"{paper.title}\n{lead}"
+    return LeadText(field, paper.title, lead, text, f" {_lower(text).translate(_SPACES)} ")
 
 
-def hardness(lead: LeadText) -> float:
-    """Letters a word above the middle, -1.5 to 1.5; 0 where words say nothing."""
-    if lead.cjk > 0.3 or lead.words < _LEAST_WORDS:
-        return 0.0
-    mean = lead.letters / lead.words
-    german = min(1.0, lead.share(_GERMAN) / _GERMAN_SHARE)
-    return max(-1.5, min(1.5, mean - _MIDDLE - _GERMAN_EXTRA * german))
+class Tokens:
+    """Tokens of several texts, numbered: facts of a token are worked out once, however often it occurs.
+
+    Args:
+        texts: the tokens of each.
+
+    Attributes:
+        known: every token -> its number.
+        numbers: (tokens,) of all texts, one text after the other.
+        ends: (texts + 1,) where each text begins in ``numbers``, and the end of the last.
+        rows: (tokens,) the text of each.
+    """
+
+    def __init__(self, texts: Iterable[Sequence[str]]) -> None:
+        every = [*texts]
+        order = [*chain.from_iterable(every)]
+        self.known = {token: number for number, token in enumerate(dict.fromkeys(order))}
+        self.numbers = np.fromiter(map(self.known.__getitem__, order), np.int64, len(order))
+        self.ends = np.cumsum([0, *map(len, every)])
+        self.rows = np.repeat(np.arange(len(every)), np.diff(self.ends))
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """(tokens,) characters before each, where one sign stands between two tokens."""
+        sizes = np.array([*map(len, self.known)], np.int64)[self.numbers] + 1
+        return np.cumsum(sizes) - sizes
+
+    def each(self, fact: Callable[[str], float]) -> Doubles:
+        """(distinct tokens,) the value of each."""
+        return np.fromiter(map(fact, self.known), np.float64, len(self.known))
+
+    def sums(self, values: Doubles) -> Doubles:
+        """(texts,) sum of the values of its tokens."""
+        return np.bincount(self.rows, values[self.numbers], len(self.ends) - 1).astype(np.float64)
+
+    def any(self, words: frozenset[str]) -> NDArray[np.bool_]:
+        """(texts,) whether a text has one of the words between white space."""
+        return self.sums(self.each(lambda token: not words.isdisjoint(token.split()))) > 0
+
+
+class LeadBatch:
+    """Titles and leads of several papers, whose words are numbered together.
+
+    Args:
+        papers: in order.
+
+    Attributes:
+        papers: the same.
+        leads: of each paper.
+    """
+
+    def __init__(self, papers: Sequence[Paper]) -> None:
+        self.papers = [*papers]
+        self.leads = [*map(lead_text, papers)]
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The strings of ``plain`` between single spaces; those at both ends of a text are empty."""
+        return Tokens(lead.plain.split(" ") for lead in self.leads)
+
+    @cached_property
+    def written(self) -> Tokens:
+        """The strings of ``text`` between white space."""
+        return Tokens(lead.text.split() for lead in self.leads)
+
+    @cached_property
+    def in_title(self) -> NDArray[np.bool_]:
+        """Whether each of ``written`` is of the title."""
+        written = self.written
+        sizes = np.array([len(lead.title.split()) for lead in self.leads], np.int64)
+        return np.arange(len(written.numbers)) < (written.ends[:-1] + sizes)[written.rows]
+
+    @cached_property
+    def _within(self) -> dict[str, list[int]]:
+        """Word -> numbers of the tokens that it is a word of; a Chinese clause is one word."""
+        within: dict[str, list[int]] = {}
+        for token, number in self.tokens.known.items():
+            for word in _WORDS[token]:
+                within.setdefault(word, []).append(number)
+        return within
+
+    @cached_property
+    def words(self) -> Doubles:
+        """(papers,) number of words."""
+        return self.tokens.sums(self.tokens.each(lambda token: len(_WORDS[token])))
+
+    @cached_property
+    def letters(self) -> Doubles:
+        """(papers,) total number of letters of the words."""
+        return self.tokens.sums(self.tokens.each(lambda token: len("".join(_WORDS[token]))))
+
+    @cached_property
+    def cjk(self) -> Doubles:
+        """(papers,) share of characters that are Chinese, Japanese or Korean, of all letters."""
+        found = [0 if lead.text.isascii() else len(_CJK.findall(lead.text)) for lead in self.leads]
+        return np.array(found) / np.maximum(1, self.letters)
+
+    @cached_property
+    def words_of_cjk(self) -> Doubles:
+        """(papers,) number of words of a text that is mostly Chinese: 1.6 characters are one."""
+        characters = np.array([len(lead.plain) for lead in self.leads], np.float64)
+        return self.cjk * characters / 1.6
+
+    def share(self, words: frozenset[str]) -> Doubles:
+        """(papers,) share of words that are among ``words``; of at least a dozen, for short texts."""
+        values = np.zeros(len(self.tokens.known))
+        for word in words:
+            for number in self._within.get(word, ()):
+                values[number] += 1
+        return self.tokens.sums(values) / np.maximum(12, self.words)
+
+    @cached_property
+    def hardness(self) -> Doubles:
+        """(papers,) letters a word above the middle, -1.5 to 1.5; 0 where words say nothing."""
+        mean = self.letters / np.maximum(1, self.words)
+        german = np.minimum(1.0, self.share(_GERMAN) / _GERMAN_SHARE)
+        above = np.clip(mean - _MIDDLE - _GERMAN_EXTRA * german, -1.5, 1.5)
+        return np.where((self.cjk > 0.3) | (self.words < _LEAST_WORDS), 0.0, above)
+
+
+_LAST: dict[tuple[int, ...], LeadBatch] = {}
+
+
+def lead_batch(papers: Sequence[Paper]) -> LeadBatch:
+    """Titles and leads of papers; kept until others are read, since several lenses read the same papers."""
+    key = tuple(map(id, papers))  # of papers that the batch holds
+    if (batch := _LAST.get(key)) is None:
+        _LAST.clear()
+        batch = _LAST[key] = LeadBatch(papers)
+    return batch

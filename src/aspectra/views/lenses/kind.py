@@ -7,7 +7,7 @@ randomised trial is a trial too, and a paper that reviews or announces trials is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any
 
@@ -15,8 +15,8 @@ import numpy as np
 
 from aspectra.papers.paper import Paper
 from aspectra.views.lenses._cues import Cue, CueLens, CueTable, cue, strongest
-from aspectra.views.lenses._lead import LeadText
-from aspectra.views.lenses.protocol import LENSES, load_data, logistic
+from aspectra.views.lenses._lead import Doubles, LeadBatch, LeadText
+from aspectra.views.lenses.protocol import LENSES, load_data, logistic, logistics
 from aspectra.views.view import Floats
 
 # Kinds that a paper's record states: a publication type, a track, the author's remark.
@@ -151,6 +151,8 @@ _OF_LIVES = (
 _NOBODY = 3.0  # log-odds against them in a text that names neither
 # Announced by protocols, and not yet there.
 _REVIEWS = ("survey", "systematic review", "scoping review", "meta-analysis")
+# What speaks of the studies of others.
+_SPOKEN_OF = ("systematic review", "scoping review", "meta-analysis", "protocol")
 # Works that are not original research.
 _SECONDARY = (*("survey", "position", "tutorial", "book", "guideline", "editorial", "letter", "protocol"),)
 _RESEARCH = (
@@ -230,48 +232,53 @@ class KindLens(CueLens):
         soft = {_softly(kind): _cues(rows[kind], soft=True) for kind in rows}
         return CueTable(hard | soft)
 
-    def _row(self, paper: Paper) -> Floats:
-        row = super()._row(paper)
-        if np.isnan(row).all():  # no text: the record alone
-            for kind in recorded_kinds(paper):
-                for each in (kind, *IMPLIED.get(kind, ())):
-                    row[0, KINDS.index(each)] = logistic(_STATED)
-        at = KINDS.index("application")
-        if row[0, at] < RECORDED:  # no record states it
-            row[0, at] = np.nan
-        return row
-
-    def odds(self, paper: Paper, lead: LeadText, added: Mapping[str, float]) -> Iterable[float]:
+    def apply(self, papers: Sequence[Paper]) -> list[Floats]:
         """See :class:`CueLens`."""
-        odds = {}
+        rows = super().apply(papers)
+        at = KINDS.index("application")
+        for paper, row in zip(papers, rows, strict=True):
+            if np.isnan(row[0, 0]):  # no text: the record alone
+                for kind in recorded_kinds(paper):
+                    for each in (kind, *IMPLIED.get(kind, ())):
+                        row[0, KINDS.index(each)] = logistic(_STATED)
+            if row[0, at] < RECORDED:  # no record states it
+                row[0, at] = np.nan
+        return rows
+
+    def odds(self, batch: LeadBatch, added: Mapping[str, Doubles]) -> Sequence[Doubles]:
+        """See :class:`CueLens`."""
+        count = len(batch.papers)
+        stated = {kind: np.zeros(count, np.bool_) for kind in KINDS}
+        for row, paper in enumerate(batch.papers):
+            for kind in recorded_kinds(paper):
+                stated[kind][row] = True
+        odds: dict[str, Doubles] = {}
         for kind in KINDS:
+            odds[kind] = np.full(count, _BIAS)
             if kind in added:
                 plain = _BIAS + added[kind]
-                odds[kind] = max(plain, min(plain + added[_softly(kind)], _SOFTEST))
-        stated = recorded_kinds(paper)
-        odds |= dict.fromkeys(_STATED_ONLY, _BIAS)
-        odds |= dict.fromkeys(stated, _STATED)
-        spoken_of = max(
-            odds["systematic review"], odds["scoping review"], odds["meta-analysis"], odds["protocol"]
-        )
-        announced = 12.0 * logistic(2.0 * odds["protocol"] - 1.0)
+                odds[kind] = np.maximum(plain, np.minimum(plain + added[_softly(kind)], _SOFTEST))
+            odds[kind][stated[kind]] = _STATED
+        announced = 12.0 * logistics(2.0 * odds["protocol"] - 1.0)
+        spoken_of = np.maximum.reduce([odds[kind] for kind in _SPOKEN_OF])
         for kind in _REVIEWS:
-            if kind not in stated:
-                odds[kind] -= announced
-        subdued = max(6.0 * logistic(spoken_of), 4.0 * logistic(odds["survey"]), announced)
-        nobody = 0.0 if lead.tokens.keys() & _lives() else _NOBODY
+            odds[kind] = np.where(stated[kind], odds[kind], odds[kind] - announced)
+        of_reviews = np.maximum(6.0 * logistics(spoken_of), 4.0 * logistics(odds["survey"]))
+        subdued = np.maximum(of_reviews, announced)
+        of_nobody = subdued + np.where(batch.tokens.any(_lives()), 0.0, _NOBODY)
         for kind in _DESIGNS:
-            if kind not in stated:
-                odds[kind] -= subdued + (nobody if kind in _OF_LIVES else 0.0)
+            less = of_nobody if kind in _OF_LIVES else subdued
+            odds[kind] = np.where(stated[kind], odds[kind], odds[kind] - less)
+        sure = {kind: of.copy() for kind, of in stated.items()}
         for kind, wider in IMPLIED.items():
             for each in wider:
-                odds[each] = max(odds[each], odds[kind])
+                odds[each] = np.maximum(odds[each], odds[kind])
+                sure[each] |= stated[kind]
         # Research of none of these kinds, with at least a hint that it is research.
-        hint = max(odds[kind] for kind in _RESEARCH) - _BIAS - 0.5
-        odds["primary"] = min(-max(odds[kind] for kind in _SECONDARY), hint)
+        hint = np.maximum.reduce([odds[kind] for kind in _RESEARCH]) - _BIAS - 0.5
+        odds["primary"] = np.minimum(-np.maximum.reduce([odds[kind] for kind in _SECONDARY]), hint)
         odds["quantitative"] = odds["empirical"]
-        sure = {*stated, *(wider for kind in stated for wider in IMPLIED.get(kind, ()))}
-        return [odds[kind] if kind in sure else min(odds[kind], _SAID) for kind in KINDS]
+        return [np.where(sure[kind], odds[kind], np.minimum(odds[kind], _SAID)) for kind in KINDS]
 
     def place(self, lead: LeadText, label: str) -> tuple[int, int] | None:
         """The strongest cue of the kind, else of one that implies it."""

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
 from aspectra.base.registry import Registry
@@ -133,12 +134,18 @@ class Features:
         self.patterns = {key: re.compile(pattern) for key, pattern in data["patterns"].items()}
         self.weights: dict[str, dict[str, float]] = data["odds"]
 
-    def odds(self, label: str, features: Mapping[str, float]) -> float:
-        """The log-odds of a label: its bias plus the sum of weight times feature."""
+    def odds(self, label: str, features: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+        """(papers,) log-odds of a label: its bias plus the sum of weight times feature."""
         bias, *rest = self.weights[label].items()
-        return sum((weight * features[name] for name, weight in rest), bias[1])
+        return sum((weight * features[name] for name, weight in rest), np.array(bias[1]))
 
 
 def logistic(odds: float) -> float:
     """1 / (1 + exp(-odds)), without overflow."""
     return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, odds))))
+
+
+def logistics(odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """:func:`logistic` of each element; ``np.exp`` has other last digits on other processors."""
+    values, places = np.unique(odds, return_inverse=True)
+    return np.array([*map(logistic, values.tolist())], np.float64)[places].reshape(odds.shape)

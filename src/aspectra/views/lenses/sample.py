@@ -12,18 +12,19 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
+from aspectra.base.values import Remembered
 from aspectra.papers.paper import Paper
-from aspectra.views.lenses._lead import LeadText, lead_text
+from aspectra.views.lenses._lead import LeadText, lead_batch, lead_text
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan, load_data
 from aspectra.views.view import Floats
 
 _TOKEN = re.compile(r"[0-9]{1,9}(?:[,\u2009\u202f][0-9]{3})*+(?:\.[0-9]+)?|[^\W\d_]+|[%=.;:()<>≥≤+±-]")
 _LETTERS = re.compile(r"[^\W\d_]+")
+_DIGIT = re.compile(r"[0-9]")
 _FILLERS = 6  # words between a number and its noun
 _LEAST, _MOST = 2, 10_000_000
 _ONES = (
@@ -65,6 +66,15 @@ class _Found(NamedTuple):
 def _words() -> dict[str, frozenset[str]]:
     words = {name: frozenset(text.split()) for name, text in load_data("sample").items()}
     return words | {"everybody": words["people"] | words["animals"]}
+
+
+# Whether a token has a word for people or animals; of *two-person* the parts count too.
+_HAS_PEOPLE = Remembered(lambda token: not _words()["everybody"].isdisjoint(_LETTERS.findall(token)))
+# Whether it has a part of a number above one.
+_LARGER = (_WORDS.keys() - {"zero", "one"}) | _SCALES.keys()
+_HAS_NUMBERS = Remembered(
+    lambda token: _DIGIT.search(token) is not None or not _LARGER.isdisjoint(_LETTERS.findall(token))
+)
 
 
 def _numbers(tokens: Sequence[_Token]) -> Iterator[_Number]:
@@ -118,10 +128,6 @@ def _noun(tokens: Sequence[_Token], number: _Number) -> tuple[int, bool] | None:
 def _found(lead: LeadText) -> list[_Found]:
     """All numbers of participants."""
     known = _words()
-    # Of *two-person* the parts count too.
-    parts = chain(lead.tokens, *map(_LETTERS.findall, lead.odd))
-    if "=" not in lead.text and known["everybody"].isdisjoint(parts):
-        return []
     tokens = [_Token(m[0], *m.span()) for m in _TOKEN.finditer(lead.plain_text)]
     stops = [at for at, token in enumerate(tokens) if token.text == "."]
     out: list[_Found] = []
@@ -185,11 +191,18 @@ class SampleLens:
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:
         """(1, 1) count of each paper, or NaN."""
-        return [self._row(paper) for paper in papers]
-
-    def _row(self, paper: Paper) -> Floats:
-        best = _best(lead_text(paper))
-        return np.array([[np.nan if best is None else best.value]], np.float32)
+        if not papers:
+            return []
+        batch = lead_batch(papers)
+        tokens = batch.tokens
+        counted = tokens.sums(tokens.each(_HAS_PEOPLE.__getitem__)) > 0
+        counted |= ["=" in lead.text for lead in batch.leads]
+        counted &= tokens.sums(tokens.each(_HAS_NUMBERS.__getitem__)) > 0
+        rows = np.full((len(papers), 1, 1), np.nan, np.float32)
+        for row in np.flatnonzero(counted):
+            if best := _best(batch.leads[row]):
+                rows[row] = best.value
+        return [*rows]
 
     def span(self, paper: Paper, label: str) -> TextSpan | None:
         """The sentence with the number."""

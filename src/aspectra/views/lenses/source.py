@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,7 @@ from aspectra.base.values import Remembered
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import split_sentences
 from aspectra.views.lenses._cues import CueLens
-from aspectra.views.lenses._lead import LeadLayout, LeadText, LineKind, asks, hardness
+from aspectra.views.lenses._lead import Doubles, LeadBatch, LeadLayout, LeadText, LineKind, asks
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan, logistic
 from aspectra.views.view import Floats
 
@@ -50,10 +50,12 @@ def _is_thread(lead: LeadText) -> bool:
     return len(again) >= 2 or len(set(names)) < len(names)
 
 
-def _first_person(lead: LeadText, words: frozenset[str]) -> float:
-    if lead.cjk > 0.3:
-        return min(1.0, 60 * lead.plain.count("我") / max(120, len(lead.plain)))
-    return min(1.0, lead.share(words) / _PRONOUN_SHARE)
+def _first_person(batch: LeadBatch, words: frozenset[str]) -> Doubles:
+    person = np.minimum(1.0, batch.share(words) / _PRONOUN_SHARE)
+    for row in np.flatnonzero(batch.cjk > 0.3):
+        plain = batch.leads[row].plain
+        person[row] = min(1.0, 60 * plain.count("我") / max(120, len(plain)))
+    return person
 
 
 def _defines(lead: LeadText) -> float:
@@ -85,14 +87,15 @@ class SourceLens(CueLens):
     reads: tuple[str, ...] = ("text", "url", "identifiers")
     labels: tuple[str, ...] = ("blog", "forum", "news", "scholarly", "encyclopedia", "official documentation")
 
-    def odds(self, paper: Paper, lead: LeadText, added: Mapping[str, float]) -> Iterable[float]:
+    def odds(self, batch: LeadBatch, added: Mapping[str, Doubles]) -> Sequence[Doubles]:
         """See :class:`CueLens`."""
-        odds = self._by_text(lead, added)
+        odds = self._by_text(batch, added)
         # The record counts as much as two good cues.
-        url = paper.url.casefold()
-        told = {label for label, pattern in self.features.patterns.items() if pattern.search(url)}
-        for label in told | ({"scholarly"} if _PAPERS_HAVE & paper.identifiers.keys() else set()):
-            odds[label] += 4.0
+        for row, paper in enumerate(batch.papers):
+            url = paper.url.casefold()
+            told = {label for label, pattern in self.features.patterns.items() if pattern.search(url)}
+            for label in told | ({"scholarly"} if _PAPERS_HAVE & paper.identifiers.keys() else set()):
+                odds[label][row] += 4.0
         return [odds[label] for label in self.labels]
 
     def place(self, lead: LeadText, label: str) -> tuple[int, int] | None:
@@ -108,18 +111,22 @@ class SourceLens(CueLens):
         start = first and first.start + len(lead.title) + 1
         return None if start is None else (start, start + 1)
 
-    def _by_text(self, lead: LeadText, added: Mapping[str, float]) -> dict[str, float]:
-        """Label -> log-odds from the text."""
-        lines, known = lead.layout, self.features.words
-        person = _first_person(lead, known["i"])
-        addressed, together = (min(1.0, lead.share(known[name]) / _PRONOUN_SHARE) for name in ("you", "we"))
-        chatty = min(1.0, lead.share(known["chatty"]) / 0.02)
-        excited = min(2, sum(lead.text.count(c) for c in "!！")) / 2
-        words = lead.words if lead.cjk < 0.3 else lead.cjk * len(lead.plain) / 1.6
+    def _by_text(self, batch: LeadBatch, added: Mapping[str, Doubles]) -> dict[str, Doubles]:
+        """Label -> (papers,) log-odds from the text."""
+        leads, known = batch.leads, self.features.words
+        person = _first_person(batch, known["i"])
+        addressed, together = (
+            np.minimum(1.0, batch.share(known[name]) / _PRONOUN_SHARE) for name in ("you", "we")
+        )
+        chatty = np.minimum(1.0, batch.share(known["chatty"]) / 0.02)
+        excited = np.array([min(2, sum(lead.text.count(c) for c in "!！")) / 2 for lead in leads])
+        words = np.where(batch.cjk < 0.3, batch.words, batch.words_of_cjk)
         # A blog post is a story told by one person, so it needs some room.
-        room = min(1.0, words / 60)
+        room = np.minimum(1.0, words / 60)
+        prose = np.array([lead.layout.share("prose") for lead in leads]) > 0.8
         # Neither a writer nor a reader is mentioned.
-        alone = lines.share("prose") > 0.8 and not person + addressed + together + chatty + excited
+        alone = prose & (person + addressed + together + chatty + excited == 0)
+        asked = np.array([lead.layout.number("question", "answer") for lead in leads]) > 0
         features = {
             "person": person,
             "story": person * room,
@@ -127,18 +134,18 @@ class SourceLens(CueLens):
             "together": together,
             "chatty": chatty,
             "excited": excited,
-            "impersonal": room if alone else 0.0,
-            "thread": _is_thread(lead),
-            "hard": hardness(lead),
-            "defines": _defines(lead),
-            "clauses": min(3, lines.number("clause")),
-            "options": min(4, lines.number("option")),
-            "answers": bool(lines.number("question", "answer") and together),
+            "impersonal": np.where(alone, room, 0.0),
+            "thread": np.array([*map(_is_thread, leads)], np.float64),
+            "hard": batch.hardness,
+            "defines": np.array([*map(_defines, leads)]),
+            "clauses": np.array([min(3.0, lead.layout.number("clause")) for lead in leads]),
+            "options": np.array([min(4.0, lead.layout.number("option")) for lead in leads]),
+            "answers": np.array(asked & (together > 0), np.float64),
         }
         odds = {label: self.features.odds(label, {**features, "cues": added[label]}) for label in self.labels}
         # An abstract may well cite a term's definition or quote people; a scholarly text is then still that.
         for label in ("encyclopedia", "news", "blog"):
-            odds[label] -= 0.6 * min(3.0, max(0.0, added["scholarly"] - 0.8))
+            odds[label] -= 0.6 * np.minimum(3.0, np.maximum(0.0, added["scholarly"] - 0.8))
         return odds
 
 
@@ -223,10 +230,15 @@ class FormatLens(CueLens):
     description = "in what form a text comes: code, questions and answers, a manual, prose, a list"
     labels = tuple(_LINES)
 
-    def odds(self, paper: Paper, lead: LeadText, added: Mapping[str, float]) -> Iterable[float]:
+    def odds(self, batch: LeadBatch, added: Mapping[str, Doubles]) -> Sequence[Doubles]:
         """See :class:`CueLens`."""
+        each = zip(batch.leads, added["manual"].tolist(), added["qa"].tolist(), strict=True)
+        return [*np.array([self._odds(*one) for one in each], np.float64).T]
+
+    def _odds(self, lead: LeadText, manual: float, asked: float) -> tuple[float, ...]:
+        """Log-odds of each label from what the cues add to two of them."""
         lines = lead.layout
-        manual, asked = _manual(added["manual"], lines), _questions(added["qa"], lead)
+        manual, asked = _manual(manual, lines), _questions(asked, lead)
         # The examples of a reference page do not make it a snippet, however many they are.
         code = _code(lines) - 2.5 * logistic(manual)
         listed = _list(lines)
@@ -397,27 +409,27 @@ class AudienceLens(CueLens):
     version = 3
     labels: tuple[str, ...] = ("lay", "expert", "student", "practitioner")
 
-    def odds(self, paper: Paper, lead: LeadText, added: Mapping[str, float]) -> Iterable[float]:
+    def odds(self, batch: LeadBatch, added: Mapping[str, Doubles]) -> Sequence[Doubles]:
         """See :class:`CueLens`."""
-        words = float(lead.words)
-        if lead.cjk > 0.3:
-            words = lead.cjk * len(lead.plain) / 1.6  # characters to a Chinese word
+        words = np.where(batch.cjk > 0.3, batch.words_of_cjk, batch.words)
         # Two technical tokens in a hundred words are already unusual in a text for everybody.
-        tokens = sum(map(self._inside.__getitem__, lead.written))
-        if _DIGIT.search(
-            lead.text
-        ):  # the patterns that match more than one word have one in all their matches
-            patterns = self.features.patterns
-            tokens += sum(len(patterns[name].findall(lead.text)) for name in patterns.keys() - _OF_WORDS)
-        technical = min(2.0, 50.0 * tokens / max(40.0, words))
-        marks = lead.text.count("!") + lead.text.count("！")
+        tokens = batch.written.sums(batch.written.each(self._inside.__getitem__))
+        patterns = [pattern for name, pattern in self.features.patterns.items() if name not in _OF_WORDS]
+        tokens += [
+            sum(len(pattern.findall(lead.text)) for pattern in patterns)
+            if _DIGIT.search(lead.text)  # which all matches have
+            else 0
+            for lead in batch.leads
+        ]
+        technical = np.minimum(2.0, 50.0 * tokens / np.maximum(40.0, words))
+        marks = np.array([lead.text.count("!") + lead.text.count("！") for lead in batch.leads])
         known = self.features.words
         features = {
             **added,
-            "hard": hardness(lead),
+            "hard": batch.hardness,
             "technical": technical,
-            "personal": min(1.0, lead.share(known["personal"]) / 0.03),
-            "talk": min(1.0, lead.share(known["contracted"]) / 0.01) + min(2, marks) / 2,
+            "personal": np.minimum(1.0, batch.share(known["personal"]) / 0.03),
+            "talk": np.minimum(1.0, batch.share(known["contracted"]) / 0.01) + np.minimum(2, marks) / 2,
         }
         return [self.features.odds(label, features) for label in self.labels]
 
