@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from aspectra.papers.paper import Paper, Section
 from aspectra.views.lenses import language
+from aspectra.views.lenses._lead import lead_batch
 from aspectra.views.lenses.language import LANGUAGES, label_of
 from aspectra.views.lenses.protocol import LENSES, LensValues, load_data
 
@@ -178,3 +179,23 @@ def test_tags(tag: str, label: str) -> None:
 @given(st.text(st.one_of(st.characters(), st.sampled_from(list("aé字 \n\u2009'’-/\\$@<{=.~%&+|(")))))
 def test_words_of_tokens_are_the_words_of_the_text(text):
     assert language._words(text) == language._WORD.findall(text.lower())
+
+
+WRITTEN = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [*SENTENCES.values(), "don’t", "well-known", "naïve", "`code`", "https://x.org", "α"]
+        ),
+        st.text(st.sampled_from(list("the undi é'’-(){}:/ \n\u2009中")), max_size=12),
+    )
+)
+
+
+@given(texts=st.lists(st.tuples(WRITTEN, WRITTEN), min_size=1, max_size=3))
+def test_numbered_words_weigh_what_the_text_weighs(texts):
+    papers = [Paper("x", " ".join(title), " ".join(text)) for title, text in texts]
+    simple = np.ones(len(papers), np.bool_)
+    weights = language._simple_weights(lead_batch(papers), simple)
+    assert not weights[~simple].any()
+    for row in np.flatnonzero(simple):
+        assert weights[row].tolist() == language._weights(language._text(papers[row])).tolist()

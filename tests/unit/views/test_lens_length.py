@@ -11,6 +11,7 @@ from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.conditions.attributes.labels.source import ARTICLE_EDGE, WORDS_PER_MINUTE
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.views.lenses import source
 from aspectra.views.lenses.protocol import LENSES, LensValues
 from aspectra.views.lenses.source import HAN_WORDS
 
@@ -191,3 +192,15 @@ def test_an_index_without_pages_is_told() -> None:
     assert not np.isnan(LENGTH.grades("<=8 words", index, np.arange(1))).any()
     assert np.isnan(LENGTH.grades("<=8 pages", index, np.arange(1))).all()
     assert "older version, without pages" in LENGTH.missing("<=8 pages", index)
+
+
+@given(
+    st.lists(
+        st.tuples(st.text(), st.text() | st.text(st.sampled_from(list("ab-. \n\u2009漢かไ")))), max_size=3
+    )
+)
+def test_numbered_words_count_as_the_text_counts(texts):
+    papers = [Paper("x", title, text) for title, text in texts]
+    for paper, told in zip(papers, source._of_abstracts(papers), strict=True):
+        if told is not None:
+            assert told == source._words_and_characters(paper.abstract)

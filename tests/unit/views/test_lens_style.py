@@ -221,6 +221,8 @@ CUES = [
     "unlike this trial",
     "non- ",
     "a survey of",
+    "unit",
+    "a practical guide",
     "we show that",
     "we propose a new",
     "et al",

@@ -17,12 +17,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from aspectra.base.expressions import expression
 from aspectra.base.values import Remembered
 from aspectra.papers.paper import Paper
-from aspectra.views.lenses._lead import Doubles, LeadBatch, LeadText, lead_batch, lead_text
+from aspectra.views.lenses._lead import Doubles, Integers, LeadBatch, LeadText, lead_batch, lead_text, spread
 from aspectra.views.lenses.protocol import Features, LensKind, TextSpan, load_data, logistics
 from aspectra.views.view import Floats
 
@@ -301,6 +300,7 @@ class _Phrases:
         self._after = np.array([*map(keys.__getitem__, sorted(keys)), 0])
         self._ends = np.full(len(steps) + 1, -1)
         self._ends[[*ends]] = [*ends.values()]
+        self._begins = np.isin(np.arange(self._size), [word for node, word in steps if node == 0])
         begun = [(word[:-1], number) for word, number in words.items() if word.endswith("\n")]
         begun_by: dict[str, list[tuple[str, int]]] = {}
         for word, number in begun:
@@ -314,12 +314,13 @@ class _Phrases:
         firsts = "".join({text[0] for _, text in self._loose})
         self._first = re.compile(f"[{re.escape(firsts)}]" if firsts else "(?!)")
 
-    def places(self, batch: LeadBatch) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def places(self, batch: LeadBatch) -> tuple[Integers, Integers, Integers]:
         """Of all occurrences in order: numbers of the paper and the phrase, and the place in ``plain``."""
         tokens = batch.tokens
         forms = np.array([*zip_longest(*map(self._forms.__getitem__, tokens.known), fillvalue=0)], np.int64)
         found = [self._searched(batch)]
-        starts, nodes, depth = np.arange(len(tokens.numbers)), np.zeros(len(tokens.numbers), np.int64), 0
+        starts = np.flatnonzero(np.logical_or.reduce(self._begins[forms])[tokens.numbers])
+        nodes, depth = np.zeros_like(starts), 0
         while len(starts):
             went = []
             for form in forms:
@@ -340,7 +341,7 @@ class _Phrases:
         order = np.lexsort((offsets, phrases, rows))
         return rows[order], phrases[order], offsets[order]
 
-    def _searched(self, batch: LeadBatch) -> NDArray[np.int64]:
+    def _searched(self, batch: LeadBatch) -> Integers:
         """The same of phrases that no space begins."""
         found = [
             (row, number, at)
@@ -413,14 +414,13 @@ class CueTable:
         sums = np.bincount(cells, worth, len(counts) * len(self.cues))
         return dict(zip(self.cues, sums.reshape(len(counts), len(self.cues)).T, strict=True))
 
-    def _phrases_in(self, batch: LeadBatch) -> NDArray[np.int64]:
+    def _phrases_in(self, batch: LeadBatch) -> Integers:
         """(papers, cues) how often phrases of each cue are found, where it is less than all that count."""
         size = (len(batch.leads), len(self._every))
         counted, judged = [*self._counted.values()], [*self._judged.values()]
         rows, phrases, places = self._phrases.places(batch)
-        numbers = [counted[phrase] for phrase in phrases]
-        cells = np.repeat(rows, [*map(len, numbers)]) * size[1]
-        cells += np.fromiter(itertools.chain.from_iterable(numbers), np.int64, len(cells))
+        numbers, each = spread(counted, phrases)
+        cells = np.repeat(rows, each) * size[1] + numbers
         counts = np.bincount(cells, minlength=size[0] * size[1]).reshape(size)
         found = zip(rows.tolist(), phrases.tolist(), places.tolist(), strict=True)
         for (row, phrase), some in itertools.groupby(found, itemgetter(0, 1)):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
-from itertools import chain
+from itertools import chain, count
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -229,6 +229,7 @@ def layout(text: str) -> LeadLayout:
 
 
 Doubles = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 # Characters read: the style of a page shows long before its end.
 _MOST = 12_000
@@ -333,14 +334,15 @@ class Tokens:
 
     def __init__(self, texts: Iterable[Sequence[str]]) -> None:
         every = [*texts]
-        order = [*chain.from_iterable(every)]
-        self.known = {token: number for number, token in enumerate(dict.fromkeys(order))}
-        self.numbers = np.fromiter(map(self.known.__getitem__, order), np.int64, len(order))
         self.ends = np.cumsum([0, *map(len, every)])
         self.rows = np.repeat(np.arange(len(every)), np.diff(self.ends))
+        known: dict[str, int] = defaultdict(count().__next__)
+        numbers = map(known.__getitem__, chain.from_iterable(every))
+        self.numbers = np.fromiter(numbers, np.int64, len(self.rows))
+        self.known = dict(known)
 
     @cached_property
-    def offsets(self) -> NDArray[np.int64]:
+    def offsets(self) -> Integers:
         """(tokens,) characters before each, where one sign stands between two tokens."""
         sizes = np.array([*map(len, self.known)], np.int64)[self.numbers] + 1
         return np.cumsum(sizes) - sizes
@@ -349,13 +351,28 @@ class Tokens:
         """(distinct tokens,) the value of each."""
         return np.fromiter(map(fact, self.known), np.float64, len(self.known))
 
-    def sums(self, values: Doubles) -> Doubles:
-        """(texts,) sum of the values of its tokens."""
-        return np.bincount(self.rows, values[self.numbers], len(self.ends) - 1).astype(np.float64)
+    def sums(self, values: Doubles, among: NDArray[np.bool_] | slice = slice(None)) -> Doubles:
+        """(texts,) sum of the values of its tokens; of those ``among`` them."""
+        rows, numbers = self.rows[among], self.numbers[among]
+        return np.bincount(rows, values[numbers], len(self.ends) - 1).astype(np.float64)
 
     def any(self, words: frozenset[str]) -> NDArray[np.bool_]:
         """(texts,) whether a text has one of the words between white space."""
         return self.sums(self.each(lambda token: not words.isdisjoint(token.split()))) > 0
+
+
+def spread(lists: Sequence[Sequence[int]], numbers: Integers) -> tuple[Integers, Integers]:
+    """The elements of the lists with these numbers, list after list, and the size of each such list.
+
+    >>> spread([[], [5], [7, 8]], np.array([2, 0, 1, 2]))
+    (array([7, 8, 5, 7, 8]), array([2, 0, 1, 2]))
+    """
+    sizes = np.array([*map(len, lists)], np.int64)
+    elements = np.array([*chain.from_iterable(lists)], np.int64)
+    each = sizes[numbers]
+    # Where a list begins among the elements, less where it begins in the result.
+    shifts = (np.cumsum(sizes) - sizes)[numbers] - (np.cumsum(each) - each)
+    return elements[np.repeat(shifts, each) + np.arange(each.sum())], each
 
 
 class LeadBatch:

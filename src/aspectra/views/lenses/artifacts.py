@@ -84,9 +84,10 @@ def _offers(paper: Paper) -> Iterator[tuple[str, float, TextSpan]]:
     for name, text in _texts(paper):
         for start, end in _sentences(text):
             sentence = text[start:end]
+            offered = _offered(sentence)
             for label in _THINGS:
                 named = label == "code" and not name.startswith("section") and _names_repository(sentence)
-                if named or _offered(sentence, label):
+                if named or label in offered:
                     grade = _ANNOUNCED if later.search(sentence) else _OFFERED
                     yield label, grade, TextSpan(name, start, end)
 
@@ -125,22 +126,29 @@ def _is_others(sentence: str, at: int) -> bool:
     return _patterns()["others"].search(sentence, max(0, at - _BEHIND), at) is not None
 
 
-def _offered(sentence: str, label: str) -> bool:
-    """True if a sentence offers the thing as the paper's own."""
+def _offered(sentence: str) -> list[str]:
+    """The things that a sentence offers as the paper's own."""
     patterns = _patterns()
-    thing = patterns[label]
-    if label != "code" and not patterns["handed"].search(sentence):
-        return False
     offers = [m.start() for m in patterns["offer"].finditer(sentence)]
-    for found in thing.finditer(sentence):
+    given = [*patterns["gives"].finditer(sentence)]
+    if not offers and not given:
+        return []
+    things = _THINGS if patterns["handed"].search(sentence) else ("code",)
+    return [label for label in things if _is_offered(sentence, patterns[label], offers, given)]
+
+
+def _is_offered(
+    sentence: str, thing: re.Pattern[str], offers: Sequence[int], given: Sequence[re.Match[str]]
+) -> bool:
+    for found in thing.finditer(sentence) if offers else ():
         near = any(found.end() <= at <= found.end() + _NEAR for at in offers)
         if near and not _is_others(sentence, found.start()):
             return True
-    for given in patterns["gives"].finditer(sentence):
-        first = thing.search(sentence, given.start(), given.end() + 40)
-        if first is None or patterns["others"].search(sentence, given.end(1), first.start()):
+    for gives in given:
+        first = thing.search(sentence, gives.start(), gives.end() + 40)
+        if first is None or _patterns()["others"].search(sentence, gives.end(1), first.start()):
             continue
-        if given[1].lower() not in _NO_RELEASE or any(at >= first.start() for at in offers):
+        if gives[1].lower() not in _NO_RELEASE or any(at >= first.start() for at in offers):
             return True
     return False
 

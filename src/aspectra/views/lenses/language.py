@@ -15,11 +15,13 @@ from functools import cache
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aspectra.base.expressions import expression
 from aspectra.base.values import Remembered
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import lead_field, split_sentences
+from aspectra.views.lenses._lead import LeadBatch, lead_batch, spread
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan, load_data
 from aspectra.views.view import Floats
 
@@ -72,6 +74,7 @@ class _Tables:
 
     Attributes:
         weights: (rows, languages); row 0 says nothing.
+        cells: row -> the places in ``weights``, flattened, that are not 0.
         rows: word -> its row: its own or its ending's.
         letters: letter -> its row.
         letter: matches one of them.
@@ -94,6 +97,9 @@ class _Tables:
         self.weights: Floats = np.zeros((count, len(LANGUAGES)), np.float32)
         for row, column, worth in cells:
             self.weights[row, column] = worth
+        self.cells: list[list[int]] = [[] for _ in range(count)]
+        for place in np.flatnonzero(self.weights).tolist():
+            self.cells[place // len(LANGUAGES)].append(place)
         words, endings = known["word"], known["ending"]
         self.rows = Remembered(
             lambda word: words.get(word) or (endings.get(word[-3:], 0) if len(word) > 5 else 0), 200_000
@@ -109,7 +115,6 @@ class _Tables:
 _tables = cache(_Tables)
 # What white space separates -> the words of prose in it: no sign beyond a space decides on a word.
 _WORDS = Remembered(_WORD.findall)
-_ROWS = Remembered(lambda token: tuple(_rows(_WORDS[token])))  # the rows of these
 _LATIN = np.array([code in _LATIN_SCRIPT for code in LANGUAGES])
 
 
@@ -134,11 +139,12 @@ def _words(text: str) -> list[str]:
     return list(chain.from_iterable(map(_WORDS.__getitem__, text.lower().split())))
 
 
-def _evidence(words: Sequence[str], rows: Sequence[int]) -> Floats:
-    """(blocks, languages) what runs of :data:`_BLOCK` words say for each language; see :func:`_latin`."""
+def _evidence(words: Sequence[str]) -> Floats:
+    """(blocks, languages) what runs of :data:`_BLOCK` words say for each language."""
     tables = _tables()
+    rows = _rows(words)
     scores: Floats = np.add.reduceat(tables.weights[rows], range(0, len(rows), _BLOCK), axis=0)
-    for block in range(len(scores) if words else 0):
+    for block in range(len(scores)):
         joint = "".join(words[block * _BLOCK : (block + 1) * _BLOCK])
         if not joint.isascii():
             letters = [tables.letters[letter] for letter in tables.letter.findall(joint)]
@@ -150,26 +156,72 @@ def _rows(words: Sequence[str]) -> list[int]:
     return [*map(_tables().rows.__getitem__, words)]
 
 
-def _latin(words: Sequence[str], rows: Sequence[int]) -> Floats:
-    """(languages,) how many words of prose each Latin-script language has.
+def _plain_rows(token: str) -> list[int] | None:
+    """Rows of the words of what white space separates; None where more than ASCII words may count."""
+    words = _words(token.replace("’", "'"))
+    if any(sign in token for sign in _CODE_SIGNS) or _OTHER_SCRIPT.search(token):
+        return None
+    return _rows(words) if "".join(words).isascii() else None
+
+
+_PLAIN_ROWS = Remembered(_plain_rows)
+
+
+def _simple_weights(batch: LeadBatch, simple: NDArray[np.bool_]) -> Floats:
+    """(papers, languages) as :func:`_weights`, of texts whose words are all ASCII; others are not simple.
 
     Args:
-        words: none where all are ASCII: what their letters say is then nothing.
-        rows: of each word, in the tables.
+        batch: the texts.
+        simple: (papers,) whether a text may be so; set to False where it is not.
     """
-    out = np.zeros(len(LANGUAGES), np.float32)
-    if not rows:
-        return out
-    scores = _evidence(words, rows) * _LATIN
-    whole = scores.sum(axis=0)
-    if whole.max() < _LEAST:
-        return out
-    prior = _PRIOR * whole / whole.max()
-    prior[_COLUMN["en"]] += _LIKELY
-    for block, column in enumerate((scores + prior).argmax(axis=1)):
-        size = min(_BLOCK, len(rows) - block * _BLOCK)
-        out[column] += min(size, _TRUST * scores[block, column])
+    written, tables = batch.written, _tables()
+    rows = [*map(_PLAIN_ROWS.__getitem__, written.known)]
+    simple &= written.sums(np.array([some is None for some in rows], np.float64)) == 0
+    chosen = simple[written.rows]
+    words, sizes = spread([some or () for some in rows], written.numbers[chosen])
+    told, first, sizes = np.unique(
+        np.repeat(written.rows[chosen], sizes), return_index=True, return_counts=True
+    )
+    out = np.zeros((len(simple), len(LANGUAGES)), np.float32)
+    if len(told):
+        begins = (np.arange(len(words)) - np.repeat(first, sizes)) % _BLOCK == 0
+        cells, each = spread(tables.cells, words)
+        scores = np.zeros((begins.sum(), len(LANGUAGES)), np.float32)
+        blocks = np.repeat(np.cumsum(begins) - 1, each)
+        np.add.at(scores, (blocks, cells % len(LANGUAGES)), tables.weights.ravel()[cells])
+        out[told] = _latin(scores, sizes)
     return out
+
+
+def _latin(scores: Floats, sizes: NDArray[np.int64]) -> Floats:
+    """(texts, languages) how many words of prose each Latin-script language has.
+
+    Args:
+        scores: (blocks, languages) evidence of runs of :data:`_BLOCK` words, those of a text in a row.
+        sizes: (texts,) number of words of each, not 0.
+    """
+    blocks = -(-sizes // _BLOCK)
+    first = np.cumsum(blocks) - blocks
+    text = np.repeat(np.arange(len(sizes)), blocks)
+    scores = scores * _LATIN
+    whole = np.add.reduceat(scores, first)
+    most = whole.max(axis=1, keepdims=True)
+    prior = _PRIOR * whole / np.maximum(most, _LEAST)
+    prior[:, _COLUMN["en"]] += _LIKELY
+    columns = (scores + prior[text]).argmax(axis=1)
+    number = np.arange(len(scores))
+    size = np.minimum(_BLOCK, sizes[text] - (number - first[text]) * _BLOCK).astype(np.float32)
+    out = np.zeros_like(whole)
+    np.add.at(out, (text, columns), np.minimum(size, _TRUST * scores[number, columns]))
+    out[most[:, 0] < _LEAST] = 0
+    return out
+
+
+def _latin_words(words: Sequence[str]) -> Floats:
+    """(languages,) the same of the words of one text."""
+    if not words:
+        return np.zeros(len(LANGUAGES), np.float32)
+    return np.asarray(_latin(_evidence(words), np.array([len(words)]))[0])
 
 
 def _signs(line: str) -> dict[str, float]:
@@ -181,7 +233,7 @@ def _signs(line: str) -> dict[str, float]:
 def _shared(script: str, words: Sequence[str]) -> str:
     """The most likely language of a script that several languages share."""
     members = _SHARED[script]
-    scores = _evidence(words, _rows(words)).sum(axis=0) if words else np.zeros(len(LANGUAGES))
+    scores = _evidence(words).sum(axis=0) if words else np.zeros(len(LANGUAGES))
     return max(members, key=lambda code: float(scores[_COLUMN[code]]))  # the first where nothing decides
 
 
@@ -190,11 +242,8 @@ def _weights(text: str) -> Floats:
     text = text[:_MOST].replace("’", "'")
     if any(sign in text for sign in _CODE_SIGNS):
         text = _CODE.sub(" ", text)
-    if text.isascii():
-        return _latin((), [*chain.from_iterable(map(_ROWS.__getitem__, text.lower().split()))])
     if _OTHER_SCRIPT.search(text) is None:
-        words = _words(text)
-        return _latin(words, _rows(words))
+        return _latin_words(_words(text))
     signs = dict.fromkeys(_SCRIPTS, 0.0)
     latin: list[str] = []
     code: list[str] = []
@@ -214,7 +263,7 @@ def _weights(text: str) -> Floats:
                 latin += words
             else:
                 code += words
-    out = _latin(latin, _rows(latin)) + _CODE_WORDS * _latin(code, _rows(code))
+    out = _latin_words(latin) + _CODE_WORDS * _latin_words(code)
     for script, worth in signs.items():
         out[_COLUMN[_shared(script, foreign[script]) if script in _SHARED else script]] += worth
     han, kana = out[_COLUMN[_HAN]], out[_COLUMN["ja"]]
@@ -258,7 +307,19 @@ class LanguageLens:
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:
         """(1, labels) of each paper."""
-        return [self._row(paper) for paper in papers]
+        if not papers:
+            return []
+        batch = lead_batch(papers)
+        simple = np.array([not p.language for p in papers])
+        simple &= [len(lead.text) <= _MOST for lead in batch.leads]
+        weights = _simple_weights(batch, simple)
+        rows = np.zeros((len(papers), 1, len(_LABELS)), np.float32)
+        total = weights.sum(axis=1, keepdims=True)
+        rows[:, 0, : len(LANGUAGES)] = weights / np.where(total, total, 1)
+        rows[total[:, 0] == 0] = np.nan
+        for number in np.flatnonzero(~simple).tolist():
+            rows[number] = self._row(papers[number])
+        return [*rows]
 
     def _row(self, paper: Paper) -> Floats:
         row = np.zeros((1, len(_LABELS)), np.float32)

@@ -18,7 +18,15 @@ from aspectra.base.values import Remembered
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import split_sentences
 from aspectra.views.lenses._cues import CueLens
-from aspectra.views.lenses._lead import Doubles, LeadBatch, LeadLayout, LeadText, LineKind, asks
+from aspectra.views.lenses._lead import (
+    Doubles,
+    LeadBatch,
+    LeadLayout,
+    LeadText,
+    LineKind,
+    asks,
+    lead_batch,
+)
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan, logistic
 from aspectra.views.view import Floats
 
@@ -281,7 +289,11 @@ _BREAK = expression(r"\n[^\S\n]*\n")
 _SPOKEN = Remembered(lambda token: _LETTER.search(token) is not None)
 
 
-def _words_and_characters(text: str) -> tuple[float, int]:
+# The same -> whether it has letters of a script without spaces.
+_UNSPACED_IN = Remembered(lambda token: any(pattern.search(token) for pattern in (_HAN, _KANA, _UNSPACED)))
+
+
+def _words_and_characters(text: str) -> tuple[float, float]:
     """Words as a reader counts them, and characters that are not white space."""
     tokens = text.split()
     characters = sum(map(len, tokens))
@@ -292,6 +304,18 @@ def _words_and_characters(text: str) -> tuple[float, int]:
             words += worth * count
         tokens = text.split()
     return words + sum(map(_SPOKEN.__getitem__, tokens)), characters
+
+
+def _of_abstracts(papers: Sequence[Paper]) -> Iterator[tuple[float, float] | None]:
+    """The same of each abstract from the words that are numbered; None where it has others."""
+    batch = lead_batch(papers)
+    written = batch.written
+    unspaced = written.sums(written.each(_UNSPACED_IN.__getitem__)).tolist()
+    words = written.sums(written.each(_SPOKEN.__getitem__), ~batch.in_title).tolist()
+    characters = written.sums(written.each(len), ~batch.in_title).tolist()
+    for row, (paper, lead) in enumerate(zip(papers, batch.leads, strict=True)):
+        whole = len(lead.lead) == len(paper.abstract)
+        yield (words[row], characters[row]) if whole and not unspaced[row] else None
 
 
 def _sentences(text: str) -> int:
@@ -357,13 +381,14 @@ class LengthLens:
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:
         """(1, 5) counts >= 0 of each paper, or NaN."""
-        return [self._row(paper) for paper in papers]
+        return [*map(self._row, papers, _of_abstracts(papers))]
 
-    def _row(self, paper: Paper) -> Floats:
+    def _row(self, paper: Paper, of_abstract: tuple[float, float] | None) -> Floats:
         counts = np.zeros((1, 5), np.float32)
         for text in _texts(paper):
             if text.strip():
-                counts += (*_words_and_characters(text), _sentences(text), _paragraphs(text), 0)
+                told = of_abstract if text is paper.abstract else None
+                counts += (*(told or _words_and_characters(text)), _sentences(text), _paragraphs(text), 0)
         if not counts[0, 1]:
             counts[:] = np.nan
             return counts
