@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aspectra.base.values import replace
+from aspectra.papers.library.schema import Reader
 from aspectra.papers.library.store import Store
 from aspectra.search.scoring.engine import Engine
 from aspectra.search.searcher import Searcher
@@ -56,6 +57,26 @@ def test_snapshots_nest_and_end(library):
             assert [paper.id for paper in library.papers()] == before
         assert library.ids() == before
     assert "mice" not in library.ids()
+
+
+def test_a_snapshot_reads_the_revision_once_and_the_next_one_reads_it_anew(library, monkeypatch):
+    asked = []
+    fetch = Reader.fetch
+
+    def counted(reader, statement, values=()):
+        asked.append(statement)
+        return fetch(reader, statement, values)
+
+    monkeypatch.setattr(Reader, "fetch", counted)
+    with library.snapshot():
+        before = library.revision
+        remove(Store(library.folder))
+        asked.clear()
+        assert (library.revision, library.meta("nothing", "x"), library.meta("nothing")) == (before, "x", "")
+        assert len(asked) == 2  # the checksum and the row of "nothing"
+    assert library.revision > before
+    with library.snapshot():
+        assert library.revision > before
 
 
 def test_a_writer_does_not_wait_for_a_snapshot(library):

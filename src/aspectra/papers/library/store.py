@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aspectra.base.errors import NoSuchPaper, SeveralPapers, UsageError
 from aspectra.papers.identifiers import parse_identifier
@@ -32,8 +32,22 @@ if TYPE_CHECKING:
 _SPELT_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 _LISTED = "(SELECT value FROM json_each(?))"  # the values of one JSON array
 
-# The snapshot that the code under way reads from, and whose it is.
-_SNAPSHOT: ContextVar[tuple[Store, schema.Reader] | None] = ContextVar("snapshot", default=None)
+
+class _Snapshot(NamedTuple):
+    """The snapshot that the code under way reads from.
+
+    Attributes:
+        store: whose it is.
+        reader: of it.
+        meta: key -> value in the table ``meta``, None where there is none; of those read so far.
+    """
+
+    store: Store
+    reader: schema.Reader
+    meta: dict[str, str | None]
+
+
+_SNAPSHOT: ContextVar[_Snapshot | None] = ContextVar("snapshot", default=None)
 
 
 class Store:
@@ -197,7 +211,8 @@ class Store:
     def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of a reading statement; for few of them, as they are loaded at once."""
         try:
-            return (self._snapshot() or self._reader).fetch(statement, values)
+            held = self._snapshot()
+            return (self._reader if held is None else held.reader).fetch(statement, values)
         except schema.FAULTS as error:
             raise schema.translate(error, self.database) from error
 
@@ -232,7 +247,7 @@ class Store:
         try:
             reader.fetch("BEGIN")  # the first statement that reads a database takes the snapshot of it
             reader.fetch(self._revisions)
-            token = _SNAPSHOT.set((self, reader))
+            token = _SNAPSHOT.set(_Snapshot(self, reader, {}))
             try:
                 yield
             finally:
@@ -245,9 +260,9 @@ class Store:
             raise
         self._idle.append(reader)
 
-    def _snapshot(self) -> schema.Reader | None:
+    def _snapshot(self) -> _Snapshot | None:
         held = _SNAPSHOT.get()
-        return held[1] if held is not None and held[0] is self else None
+        return held if held is not None and held.store is self else None
 
     def __len__(self) -> int:
         if self._shards:
@@ -280,10 +295,15 @@ class Store:
         return " UNION ALL ".join(f"SELECT value FROM {name}.meta WHERE key = 'revision'" for name in names)
 
     def meta(self, key: str, default: str = "") -> str:
-        """A value of the library's own small key-value table."""
-        self.checksums.check("meta", [key])
-        found = self.fetch("SELECT value FROM meta WHERE key = ?", (key,))
-        return str(found[0][0]) if found else default
+        """A value of the library's own small key-value table; of a snapshot it is read once."""
+        held = self._snapshot()
+        known: dict[str, str | None] = {} if held is None else held.meta
+        if key not in known:
+            self.checksums.check("meta", [key])
+            found = self.fetch("SELECT value FROM meta WHERE key = ?", (key,))
+            known[key] = str(found[0][0]) if found else None
+        value = known[key]
+        return default if value is None else value
 
     def get(self, paper_id: str) -> Paper:
         """The paper with this id, whole.
