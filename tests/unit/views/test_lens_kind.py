@@ -9,7 +9,7 @@ import pytest
 
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.views.lenses._cues import cue
+from aspectra.views.lenses._cues import Cue, cue, strongest
 from aspectra.views.lenses._lead import lead_text
 from aspectra.views.lenses.kind import IMPLIED, KINDS, RECORDED, recorded_kinds, stated_as
 from aspectra.views.lenses.protocol import LENSES, LensValues
@@ -205,6 +205,19 @@ def test_the_quote_is_the_sentence_that_decided():
     span = LENS.span(paper, "trial")
     assert span is not None
     assert field_text(paper, span.field)[span.start : span.end] == RCT
+
+
+def test_the_strongest_cue_is_quoted_and_weaker_ones_are_not_searched_for(monkeypatch):
+    places, searched = Cue.places, []
+    monkeypatch.setattr(Cue, "places", lambda one, lead: [searched.append(one), places(one, lead)][1])
+    lead = lead_text(Paper("x", "", "gold silver gold bronze silver"))
+    gold, silver, bronze, tin = ([word] for word in ("gold", "silver", "bronze", "tin"))
+    cues = [cue(1, 2, gold), cue(-9, 9, gold), cue(0.5, 4, silver), cue(2, 1, bronze), cue(2.5, 1, tin)]
+    at = [lead.text.index(word) for word in ("gold", "silver")]
+    assert strongest(cues, lead) == (at[0], at[0] + 4)  # the first of equals
+    assert searched == [cues[0], cues[4]]
+    assert strongest([*cues, cue(1.5, 2, silver)], lead) == (at[1], at[1] + 6)
+    assert strongest([cue(-9, 9, gold), cue(1, 1, tin)], lead) is None
 
 
 def test_a_phrase_with_a_gap_ends_in_its_sentence_and_near():

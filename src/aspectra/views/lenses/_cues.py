@@ -97,9 +97,8 @@ class Cue(Struct, frozen=True):
     def places(self, lead: LeadText) -> list[tuple[int, int]]:
         """(start, end) in ``lead.text`` of the first :attr:`most` occurrences found."""
         out: list[tuple[int, int]] = []
-        there = [
-            phrases for key, phrases in self.keys.items() if all(word in lead.tokens for word in key.split())
-        ]
+        known = lead.tokens.__contains__
+        there = [phrases for key, phrases in self.keys.items() if all(map(known, key.split()))]
         for phrase in itertools.chain(self.open, *there):
             out += self.found(phrase, lead, self.most - len(out), occurrences(lead.plain, phrase.text))
         return out + self.matches(lead, self.most - len(out), self.needs)
@@ -453,9 +452,10 @@ def strongest(cues: Iterable[Cue], lead: LeadText) -> tuple[int, int] | None:
     """The first place of the cue that adds most, or None where none adds anything."""
     best: tuple[float, int, int] | None = None
     for c in cues:
-        if c.weight > 0 and (found := c.places(lead)):
+        least = 0.0 if best is None else best[0]  # most cues cannot add more, whatever the text
+        if c.weight * c.most > least and (found := c.places(lead)):
             worth = c.weight * len(found)
-            if best is None or worth > best[0]:
+            if worth > least:
                 best = (worth, *min(found))
     return None if best is None else best[1:]
 

@@ -287,6 +287,7 @@ def offers_of(
     """
     words = terms.words
     stemmed = [tuple(stems(word)) for word in words]
+    rare = {stem: rarity(stem) for stem in set(stemmed)}
     leader = terms.chances.argmax(axis=1) if len(words) else np.zeros(0, np.int64)
     out = {}
     for column, aspect in enumerate(ASPECTS):
@@ -299,7 +300,7 @@ def offers_of(
         named = leader == column
         likely, beside = named & (chances >= _LIKELY_OF[aspect]), chances >= _BESIDE
         runs = _runs(terms, stemmed, likely.tolist(), beside.tolist())
-        out[aspect] = Offer(_phrases(terms, stemmed, runs, chances.tolist(), rarity), sum(best) / _SURE_OF)
+        out[aspect] = Offer(_phrases(terms, stemmed, runs, chances.tolist(), rare), sum(best) / _SURE_OF)
     return out
 
 
@@ -308,9 +309,8 @@ def _phrases(
     stemmed: Sequence[tuple[str, ...]],
     runs: Iterable[tuple[int, int]],
     chances: Sequence[float],
-    rarity: Callable[[Sequence[str]], float],
+    rare: Mapping[tuple[str, ...], float],
 ) -> tuple[TermPhrase, ...]:
-    rare = {stem: rarity(stem) for stem in set(stemmed)}
     least = _SAYS * max(rare.values(), default=0.0)
     found: dict[tuple[tuple[str, ...], ...], TermPhrase] = {}
     for first, last in runs:
@@ -523,7 +523,7 @@ class TermView(LexicalView):
 
     def rarity_of(self, stems: Sequence[str], given: Statistics | None = None) -> float:
         """Mean rarity of stems; 0 where no paper has one of them. For ``given`` see :meth:`look_up`."""
-        known = (given or self.statistics(stems)).rarity(stems)
+        known = (given or self._index.statistics(stems)).rarity(stems)
         return sum(known.values()) / max(len(known), 1)
 
     def look_up(self, probe: Probe, given: Statistics | None = None) -> Asked:
