@@ -307,8 +307,8 @@ def alternatives(conditions: Sequence[Condition]) -> list[list[Condition]]:
 
 def passes(group: list[Condition], grades: list[Floats]) -> Mask:
     """(papers,) whether a filter lets them through; the unknown meets nothing and breaks nothing."""
-    best = np.nan_to_num(np.fmax.reduce(grades))
-    return np.asarray(best >= MEETS if group[0].sign > 0 else best < MEETS)
+    met: Mask = np.fmax.reduce(grades) >= MEETS
+    return met if group[0].sign > 0 else ~met
 
 
 def _sharpen(grades: Floats) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ weight of the parent's own list is this project's option.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -46,19 +47,17 @@ class Scale(NamedTuple):
         """(n,) scores in deviations from the mean; 0, the middle, for a NaN, of which nothing is known."""
         if self.deviation <= 1e-12:
             return np.zeros(len(scores))
-        values = (scores.astype(np.float64) - self.mean) / self.deviation
-        return np.where(np.isnan(scores), 0.0, values)
+        values = scores.astype(np.float64)
+        values -= self.mean
+        values /= self.deviation
+        values[np.isnan(scores)] = 0.0
+        return values
 
 
-def highest(scores: Floats, allowed: NDArray[np.bool_] | None = None) -> float | None:
-    """The highest known score of the papers that may be ranked: a seed's likeness to itself does not count.
-
-    Args:
-        scores: (n,) of the papers in question.
-        allowed: (n,) True for those that may be ranked.
-    """
-    known = ~np.isnan(scores) if allowed is None else allowed & ~np.isnan(scores)
-    return float(scores[known].max()) if known.any() else None
+def highest(scores: Floats) -> float | None:
+    """The highest known score of papers; None if no score is known."""
+    best = float(np.fmax.reduce(scores, initial=np.float32(np.nan)))
+    return None if math.isnan(best) else best
 
 
 def scale(sample: Floats, best: float | None) -> Scale:

@@ -231,14 +231,20 @@ class Part:
             sample: (s,) positions of the papers that scores are standardised against.
         """
         return [
-            Survey(self._mine(sample, scores[sample]), highest(scores, self._allowed))
+            # A seed's likeness to itself does not count: seeds may not be ranked.
+            Survey(self._mine(sample, scores[sample]), highest(self._able(scores)))
             for scores in self._scores(numbers)
         ]
 
     def lowest(self, numbers: Sequence[int]) -> list[float | None]:
         """Per probe the lowest score of all papers; None where none is known."""
-        found = [highest(-scores, self._held) for scores in self._scores(numbers)]
+        held = slice(None) if self._held is None else self._held
+        found = [highest(-scores[held]) for scores in self._scores(numbers)]
         return [None if one is None else -one for one in found]
+
+    def _able(self, scores: Floats) -> Floats:
+        """The scores of the papers that may be ranked."""
+        return scores if self._allowed is None else scores[self.kept]
 
     def _mine(self, papers: Positions, scores: Floats) -> Floats:
         return scores if self._held is None else np.where(self._held[papers], scores, np.float32(np.nan))
@@ -252,7 +258,7 @@ class Part:
         """
         out = blank(self.kept, len(self._asked))
         for number, scores in zip(weights, self._scores([*weights]), strict=True):
-            out.raw[number] = raw = scores if self._allowed is None else scores[self.kept]
+            out.raw[number] = raw = self._able(scores)
             out.scales[number] = scales[number]
             out.standardised[number] = values = scales[number].apply(raw)
             np.add(out.scores, weights[number] * values, out=out.scores)
