@@ -55,6 +55,21 @@ class AnyOf:
         return found
 
 
+class AllOf:
+    """Parts that are all in a text.
+
+    Args:
+        parts: those that few texts have first: the others are not compiled without them.
+    """
+
+    def __init__(self, *parts: Expression | AnyOf) -> None:
+        self._parts = parts
+
+    def within(self, text: str) -> bool:
+        """True if a text contains each of the parts."""
+        return all(part.within(text) for part in self._parts)
+
+
 class Expression:
     r"""A regular expression, compiled when it is first used.
 
@@ -65,15 +80,15 @@ class Expression:
         pattern: as :func:`re.compile` takes it, with Han characters written as :data:`HAN`.
         flags: as there.
         wide: Han characters, or others beyond ASCII, as sets of the pattern have them.
-        part: an expression that every match contains, or words of which it contains one: where a text lacks
-            it, this one is not compiled.
+        part: an expression that every match contains, or words of which it contains one, or several of these:
+            where a text lacks it, this one is not compiled.
 
     >>> Expression(rf"[^\W{HAN}]+").match("two words").group()
     'two'
     """
 
     def __init__(
-        self, pattern: str, flags: int = 0, *, wide: str = HAN, part: Expression | AnyOf | None = None
+        self, pattern: str, flags: int = 0, *, wide: str = HAN, part: Expression | AnyOf | AllOf | None = None
     ) -> None:
         self.pattern, self.flags = pattern, flags
         self._wide = wide

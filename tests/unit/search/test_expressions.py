@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aspectra.base.expressions import HAN, Expression
+from aspectra.base.expressions import HAN, AllOf, AnyOf, Expression
 from aspectra.search.instructions.recognisers import bounds, names
 from aspectra.search.instructions.recognisers.lexicon import Entry, Lexicon, expand, tokenise
 
@@ -50,6 +50,16 @@ def test_a_part_spares_the_rest():
     assert one._ascii is None
     assert one.match("x1x2").group() == "x1x2"
     assert one.match("xx") is None
+
+
+def test_several_parts_spare_the_rest_and_each_other():
+    number = Expression(r"\d")
+    one = Expression(r"(x\d)+", part=AllOf(AnyOf(["x"]), number))
+    assert one.match("y1") is None
+    assert number._ascii is None
+    assert one.match("xx") is None
+    assert one._ascii is None
+    assert one.match("x1x2").group() == "x1x2"
 
 
 def test_the_methods_are_those_of_re():

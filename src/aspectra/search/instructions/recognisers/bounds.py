@@ -7,7 +7,7 @@ from datetime import date
 
 from msgspec import Struct
 
-from aspectra.base.expressions import AnyOf, Expression
+from aspectra.base.expressions import AllOf, AnyOf, Expression
 from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.labels.source import WORDS_PER_MINUTE
 from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
@@ -70,6 +70,7 @@ _ANY_PEOPLE = Expression(_PATTERNS["people"])
 _ANY_CITED = Expression(rf"{_PATTERNS['citations']}|{_PATTERNS['cited']}")
 _TIMES = ("years", "months", "few_years", "a_year", "decade", "this_year")
 _ANY_TIME = Expression("|".join([*(_PATTERNS[name] for name in _TIMES), "années"]))
+_ANY_COUNT = Expression("|".join([_NUMBER, *(_PATTERNS[name] for name in _TIMES[2:])]))  # "this year"
 
 _RANGE = Expression(
     rf"(?:(?:between|from|zwischen)\s+)?(?P<low>{_NUMBER})\s*(?:words?\s+)?(?:to|and|und|bis"
@@ -130,7 +131,7 @@ _AGO = Expression(
     rf"|(?P<few>{_PATTERNS['few_years']})|(?P<one>{_PATTERNS['a_year']})|(?P<ten>{_PATTERNS['decade']}))"
     rf"|(?:{_PATTERNS['within']})?+(?:des|les|ces|the)\s+(?P<nn>{_NUMBER})\s+(?:derni[eè]res\s+années|(?:last|past)\s+years)"
     rf"|(?P<these>{_PATTERNS['this_year']}))(?![^\W\u3400-\u9fff])",
-    part=_ANY_TIME,
+    part=AllOf(_ANY_TIME, _ANY_COUNT),
 )
 
 _TENS = _numbers("decades")
@@ -158,7 +159,8 @@ _SAMPLE = Expression(
     rf"|(?:with\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more)\s*+{_PATTERNS['people']}"
     rf"|(?:with\s+)?+(?:(?P<said>{_NUMBER})\s*+{_PATTERNS['people']}|{_PATTERNS['samples']}\s+(?:of\s+)?+(?P<size>{_NUMBER})){_AFTER}"
     rf"|(?:with\s+)?+(?:an?\s+)?+{_PATTERNS['samples']}\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
-    rf"(?P<number2>{_NUMBER})[人例名]?+)(?![^\W\u3400-\u9fff])"
+    rf"(?P<number2>{_NUMBER})[人例名]?+)(?![^\W\u3400-\u9fff])",
+    part=_ANY_COUNT,
 )
 _AGED = Expression(
     rf"(?:(?:in|among|for|of|with)\s+(?={_PATTERNS['who']}))?+(?P<who>{_PATTERNS['who']})?+(?P<aged>aged?\s+|im\s+alter\s+)?+"
@@ -182,7 +184,7 @@ def number_of(words: str) -> int | None:
     >>> number_of("two hundred"), number_of("owls")
     (200, None)
     """
-    return _number(words) if re.fullmatch(_NUMBER, words.strip()) else None
+    return _number(words) if _ANY_COUNT.within(words) and re.fullmatch(_NUMBER, words.strip()) else None
 
 
 def _unit(text: str) -> str:
@@ -283,7 +285,7 @@ def _beyond(how: str, number: int, *, whole: bool) -> tuple[str, str]:
 
 _PEOPLE_RANGE = Expression(
     rf"(?:between\s+|from\s+)?+(?P<low>{_NUMBER})\s*+(?:and|to|[-–])\s*+(?P<high>{_NUMBER})\s*+{_PATTERNS['people']}(?!\w)",
-    part=_ANY_PEOPLE,
+    part=AllOf(_ANY_COUNT, _ANY_PEOPLE),
 )
 
 
