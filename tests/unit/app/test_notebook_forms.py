@@ -1,4 +1,4 @@
-"""Notebooks: what values look like there, the picture of scores, progress. No notebook runs here."""
+"""Notebooks: what values look like there, parts of scores, progress. No notebook runs here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from html import unescape
-from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -17,17 +16,16 @@ from aspectra import notebook
 from aspectra.app.surfaces.notebook import papers as progress
 from aspectra.app.surfaces.notebook.papers import ROLE_COLOURS
 from aspectra.app.surfaces.notebook.rankings import MARKED, bar
-from aspectra.base.errors import MissingExtra, NoSuchPaper, UsageError
-from aspectra.base.values import replace
+from aspectra.base.errors import NoSuchPaper, UsageError
 from aspectra.base.values import replace as replaced
-from aspectra.lab.figures.drawing import Drawing, svg_text
+from aspectra.lab.figures.drawing import Drawing
+from aspectra.lab.reports.tables import Table
 from aspectra.papers.paper import Paper, Sentence
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.plan import Fusion, Plan, Search
 from aspectra.search.query import Query
 from aspectra.search.ranking import Fit
 from aspectra.views.view import Probe
-from figure_layout import layout_faults, placed_texts
 
 BIB = """@article{dense, title={Dense retrieval of papers}, year=2020, doi={10.1000/d}, author={Lovelace, A},
   abstract={Search engines match words. We train encoders for dense retrieval.}}
@@ -231,63 +229,17 @@ def test_aspects_and_conditions_are_parts_and_stages_are_not(searcher):
     assert "other parts" in {row[2] for row in other.rows}
 
 
-def test_the_picture_has_a_bar_a_label_and_a_number_for_each_hit(searcher):
-    pytest.importorskip("matplotlib")
-    plan = fused(searcher, "standardised")
-    ranking = searcher.run(plan)
-    drawing = notebook.plot_scores(ranking, most=3)
-    (axes,) = drawing.figure.axes
-    labels = [label.get_text() for label in axes.get_yticklabels()]
-    assert [label.split(".")[0] for label in labels] == ["1", "2", "3"]
-    assert labels[0].removeprefix("1. ") == ranking[0].title[: len(labels[0]) - 3]
-    colours = {bar.get_facecolor() for bar in axes.patches}
-    assert len(colours) == 2
-    for place, hit in enumerate(ranking.hits[:3]):
-        own = [b for b in axes.patches if abs(b.get_y() + b.get_height() / 2 - place) < 0.01]
-        assert sum(b.get_width() for b in own) == pytest.approx(hit.score, abs=1e-6)
-        for one, other in pairwise(b for b in own if b.get_width() > 0):  # stacked, not above each other
-            assert other.get_x() == pytest.approx(one.get_x() + one.get_width())
-    (right,) = axes.child_axes
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["abstract@bm25", "abstract@fake"]
-    scores = [label.get_text() for label in right.get_yticklabels()]
-    assert scores == [f"{hit.score:.2f}" for hit in ranking[:3]]
-
-
-def test_a_drawing_is_shown_with_a_text_alternative_and_its_numbers(searcher):
-    pytest.importorskip("matplotlib")
-    drawing = notebook.plot_scores(searcher.run(fused(searcher, "standardised")))
-    forms = drawing._repr_mimebundle_()
+def test_a_drawing_is_shown_with_a_text_alternative_and_its_numbers():
+    figure = pytest.importorskip("matplotlib.figure").Figure((4, 3))
+    numbers = Table("Papers", ("system", "papers"), (("<b>bm25</b>", 3), ("dense", 12)))
+    forms = Drawing(
+        "papers", "Papers", 'Papers "of" two <i>systems</i>.', figure, numbers
+    )._repr_mimebundle_()
     assert forms["image/png"].startswith(b"\x89PNG")
-    assert re.search(
-        r'<img alt="What the scores of the first \d hits are made of, in the parts', forms["text/html"]
-    )
-    assert text_of(forms["text/html"]).count("abstract@fake") == len(
-        [row for row in drawing.table.rows if row[2] == "abstract@fake"]
-    )
-    assert "| rank | id | part | share | score |" in forms["text/plain"]
-    assert isinstance(drawing, Drawing)
-
-
-def test_many_parts_are_drawn_as_six(searcher):
-    pytest.importorskip("matplotlib")
-    words = "owls night mice documents models maze shadow fear".split()
-    probes = tuple(Probe("abstract@bm25", text=word, aspect=f"aspect {word}") for word in words)
-    drawing = notebook.plot_scores(searcher.run(Plan((Search("edited", probes),), limit=5)))
-    svg = svg_text(drawing)
-    assert "3 smaller parts" in {text.text for text in placed_texts(svg)[1]}
-    assert layout_faults(svg) == []
-    assert len({row[2] for row in drawing.table.rows}) == 8  # the numbers are all there
-
-
-def test_the_picture_says_what_it_needs(searcher, monkeypatch):
-    ranking = searcher.run(fused(searcher, "standardised"))
-    with pytest.raises(UsageError, match="the number of hits"):
-        notebook.plot_scores(ranking, most=0)
-    with pytest.raises(UsageError, match="nothing to draw"):
-        notebook.plot_scores(searcher.run(replace(ranking.plan, limit=0)))
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra, match="figures need matplotlib"):
-        notebook.plot_scores(ranking)
+    assert '<img alt="Papers &quot;of&quot; two &lt;i&gt;systems&lt;/i&gt;."' in forms["text/html"]
+    assert "The numbers Papers system papers <b>bm25</b> 3 dense 12" in text_of(forms["text/html"])
+    assert "<b>bm25" not in forms["text/html"]
+    assert "| system | papers |" in forms["text/plain"]
 
 
 class Kernel:

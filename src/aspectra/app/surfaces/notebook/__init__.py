@@ -1,4 +1,4 @@
-"""Notebooks: what rankings, plans, papers and libraries look like there, plots, progress.
+"""Notebooks: what rankings, plans, papers and libraries look like there, parts of scores, progress.
 
 Values show themselves; these names are for the rest. Importing the package loads nothing; each name is loaded
 when it is first used.
@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aspectra.app.surfaces.notebook.papers import OpenedPaper, Progress, open_paper
-    from aspectra.app.surfaces.notebook.rankings import plot_scores, score_parts
+    from aspectra.app.surfaces.notebook.rankings import score_parts
 
-__all__ = ["OpenedPaper", "Progress", "open_paper", "plot_scores", "score_parts"]
+__all__ = ["OpenedPaper", "Progress", "open_paper", "score_parts"]
 
 _WHERE = {
     "OpenedPaper": "papers",
     "Progress": "papers",
     "open_paper": "papers",
-    "plot_scores": "rankings",
     "score_parts": "rankings",
 }
 
