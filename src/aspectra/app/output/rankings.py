@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from aspectra.base.values import replace
 from aspectra.papers.bibliography import is_retracted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from aspectra.app.library import Library
     from aspectra.app.output.papers import Page
@@ -53,7 +53,8 @@ def ids_kept(text: str, form: str, ids: Sequence[str]) -> str:
     return topic + (f"{count(changed, 'id')} changed to be valid keys" if changed else "ids unchanged")
 
 
-def _short(text: str, limit: int) -> str:
+def short(text: str, limit: int) -> str:
+    """A text of a paper on one line, plain, and shortened with an ellipsis."""
     text = safe(text, one_line=True)
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
@@ -70,7 +71,7 @@ def _show_ranking(
         lists = ranking.requests.rows  # which name the conditions
         screen.line(_plan_in_words(ranking.plan, conditions=not lists), style="dim")
         terms = [("" if number else "terms", text) for number, text in enumerate(ranking.plan.search.terms)]
-        screen.pairs((name, _short(text, _LONGEST_ITEM)) for name, text in (*lists, *terms))
+        screen.pairs((name, short(text, _LONGEST_ITEM)) for name, text in (*lists, *terms))
         if page is not None:
             screen.line(page.header, style="dim")
         screen.line()
@@ -102,35 +103,60 @@ def show_hits(screen: Screen, ranking: Ranking, *, explain: bool = False) -> Non
         _show_hit(screen, hit, places, {condition for condition, _ in ranking.not_applied}, explain=explain)
 
 
-def _show_hit(
-    screen: Screen, hit: Hit, places: int, unapplied: Collection[Condition], *, explain: bool
-) -> None:
-    indent = places + 8
-    year = str(hit.paper.year) if hit.paper.year else "   –"
-    title = safe(hit.title, one_line=True) or _short(hit.paper.abstract, 160) or "(no title)"
-    screen.line(title, style="bold", indent=indent, first=f"{hit.rank:>{places}}  {year}")
-    where = [by_line(hit.paper), _short(hit.paper.venue, _LONGEST_VENUE)]
+@dataclass(frozen=True, slots=True)
+class CardLine:
+    """A line of a hit's card.
+
+    Attributes:
+        text: before the quote.
+        style: on a terminal.
+        quote: of a paper, or "".
+        after: after the quote.
+    """
+
+    text: str
+    style: str = ""
+    quote: str = ""
+    after: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text}“{self.quote}”{self.after}" if self.quote else self.text
+
+
+def card_of(hit: Hit, *, explain: bool = False) -> Iterator[CardLine]:
+    """The card of a hit on terminals and in notebooks: its title, record, versions and quotes, each plain."""
+    title = safe(hit.title, one_line=True) or short(hit.paper.abstract, 160) or "(no title)"
+    yield CardLine(title, "bold")
+    where = [by_line(hit.paper), short(hit.paper.venue, _LONGEST_VENUE)]
     # After a stage the score says no more than the place does; where a paper came from says more.
     facts = [safe(hit.id, one_line=True), *([_move(hit)] if hit.moves else [_score(hit.score)])]
-    screen.line(" · ".join(part for part in (*where, *facts) if part), style="cyan", indent=indent)
+    yield CardLine(" · ".join(part for part in (*where, *facts) if part), "cyan")
     if hit.versions:
-        screen.line("also as " + ", ".join(safe(v, one_line=True) for v in hit.versions), indent=indent)
+        yield CardLine("also as " + ", ".join(safe(v, one_line=True) for v in hit.versions))
     for quote in hit.evidence:
         field = safe(quote.heading, one_line=True) or quote.field.replace(":", " ")
         place = "" if quote.field == "abstract" else f" [{field}]"
         about = f"{safe(quote.aspect, one_line=True)}: " if quote.aspect else ""
-        screen.line(f"{about}“{_short(quote.quote, _LONGEST_QUOTE)}”{place}", style="dim", indent=indent)
+        yield CardLine(about, "dim", short(quote.quote, _LONGEST_QUOTE), place)
         if quote.seed_quote:
             of = safe(quote.seed, one_line=True)
-            screen.line(
-                f"  as in {of}: “{_short(quote.seed_quote, _LONGEST_QUOTE)}”", style="dim", indent=indent
-            )
+            yield CardLine(f"  as in {of}: “{short(quote.seed_quote, _LONGEST_QUOTE)}”", "dim")
         if explain and quote.matched:
             pairs = ", ".join(f"{asked} ~ {word} {cosine:.2f}" for asked, word, cosine in quote.matched)
-            screen.line(f"  matched: {_short(pairs, _LONGEST_QUOTE)}", style="dim", indent=indent)
+            yield CardLine(f"  matched: {short(pairs, _LONGEST_QUOTE)}", "dim")
+
+
+def _show_hit(
+    screen: Screen, hit: Hit, places: int, unapplied: Collection[Condition], *, explain: bool
+) -> None:
+    indent = places + 8
+    first = f"{hit.rank:>{places}}  {hit.paper.year or '–':>4}"
+    for line in card_of(hit, explain=explain):
+        screen.line(str(line), style=line.style, indent=indent, first=first)
+        first = ""
     if explain:
-        for line in hit.reasons():
-            screen.line(safe(line, one_line=True), indent=indent)
+        for reason in hit.reasons():
+            screen.line(safe(reason, one_line=True), indent=indent)
     for found in hit.conditions:
         if found.condition in unapplied:
             continue
@@ -152,9 +178,9 @@ def _move(hit: Hit) -> str:
 
 
 def _condition_line(found: ConditionResult) -> str:
-    said = f" “{_short(found.quote, 120)}”" if found.quote else ""
+    said = f" “{short(found.quote, 120)}”" if found.quote else ""
     if why := f"exempt: {found.exempt}" if found.exempt else found.reason:
-        said += f" ({_short(why, 120)})"
+        said += f" ({short(why, 120)})"
     mark = "?" if found.grade is None and not found.exempt else "✓" if found.met else "✗"
     return f"{mark} {safe(found.condition.label, one_line=True)}{said}"
 
