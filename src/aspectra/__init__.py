@@ -80,7 +80,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _draw(value: object) -> dict[str, Any]:
-    from aspectra.app.surfaces.notebook.papers import forms_of
+    from aspectra.app.surfaces.notebook.forms import forms_of
 
     return forms_of(value)
 

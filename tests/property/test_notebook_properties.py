@@ -1,4 +1,4 @@
-"""Whatever papers and plans hold, what a notebook shows is small, escaped and well formed."""
+"""Whatever papers and plans hold, what a notebook shows is escaped and well formed."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import re
 from html.parser import HTMLParser
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aspectra.app.output.rankings import short
 from aspectra.app.output.schemas import DOCUMENTS
-from aspectra.app.surfaces.notebook.papers import OpenedPaper
-from aspectra.app.surfaces.notebook.rankings import MOST_BYTES, NO_MATH, element, plain
+from aspectra.app.surfaces.notebook.forms import NO_MATH, OpenedPaper, element
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.plan import Plan, Search
@@ -89,14 +88,12 @@ class Elements(HTMLParser):
 def check(value: object) -> Elements:
     forms = value._repr_mimebundle_()
     html = forms["text/html"]
-    assert len(html.encode()) <= MOST_BYTES
-    assert not UNSEEN.search(html)
+    assert not UNSEEN.search(html.replace("\t", " "))
     assert not UNSEEN.search(forms["text/plain"].replace("\t", " "))
     assert len(forms["text/plain"]) <= 20_000
     for kind, form in forms.items():
         if kind.endswith("+json"):
             whole = json.dumps(form, ensure_ascii=False)
-            assert len(whole.encode()) <= MOST_BYTES
             name = kind.removeprefix("application/vnd.aspectra.").removesuffix("+json")
             if name in DOCUMENTS:
                 assert msgspec.json.decode(whole.encode(), type=DOCUMENTS[name])
@@ -171,14 +168,12 @@ plans = st.builds(
 
 
 @settings(max_examples=60)
-@given(plans, st.lists(hits, max_size=4), st.lists(long_texts, max_size=3), st.integers(1, 60), st.booleans())
-def test_rankings(plan, some, warnings, times, weak):
-    ranking = Ranking(plan, tuple(some * times), tuple(warnings), fit=Fit(None, 0.1, 0.1, weak))
+@given(plans, st.lists(hits, max_size=4), st.lists(long_texts, max_size=3), st.integers(1, 60))
+def test_rankings(plan, some, warnings, times):
+    ranking = Ranking(plan, tuple(some * times), tuple(warnings), fit=Fit(None, 0.1, 0.1, weak=True))
     shown = check(ranking)
-    assert "mark" in shown.seen or not any(plain(q.quote) for hit in some for q in hit.evidence)
-    assert not weak or "weak match" in shown.text
-    if len(some) * times > 400:  # they cannot fit
-        assert re.search(r"[\d,]+ of [\d,]+ papers are shown here", shown.text)
+    assert "mark" in shown.seen or not any(short(q.quote, 9) for hit in some for q in hit.evidence)
+    assert len(ranking) <= 100 or "100 of " in shown.text
 
 
 @settings(max_examples=60)
@@ -206,30 +201,7 @@ def test_elements_escape_texts_and_attributes(text, hostile):
     assert not UNSEEN.search(html.replace("\t", " "))
 
 
-@pytest.mark.parametrize("count", [1, 5000])
-def test_what_does_not_fit_is_counted(count):
-    paper = Paper("p", "<" * 5000, "&" * 100_000)
-    hit = Hit("p", 1, 1.0, paper, (Evidence("'" * 5000, "abstract", 0, 5000),) * 3)
-    plan = Plan((Search(probes=(Probe("abstract@bm25", text="owls"),)),))
-    ranking = Ranking(plan, (hit,) * count)
-    shown = check(ranking)
-    rows = ranking._repr_html_().count("<tr>") - 1
-    document = ranking._repr_mimebundle_()["application/vnd.aspectra.search+json"]
-    if count == 1:
-        assert rows == 1
-        assert len(document["hits"]) == 1
-        assert document["warnings"] == []
-    else:
-        assert 5 < rows < count
-        assert f"{rows} of 5,000 papers are shown here" in shown.text
-        assert 2 <= len(document["hits"]) < count
-        assert document["warnings"] == [
-            f"{len(document['hits'])} of 5,000 papers are shown here; all of them: ranking.hits"
-        ]
-
-
-def test_sentences_that_do_not_fit_are_counted():
-    sentences = tuple(Sentence(n * 900, n * 900 + 899, "method") for n in range(90))
-    shown = check(Paper("p", "Long", "'" * 900 * 90, sentences=sentences))
-    assert re.search(r"and \d+ more sentences: paper\.abstract", shown.text)
-    assert "table" in shown.seen  # and not the form that is left where the room is not kept
+def test_sentences_that_are_too_many_are_counted():
+    sentences = tuple(Sentence(n * 90, n * 90 + 89, "method") for n in range(140))
+    shown = check(Paper("p", "Long", "'" * 90 * 140, sentences=sentences))
+    assert "and 40 more sentences: paper.abstract" in shown.text

@@ -27,7 +27,7 @@ def display_with(draw: Callable[[object], Forms]) -> None:
 
 
 class Displayed:
-    """Base of values that notebooks show, as :mod:`aspectra.app.surfaces.notebook.rankings` draws them."""
+    """Base of values that notebooks show, as :mod:`aspectra.app.surfaces.notebook.forms` draws them."""
 
     __slots__ = ()
 

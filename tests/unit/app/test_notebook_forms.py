@@ -13,9 +13,8 @@ import pytest
 
 import aspectra
 from aspectra import notebook
-from aspectra.app.surfaces.notebook import papers as progress
-from aspectra.app.surfaces.notebook.papers import ROLE_COLOURS
-from aspectra.app.surfaces.notebook.rankings import MARKED, bar
+from aspectra.app.surfaces.notebook import forms
+from aspectra.app.surfaces.notebook.forms import MARKED, ROLE_COLOURS
 from aspectra.base.errors import NoSuchPaper, UsageError
 from aspectra.base.values import replace as replaced
 from aspectra.lab.figures.drawing import Drawing
@@ -24,7 +23,6 @@ from aspectra.papers.paper import Paper, Sentence
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.plan import Fusion, Plan, Search
 from aspectra.search.query import Query
-from aspectra.search.ranking import Fit
 from aspectra.views.view import Probe
 
 BIB = """@article{dense, title={Dense retrieval of papers}, year=2020, doi={10.1000/d}, author={Lovelace, A},
@@ -64,17 +62,31 @@ def test_a_ranking_shows_requests_grades_quotes_and_notes(mine):
     assert said.count("well written") == 1  # not again among the notes
     rows = [text_of(row) for row in html.split("<tr>")]
     survey = next(row for row in rows if "A survey of retrieval" in row)
-    assert re.fullmatch(r"1 A survey of retrieval .* survey This survey .* 1\.00 met 2023 .* met .*", survey)
+    assert re.fullmatch(r"1 2023 A survey of retrieval Ed Zed · survey · \d.* 1\.00 met 2023 .* met", survey)
     assert re.search(r"<mark [^>]*>This survey reviews retrieval of papers\.</mark>", html)
     assert html.count('scope="col"') == 5
     assert html.count('scope="row"') == 3 + len(ranking)  # three lists of requests, a row for each paper
 
 
+def test_as_many_hits_are_shown_as_a_cell_holds_well(mine):
+    ranking = mine.search("retrieval")
+    many = replaced(ranking, hits=ranking.hits[:1] * 101)
+    html = many._repr_html_()
+    assert html.count("<tr>") == 1 + 100
+    assert "100 of 101 papers are shown here; all of them: ranking.hits" in text_of(html)
+    assert len(document_of(many, "search")["hits"]) == 101
+
+
+def test_a_document_that_is_too_large_or_cannot_be_sent_is_left_out():
+    for abstract in ("a" * 1_000_000, "half a character: \ud800"):
+        assert set(Paper("p", "P", abstract)._repr_mimebundle_()) == {"text/plain", "text/html"}
+
+
 def test_a_weak_match_is_said(mine):
     ranking = mine.search("retrieval")
-    weak = replaced(ranking, fit=Fit(None, 0.1, 0.2, weak=True))
-    assert "Note: weak match" in text_of(weak._repr_html_())
-    assert "weak match" not in text_of(ranking._repr_html_())
+    weak = replaced(ranking, warnings=("weak match: <b>few</b> words",))
+    assert "Note: weak match: <b>few</b> words" in text_of(weak._repr_html_())
+    assert "Note:" not in text_of(ranking._repr_html_())
 
 
 def test_documents_are_those_of_the_command_line(mine, home, run):
@@ -174,7 +186,7 @@ def test_no_background_is_set_without_its_colour(mine):
     back, ink = re.findall("#[0-9a-f]{6}", MARKED)
     assert contrast(back, ink) >= 7
     values = [mine, mine.search(QUESTION), mine.plan(QUESTION), mine.show("dense")]
-    for style in re.findall('style="([^"]*)"', "".join(v._repr_html_() for v in values) + bar(0.5)):
+    for style in re.findall('style="([^"]*)"', "".join(v._repr_html_() for v in values)):
         rules = dict(rule.split(":", 1) for rule in style.split(";"))
         assert "background" not in rules
         assert rules.get("background-color") in (None, "currentColor") or "color" in rules
@@ -255,13 +267,15 @@ class Kernel:
         )
         running = SimpleNamespace(kernel=object(), events=events)
         handle = SimpleNamespace(update=self.show)
-        display = SimpleNamespace(display=lambda value, display_id: self.show(value) or handle)
+        display = SimpleNamespace(display=lambda value, raw, display_id: self.show(value, raw) or handle)
         monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: running))
         monkeypatch.setitem(sys.modules, "IPython.display", display)
-        monkeypatch.setattr(progress, "monotonic", lambda: self.now)
+        monkeypatch.setattr(forms, "monotonic", lambda: self.now)
 
-    def show(self, value) -> None:
-        self.shown.append(text_of(value._repr_html_()))
+    def show(self, value: dict[str, str], raw: bool) -> None:
+        assert raw
+        assert value["text/plain"] == ""
+        self.shown.append(text_of(value["text/html"]))
 
 
 def test_progress_in_a_notebook_is_one_line_that_ends_with_its_cell(monkeypatch):

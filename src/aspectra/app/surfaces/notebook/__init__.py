@@ -15,20 +15,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aspectra.app.surfaces.notebook.papers import OpenedPaper, Progress, open_paper
-    from aspectra.app.surfaces.notebook.rankings import score_parts
+    from aspectra.app.surfaces.notebook.forms import OpenedPaper, Progress, open_paper, score_parts
 
 __all__ = ["OpenedPaper", "Progress", "open_paper", "score_parts"]
 
-_WHERE = {
-    "OpenedPaper": "papers",
-    "Progress": "papers",
-    "open_paper": "papers",
-    "score_parts": "rankings",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.forms"), name)
