@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -193,7 +194,6 @@ TEXT = 7_000
 """Most bytes of that text."""
 
 _MARK = "…"
-_DOUBLED = frozenset('"\\\n\t')
 _LONGEST_HANDLE = 400
 Fit = TypeVar("Fit")
 
@@ -227,19 +227,8 @@ def clip(text: str, most: int) -> str:
 
 def room(text: str, most: int, start: int = 0) -> int:
     """Position of the first character, from ``start``, that no longer fits into so many bytes."""
-    taken = 0
-    for place in range(start, min(len(text), start + max(0, most))):
-        taken += _bytes(text[place])
-        if taken > most:
-            return place
-    return min(len(text), start + max(0, most))
-
-
-def _bytes(character: str) -> int:
-    code = ord(character)
-    if code < 0x80:
-        return 2 if character in _DOUBLED else 6 if code < 0x20 else 1
-    return 6 if code < 0x10000 else 12
+    longest = max(0, min(len(text) - start, most))
+    return start + bisect_right(range(1, longest + 1), most, key=lambda n: size(text[start : start + n]) - 2)
 
 
 def fitting(items: Iterable[Fit], most: int) -> list[Fit]:
