@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -172,6 +172,7 @@ class Library(Displayed):
         >>> library.index(encoders=[]).changed
         False
         """
+        from aspectra.views.build.collection import index_shards
         from aspectra.views.build.run import build_index
         from aspectra.views.build.work import settings_of
         from aspectra.views.encoders.protocol import permit_encoder
@@ -180,8 +181,10 @@ class Library(Displayed):
         for spec in encoders or ():
             permit_encoder(spec)  # whoever writes it here permits it; a wrong one is an error at once
         chosen = settings_of(self.store).changed(**changed) if changed else None
-        build = partial(build_index, rebuild=rebuild, terms=terms, lenient=encoders is None)
-        done = build(self.store, chosen, progress=progress)
+        build = build_index if self.store.collection is None else index_shards
+        done = build(
+            self.store, chosen, progress=progress, rebuild=rebuild, terms=terms, lenient=encoders is None
+        )
         if "searcher" in self.__dict__:
             self.searcher.refresh()
         return done
@@ -383,17 +386,19 @@ def open_library(path: Path | str, *, model: ChatModel | None = None, lanes: int
     return Library(Store(path), model=model, lanes=lanes)
 
 
-def create_library(path: Path | str) -> Library:
+def create_library(path: Path | str, *, shards: int = 0) -> Library:
     """Make a library, or open the one that is there.
 
     Args:
         path: its folder; made where it does not exist.
+        shards: number of libraries that share its papers, for a collection of millions; 0 for one that holds
+            them itself.
 
     Raises:
-        UsageError: the folder holds other things.
+        UsageError: the folder holds other things, or a library with another number of shards.
 
     >>> with create_library(folder / "new.lib") as made:
     ...     [r.added for r in made.add(folder / "papers.bib")], made.index(encoders=[]).papers
     ([3], 3)
     """
-    return Library(Store.create(path))
+    return Library(Store.create(path, shards=shards))

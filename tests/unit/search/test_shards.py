@@ -12,14 +12,18 @@ import numpy as np
 import pytest
 from test_parts_of_a_search import PAPERS, SETTINGS, generated
 
+from aspectra.app.ingest.library_facts import remarks
+from aspectra.app.library import create_library
 from aspectra.base.errors import AspectraError, LibraryCorrupt, NoSuchPaper, UsageError
+from aspectra.papers.library.copies.backup import back_up
+from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.library.shards import MANIFEST, MOST, SPAN, shard_of
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference
 from aspectra.search.scoring.phases import join
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.collection import Part, index_shards
-from aspectra.views.build.run import build_index
+from aspectra.views.build.run import build_index, merge_segments
 from aspectra.views.build.segments import Segments
 from aspectra.views.settings import IndexSettings
 from aspectra.views.terms import view as heads
@@ -29,11 +33,9 @@ PLANS = int(os.environ.get("ASPECTRA_PLANS", "240")) // 6
 COUNTS = (1, 2, 3, 4, 7)
 
 
-def put(collection: Store, papers) -> None:
-    """Add papers to their shards."""
-    for number, shard in enumerate(collection.shards):
-        with shard.writing("add") as writer:
-            writer.add([one for one in papers if shard_of(one.id, len(collection.shards)) == number])
+def put(library: Store, papers) -> AddReport:
+    with library.writing("add") as writer:
+        return writer.add(papers)
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +54,7 @@ def both(folder: Path, papers, shards: int, load) -> tuple[Searcher, Searcher]:
     put(collection, papers)
     index_shards(collection, settings, load=load)
     one = Store.create(folder / "one")
-    with one.writing("add") as writer:
-        writer.add(papers)
+    put(one, papers)
     first = Part.of(next(shard for shard in collection.shards if len(shard)))
     standard = first.folder, first.manifest
     build_index(one, settings, load=load, standard=standard, segments=Segments(least=1))
@@ -116,8 +117,7 @@ WORKS = [
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_works_and_citations_reach_over_shards(tmp_path, count):
     one = Store.create(tmp_path / "one")
-    with one.writing("add") as writer:
-        writer.add(WORKS)
+    put(one, WORKS)
     collection = Store.create(tmp_path / "collection", shards=count)
     put(collection, WORKS)
     assert not (tmp_path / "collection" / "generations").exists()
@@ -173,8 +173,11 @@ def test_a_shard_that_gets_a_paper_changes_no_other(tmp_path, load):
     assert new.id in many.search("owls network", "bm25", limit=200).ids
     again = index_shards(collection, load=load)
     assert (again.papers, again.changed) == (len(PAPERS) + 1, False)
-    with collection.shards[mine].writing("remove") as writer:
-        writer.remove([new.id])
+    with collection.writing("remove") as writer:
+        assert writer.remove([new.id]) == 1
+        with pytest.raises(NoSuchPaper, match="nothing was removed"):
+            writer.remove(["p001", "nowhere"])
+    assert "p001" in collection
     assert new.id not in many.search("owls network", "bm25", limit=200).ids
     many.close()
 
@@ -199,8 +202,11 @@ def test_what_cannot_be_read_is_refused_by_name(tmp_path):
         Store.create(folder, shards=3)
     with Store(folder) as collection:
         put(collection, WORKS)
-        with pytest.raises(UsageError, match="collection of shards"), collection.writing("add"):
+        with pytest.raises(UsageError, match="is a collection"), collection.writing("tag"):
             pass
+        for work in (build_index, merge_segments, lambda library: back_up(library, tmp_path / "copy")):
+            with pytest.raises(UsageError, match="is a collection"):
+                work(collection)
         with pytest.raises(UsageError, match="in its shards"):
             collection.derived.orphans()
     (folder / "shards/1").rename(folder / "elsewhere")
@@ -212,11 +218,64 @@ def test_what_cannot_be_read_is_refused_by_name(tmp_path):
         with pytest.raises(LibraryCorrupt, match=MANIFEST):
             Store(folder)
     plain = Store.create(tmp_path / "plain")
-    with plain.writing("add") as writer:
-        writer.add(WORKS)
+    put(plain, WORKS)
     plain.close()
     with pytest.raises(UsageError, match="with papers"):
         Store.create(tmp_path / "plain", shards=2)
+
+
+FILES = {
+    "one.bib": "@article{a, title={Owls hunt}, doi={10.1000/owl}, year={2001}}\n"
+    "@article{b, title={Bees dance}, year={2002}}\n@article{,}\n",
+    "two.bib": "@article{a2, title={Owls hunt}, doi={10.1000/OWL}, abstract={They listen.}}\n"
+    "@article{c, title={Mice fear owls}, year={2003}}\n",
+}
+
+
+def test_files_are_added_once_and_go_to_all_shards(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    paths = [tmp_path / name for name in FILES]
+    reports = {}
+    with create_library(tmp_path / "one") as one, create_library(tmp_path / "many", shards=3) as many:
+        for library in (one, many):
+            before = library.works.last_positions
+            reports[library] = [
+                [
+                    (r.added, r.updated, r.unchanged, r.skipped, r.known, r.with_abstract, r.remarks)
+                    for r in library.add(*paths)
+                ]
+                for _ in range(2)
+            ]
+            assert library.index(encoders=[], lenses=[]).papers == 4
+            assert library.works.added_since(before) == library.works.added_since(before)
+        assert reports[one] == reports[many]
+        assert [r[4] for r in reports[many][1]] == [True, True]  # not read again
+        facts, expected = many.status(), one.status()
+        assert sum(facts.pop("shards").values()) == 4
+        own = {"folder", "revision", "bytes", "index"}
+        assert {name: facts[name] for name in facts.keys() - own} == {
+            name: expected[name] for name in expected.keys() - own
+        }
+        assert facts["records_skipped"] == 1
+        assert [(r["place"], r["reason"]) for r in remarks(many.store)] == [
+            (r["place"], r["reason"]) for r in remarks(one.store)
+        ]
+        assert many.show("Mice fear owls") == one.show("Mice fear owls")
+        assert many.store.versions(["a"]) == one.store.versions(["a"]) == {"a": ["a2"]}
+        assert many.search("mice").ids == one.search("mice").ids == ["c"]
+
+
+def test_a_file_that_cannot_be_read_to_its_end_leaves_what_was_read(tmp_path):
+    def cut():
+        yield Paper("a", "Owls hunt")
+        yield Paper("b", "Bees dance")
+        raise ValueError("cut")
+
+    with Store.create(tmp_path / "many", shards=2) as collection:
+        with pytest.raises(ValueError, match="cut"):
+            put(collection, cut())
+        assert sorted(collection.ids()) == ["a", "b"]
 
 
 def test_papers_that_share_an_id_share_a_shard():

@@ -47,7 +47,7 @@ def add(
     limits = ReadOptions(**asdict(session.settings.add))
     with session.open_library() as library:
         check_if_due(library.store)
-        before = library.works.last_position
+        before = library.works.last_positions
         with session.progress() as shown:
             lines = 0
 

@@ -154,6 +154,7 @@ def _merged(session: Session, library: Library) -> IndexReport:
     from aspectra.app.upkeep.checkup import yield_to_others
     from aspectra.views.build.run import merge_segments
 
+    library.store.check_one("index --merge")
     yield_to_others()
     if library.store.generations.building():
         session.screen.note("another process is building the index; this one leaves it to that")

@@ -22,6 +22,9 @@ def init(
     project: Annotated[
         bool, option("--project", about="Also write ./aspectra.toml, which names this library.")
     ] = False,
+    shards: Annotated[
+        int | None, option(metavar="N", about="Spread its papers over N libraries: for millions of them.")
+    ] = None,
 ) -> None:
     """Make a library.
 
@@ -34,7 +37,7 @@ def init(
 
     path = session.library_path
     existed = (path / "library.db").exists()
-    with create_library(path) as library:
+    with create_library(path, shards=shards or 0) as library:
         if not session.screen.quiet:
             session.screen.line(f"{'There is already a library' if existed else 'Made a library'} at {path}")
         if demo:
@@ -92,7 +95,8 @@ def remove(
             session.confirm(f"Remove {those}?", f"removing {those}", titles)
         removed = library.remove(*found)
     session.screen.line(f"Removed {count(removed, 'paper')}.")
-    session.screen.note(session.spell_out("aspectra undo brings them back"))
+    if not library.store.collection:
+        session.screen.note(session.spell_out("aspectra undo brings them back"))
     session.screen.next(f"aspectra index{session.library_words()}")
 
 

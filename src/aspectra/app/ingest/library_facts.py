@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import LibraryCorrupt
+from aspectra.papers.library.shards import SPAN
 from aspectra.papers.library.store import Store
 
 # A file added again replaces what was said about it before.
-_NEWEST = "SELECT max(id) FROM additions GROUP BY path"
+_NEWEST = f"SELECT max(id) FROM additions GROUP BY path, id / {SPAN}"
 
 
 def summary(library: Store) -> dict[str, Any]:
@@ -58,7 +59,9 @@ def remarks(library: Store, limit: int = 100) -> list[dict[str, Any]]:
 
 def facts_of(library: Store) -> dict[str, Any]:
     """Everything about a library; ``index`` is None before the first ``aspectra index``."""
-    return {**summary(library), "bytes": _bytes(library.folder), "index": _index(library)}
+    shards = {str(shard.folder): len(shard) for shard in library.shards}
+    held = {"shards": shards} if shards else {}
+    return {**summary(library), **held, "bytes": _bytes(library.folder), "index": _index(library)}
 
 
 def _bytes(folder: Path) -> int:

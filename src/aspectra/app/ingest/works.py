@@ -25,6 +25,7 @@ from aspectra.papers.library.links.versions import (
 from aspectra.papers.library.marks.reader import Listing, Marks, Wanted, listed, unknown_tag
 from aspectra.papers.library.marks.values import Action, Note
 from aspectra.papers.library.row_sums import MARKED
+from aspectra.papers.library.shards import SPAN
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 
@@ -143,21 +144,28 @@ class Works:
         return pairs
 
     @property
-    def last_position(self) -> int:
-        """The position of the paper that was added last; 0 without papers."""
-        return int(self._store.fetch("SELECT coalesce(max(pos), 0) FROM papers")[0][0])
+    def last_positions(self) -> list[int]:
+        """The position of the paper that was added last; of a collection, that of each shard."""
+        firsts = [number * SPAN for number in range(max(1, len(self._store.shards)))]
+        last = "SELECT coalesce(max(pos), ?1) FROM papers WHERE pos >= ?1 AND pos < ?1 + ?2"
+        return [int(self._store.fetch(last, (first, SPAN))[0][0]) for first in firsts]
 
-    def added_since(self, position: int) -> NewRecords:
-        """The versions of works, and the number of records with only an identifier, after a position."""
+    def added_since(self, positions: Sequence[int]) -> NewRecords:
+        """The versions of works, and the number of records with only an identifier, after some positions.
+
+        Args:
+            positions: earlier :attr:`last_positions`.
+        """
+        ends = ((last, (last // SPAN + 1) * SPAN) for last in positions)
+        new = "(" + " OR ".join(f"pos > {last} AND pos < {end}" for last, end in ends) + ")"
         with self._store.snapshot():
             rows = self._store.fetch(
-                "SELECT id FROM papers WHERE pos > ? AND version_group IS NOT NULL ORDER BY pos", (position,)
+                f"SELECT id FROM papers WHERE {new} AND version_group IS NOT NULL ORDER BY pos"
             )
             found = self._store.versions(row[0] for row in rows)
             ((bare,),) = self._store.fetch(
-                "SELECT count(*) FROM papers WHERE pos > ? AND title = '' AND abstract = '' "
-                "AND full_hash = '' AND pos IN (SELECT pos FROM identifiers)",
-                (position,),
+                f"SELECT count(*) FROM papers WHERE {new} AND title = '' AND abstract = '' "
+                "AND full_hash = '' AND pos IN (SELECT pos FROM identifiers)"
             )
         return NewRecords([(row[0], found[row[0]]) for row in rows if row[0] in found], bare)
 

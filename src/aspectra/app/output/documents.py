@@ -61,6 +61,11 @@ def library_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("library", facts["folder"]),
         ("papers", f"{papers:,}"),
+        *(
+            [("  by shard", ", ".join(f"{each:,}" for each in facts["shards"].values()))]
+            if facts.get("shards")
+            else []
+        ),
         ("  with abstract", _share(facts["with_abstract"], papers)),
         ("  with full text", _share(facts["with_full_text"], papers)),
         ("  title only", _share(facts["title_only"], papers)),

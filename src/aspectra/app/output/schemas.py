@@ -118,7 +118,7 @@ class Remark(Part, frozen=True):
 
 
 class Status(Document, frozen=True):
-    """``status``: what a library holds."""
+    """``status``: what a library holds; of a collection, also how many papers each shard has."""
 
     folder: str
     revision: int
@@ -136,6 +136,7 @@ class Status(Document, frozen=True):
     bytes: int
     index: Index | None
     remarks: list[Remark] = []
+    shards: dict[str, int] = {}
 
 
 class Doctor(Document, frozen=True):

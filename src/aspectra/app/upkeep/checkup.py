@@ -390,6 +390,7 @@ def repair(path: Path, *, progress: Progress = quiet) -> list[Check]:
     done = _remove_leftovers(path)
     try:
         with Store(path) as library:
+            library.check_one("doctor --repair")
             problems = library.check()
             if problems:
                 kept, left_out, marks = salvage(library)

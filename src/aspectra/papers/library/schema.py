@@ -143,6 +143,7 @@ def create_shards(folder: Path, collection: Collection) -> None:
             )
         for statement in TABLES.split(";\n"):
             db.execute(statement)
+        write_all(db, ["schema"])
         for number, path in enumerate(collection.databases(folder)):
             create(path.parent)
             with contextlib.closing(connect(path, write=True)) as shard:

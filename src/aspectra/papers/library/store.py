@@ -131,14 +131,12 @@ class Store:
 
         Raises:
             LibraryBusy: another process is writing, or another thread is for more than ten seconds.
-            UsageError: the library is a collection, whose papers are written in its shards.
+            UsageError: the library is a collection, and what is to be done is done in its shards.
         """
         if self.collection is not None:
-            raise UsageError(
-                f"{self.folder} is a collection of shards, which cannot be changed by `{purpose}`",
-                why="its papers are in shards, and marks on them are not kept yet",
-                hint=f"aspectra shard add FILE --library {self.folder} adds papers",
-            )
+            with self._writing_shards(purpose) as writer:
+                yield writer
+            return
         if schema.at_rest(self._reader.connection):  # the disk was full, perhaps it is no longer
             self.close()
             self._reader = schema.Reader(self.database, self._shards)
@@ -161,6 +159,22 @@ class Store:
                 with contextlib.suppress(sqlite3.Error):
                     connection.close()
 
+    @contextlib.contextmanager
+    def _writing_shards(self, purpose: str) -> Iterator[Writer]:
+        from aspectra.papers.library.sharding import ShardsWriter
+
+        if purpose not in ("add", "remove"):
+            self.check_one(purpose)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(taking_turns(self._turn))
+            stack.enter_context(WriterLock(self.folder, purpose))
+            writers = [stack.enter_context(shard.writing(purpose)) for shard in self.shards]
+            connect = schema.connect(self.database, write=True, shards=self._shards)
+            try:
+                yield ShardsWriter(stack.enter_context(contextlib.closing(connect)), writers)
+            except (sqlite3.Error, UnicodeEncodeError) as error:
+                raise schema.translate(error, self.database) from error
+
     @cached_property
     def derived(self) -> Derived:
         """Values derived from the papers: vectors, lens values, readings.
@@ -176,6 +190,22 @@ class Store:
             with self.writing("upgrade"):
                 pass
         return Derived(self.rows, self.fetch, self.checksums)
+
+    def check_one(self, purpose: str) -> None:
+        """Check that the library is no collection, for what is done to one library.
+
+        Args:
+            purpose: the command.
+
+        Raises:
+            UsageError: it is a collection.
+        """
+        if self.collection is not None:
+            raise UsageError(
+                f"`{purpose}` works on one library, and {self.folder} is a collection",
+                why=f"its papers are in {len(self._shards)} shards, each a library of its own",
+                hint=f"do it in a shard, with {self._shards[0].parent} as the library",
+            )
 
     def _place(self, paper_id: str) -> int | None:
         found = self.fetch("SELECT pos FROM papers WHERE id = ?", (paper_id,))
@@ -506,4 +536,7 @@ class Store:
         Args:
             quick: leave out what takes longest, as in :func:`~aspectra.papers.library.schema.problems`.
         """
-        return schema.problems(self.database, quick=quick)
+        found = schema.problems(self.database, quick=quick)
+        for path in self._shards:
+            found += [f"{path.parent}: {one}" for one in schema.problems(path, quick=quick)]
+        return found

@@ -257,6 +257,7 @@ def build_index(
         LibraryBusy: another process is writing.
         MissingExtra: an encoder is not installed.
     """
+    library.check_one("index")
     made = make_ahead(library, settings, progress, load, lenient=lenient)
     chosen = settings or settings_of(library)
     with library.writing("index") as writer:
@@ -327,6 +328,7 @@ def merge_segments(
     Raises:
         LibraryBusy: another process is writing.
     """
+    library.check_one("index --merge")
     chosen, report = settings_of(library), None
     folder, manifest = current_generation(library)
     chosen, encoders, _ = with_encoders(chosen, load, manifest, lenient=True)

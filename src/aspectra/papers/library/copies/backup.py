@@ -36,9 +36,11 @@ def back_up(library: Store, target: Path) -> Path:
 
     Raises:
         UsageError: there is something else at ``target``.
+        UsageError: the library is a collection, whose shards are copied one by one.
         LibraryCorrupt: the library is damaged; no backup is written then.
         AspectraError: the file cannot be written.
     """
+    library.check_one("backup FILE")
     target = target.expanduser()
     if target.is_dir() or (target.exists() and _mark_of(target) != _MARK):
         raise UsageError(
