@@ -367,13 +367,16 @@ class Library(Displayed):
         return facts_of(self.store)
 
 
-def open_library(path: Path | str, *, model: ChatModel | None = None, lanes: int = 8) -> Library:
+def open_library(
+    path: Path | str, *, model: ChatModel | None = None, lanes: int = 8, partial: bool = False
+) -> Library:
     """Open a library.
 
     Args:
         path: its folder.
         model: the language model for steps that need one, from :func:`aspectra.llm.assemble.build_model`.
         lanes: calls to it under way at once.
+        partial: search a collection although shards are missing; each ranking says which.
 
     Raises:
         LibraryNotFound: there is none; ``aspectra.create`` makes one.
@@ -383,7 +386,7 @@ def open_library(path: Path | str, *, model: ChatModel | None = None, lanes: int
     ...     opened.search("owls").ids
     ['owl']
     """
-    return Library(Store(path), model=model, lanes=lanes)
+    return Library(Store(path, partial=partial), model=model, lanes=lanes)
 
 
 def create_library(path: Path | str, *, shards: int = 0) -> Library:

@@ -140,8 +140,11 @@ class Session:
         words = self.library_words().replace("\\", r"\\")
         return _COMMANDS.sub(rf"\g<0>{words}", text) if words else text
 
-    def open_library(self) -> Library:
+    def open_library(self, *, partial: bool = False) -> Library:
         """The library.
+
+        Args:
+            partial: see :func:`~aspectra.app.library.open_library`.
 
         Raises:
             LibraryNotFound: there is none; the message names the command that makes it.
@@ -154,9 +157,9 @@ class Session:
                 why=f"its place comes from: {self.config.origin('library')}",
                 hint=f"{how}, or {how} --demo for one with papers in it",
             )
-        return self.open_folder(path)
+        return self.open_folder(path, partial=partial)
 
-    def open_folder(self, path: Path) -> Library:
+    def open_folder(self, path: Path, *, partial: bool = False) -> Library:
         """The library in a folder, with the user's own lists.
 
         Raises:
@@ -165,7 +168,7 @@ class Session:
         from aspectra.app.library import open_library
         from aspectra.search.conditions.lists import UserLists
 
-        opened, settings = open_library(path), self.settings
+        opened, settings = open_library(path, partial=partial), self.settings
         opened.lists = UserLists(settings.venue_groups, settings.venue_ranks, settings.paper_lists)
         opened.second = self.second
         return opened

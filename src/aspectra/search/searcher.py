@@ -388,9 +388,15 @@ class Searcher:
         if added > 0:
             papers = "paper was" if added == 1 else "papers were"
             out.append(f"{added:,} {papers} added since the last index, not searched yet: aspectra index")
-        if removed:
-            papers = "removed paper is" if len(removed) == 1 else "removed papers are"
-            out.append(f"{len(removed):,} {papers} still in the index, never shown: aspectra index")
+        shards = engine.index.manifest.get("shards", {})
+        lacking = {name: shards.get(name, 0) for name in self.library.missing}
+        out += [
+            f"{name} is missing: {papers:,} of {len(engine):,} papers were not searched"
+            for name, papers in lacking.items()
+        ]
+        if (gone := len(removed) - sum(lacking.values())) > 0:
+            papers = "removed paper is" if gone == 1 else "removed papers are"
+            out.append(f"{gone:,} {papers} still in the index, never shown: aspectra index")
         if waiting := engine.index.waiting:
             out.append(f"searched without {waiting} so far: aspectra index makes them")
         out += lens_warnings(engine.index, plan)

@@ -55,7 +55,7 @@ def both(folder: Path, papers, shards: int, load) -> tuple[Searcher, Searcher]:
     index_shards(collection, settings, load=load)
     one = Store.create(folder / "one")
     put(one, papers)
-    first = Part.of(next(shard for shard in collection.shards if len(shard)))
+    first = Part.of(next(shard for shard in collection.shards.values() if len(shard)))
     standard = first.folder, first.manifest
     build_index(one, settings, load=load, standard=standard, segments=Segments(least=1))
     return Searcher(one, load), Searcher(collection, load)
@@ -161,7 +161,7 @@ def test_a_shard_that_gets_a_paper_changes_no_other(tmp_path, load):
     collection = many.library
     new = Paper("new owl", "Owls and networks", "A network of owls.", ("Ann Author3",), 2024)
     mine = shard_of(new.id, 3)
-    others = [shard.folder for number, shard in enumerate(collection.shards) if number != mine]
+    others = [shard.folder for number, shard in collection.shards.items() if number != mine]
     before = [contents(folder) for folder in others]
     put(collection, [new])
     assert many.engine.changes() == (frozenset(), 1)  # until the index is made, as in a library
@@ -189,8 +189,32 @@ def test_a_shard_that_was_indexed_by_itself_takes_the_standard_again(tmp_path, l
     build_index(collection.shards[1], rebuild=True, load=load)
     assert Part.of(collection.shards[1]).standard != Part.of(collection.shards[0]).standard
     index_shards(collection, load=load)
-    assert len({Part.of(shard).standard for shard in collection.shards}) == 1
+    assert len({Part.of(shard).standard for shard in collection.shards.values()}) == 1
     many.close()
+
+
+def test_without_a_shard_the_others_are_searched_where_that_is_asked_for(tmp_path, load):
+    one, many = both(tmp_path, PAPERS, 3, load)
+    everything = one.search("owls network", "hybrid", limit=200)
+    one.close()
+    many.close()
+    folder = tmp_path / "collection"
+    (folder / "shards/1").rename(tmp_path / "away")
+    with pytest.raises(LibraryCorrupt, match=r"shards/1 is missing") as error:
+        Store(folder)
+    assert "--partial" in error.value.hint
+    with Searcher(Store(folder, partial=True), load) as some:
+        found = some.search("owls network", "hybrid", limit=200)
+        left = [hit for hit in everything if shard_of(hit.id, 3) != 1]
+        # The same scores: what papers are measured by is that of all of them.
+        assert [(hit.id, hit.score, hit.evidence) for hit in found] == [
+            (hit.id, hit.score, hit.evidence) for hit in left
+        ]
+        lost = sum(shard_of(paper.id, 3) == 1 for paper in PAPERS)
+        assert f"shards/1 is missing: {lost} of 120 papers were not searched" in found.warnings
+        assert not [warning for warning in found.warnings if "removed" in warning]
+        with pytest.raises(UsageError, match="while shards/1 is missing"):
+            put(some.library, [Paper("new")])
 
 
 def test_what_cannot_be_read_is_refused_by_name(tmp_path):

@@ -65,7 +65,7 @@ def search(
             raise UsageError("--plan-file brings its own question", hint="leave the words out")
         question.refuse_beside(plan_file)
     words = _words(text) if plan_file is None else ""
-    with session.open_library() as library:
+    with session.open_library(partial=result.partial) as library:
         if plan_file is None:
             if words and not question.literal:  # planning reads the words with the encoder, whatever ranks
                 from aspectra.views.index.early import load_default_encoder
@@ -102,7 +102,7 @@ def similar(
     style = result.settle(session)
     words = _words([text]) if text else ""
     seeds = papers_of_last(seeds, library=session.library_path) or seeds
-    with session.open_library() as library:
+    with session.open_library(partial=result.partial) as library:
         given = question.given(session, direction=direction, any_year=any_year)
         made = library.plan(words, seeds=seeds, **given)
         asked = {"text": words, "seeds": library.resolve(*seeds), "given": given}

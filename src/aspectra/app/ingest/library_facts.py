@@ -59,7 +59,7 @@ def remarks(library: Store, limit: int = 100) -> list[dict[str, Any]]:
 
 def facts_of(library: Store) -> dict[str, Any]:
     """Everything about a library; ``index`` is None before the first ``aspectra index``."""
-    shards = {str(shard.folder): len(shard) for shard in library.shards}
+    shards = {str(shard.folder): len(shard) for shard in library.shards.values()}
     held = {"shards": shards} if shards else {}
     return {**summary(library), **held, "bytes": _bytes(library.folder), "index": _index(library)}
 

@@ -146,7 +146,7 @@ class Works:
     @property
     def last_positions(self) -> list[int]:
         """The position of the paper that was added last; of a collection, that of each shard."""
-        firsts = [number * SPAN for number in range(max(1, len(self._store.shards)))]
+        firsts = [number * SPAN for number in self._store.shards or (0,)]
         last = "SELECT coalesce(max(pos), ?1) FROM papers WHERE pos >= ?1 AND pos < ?1 + ?2"
         return [int(self._store.fetch(last, (first, SPAN))[0][0]) for first in firsts]
 

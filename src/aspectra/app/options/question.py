@@ -453,6 +453,12 @@ class ResultOptions:
         str | None, option(metavar="ID", about="Why this paper is not listed.", panel=OUTPUT)
     ] = None
     plan: Annotated[bool, option("--plan", about="Print the plan and stop.", rare=True, panel=OUTPUT)] = False
+    partial: Annotated[
+        bool,
+        option(
+            "--partial", about="Search a collection although shards are missing.", rare=True, panel=OUTPUT
+        ),
+    ] = False
     fail_empty: Annotated[
         bool, option("--fail-empty", about="Exit with 3 when nothing is found.", rare=True, panel=OUTPUT)
     ] = False

@@ -10,7 +10,7 @@ import sqlite3
 import struct
 import threading
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from aspectra.papers.library import row_sums
 from aspectra.papers.library.folder.lock import WriterLock, hold, noted_error, noting, remembering
 from aspectra.papers.library.row_sums import SUMMED, write_all
 from aspectra.papers.library.rows import BLANK
-from aspectra.papers.library.shards import TABLES, Collection, attach, first_place
+from aspectra.papers.library.shards import NO_SHARDS, TABLES, Collection, attach, first_place
 
 # The number of the newest migration, see `migrations`; an older version refuses a newer library.
 FORMAT = 5
@@ -144,7 +144,7 @@ def create_shards(folder: Path, collection: Collection) -> None:
         for statement in TABLES.split(";\n"):
             db.execute(statement)
         write_all(db, ["schema"])
-        for number, path in enumerate(collection.databases(folder)):
+        for number, path in collection.databases(folder).items():
             create(path.parent)
             with contextlib.closing(connect(path, write=True)) as shard:
                 shard.execute("INSERT INTO sqlite_sequence VALUES ('papers', ?)", (first_place(number),))
@@ -199,13 +199,13 @@ def create_tables(connection: sqlite3.Connection, *names: str) -> None:
                 connection.execute(statement)
 
 
-def connect(path: Path, *, write: bool, shards: Sequence[Path] = ()) -> sqlite3.Connection:
+def connect(path: Path, *, write: bool, shards: Mapping[int, Path] = NO_SHARDS) -> sqlite3.Connection:
     """A connection to an existing database.
 
     Args:
         path: of the database.
         write: open it for writing.
-        shards: databases that its papers are read from, see :mod:`~aspectra.papers.library.shards`.
+        shards: number -> database that its papers are read from, see :mod:`~aspectra.papers.library.shards`.
 
     Raises:
         LibraryNotFound: there is none.
@@ -282,7 +282,7 @@ class Reader:
     thread that held the interpreter and waited for the connection would stop both for ever.
     """
 
-    def __init__(self, database: Path, shards: Sequence[Path] = ()) -> None:
+    def __init__(self, database: Path, shards: Mapping[int, Path] = NO_SHARDS) -> None:
         self.connection = connect(database, write=False, shards=shards)
         self._one = threading.Lock()
 

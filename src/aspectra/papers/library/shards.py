@@ -14,8 +14,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 from msgspec import Struct
@@ -27,6 +28,7 @@ from aspectra.base.values import converted
 MANIFEST = "COLLECTION.json"
 FORMAT = 1
 SPAN = 1 << 40  # places of a shard
+NO_SHARDS: Mapping[int, Path] = MappingProxyType({})
 MOST = 10  # databases that SQLite attaches to one connection
 
 # What a table of the collection is read from, of each shard. Numbers that one shard gives rows are moved into
@@ -104,13 +106,13 @@ class Collection(Struct, frozen=True):
         content = {"format": self.format, "shards": list(self.shards)}
         write_durably(folder / MANIFEST, json.dumps(content, indent=1) + "\n")
 
-    def databases(self, folder: Path) -> list[Path]:
-        """The database of each shard.
+    def databases(self, folder: Path) -> dict[int, Path]:
+        """The database of each shard, by number.
 
         Args:
             folder: of the collection.
         """
-        return [folder / shard / "library.db" for shard in self.shards]
+        return {number: folder / name / "library.db" for number, name in enumerate(self.shards)}
 
 
 def shard_of(paper_id: str, shards: int) -> int:
@@ -146,19 +148,23 @@ def check_number(shards: int) -> None:
         )
 
 
-def attach(connection: sqlite3.Connection, databases: Sequence[Path]) -> None:
+def attach(connection: sqlite3.Connection, databases: Mapping[int, Path]) -> None:
     """Attach the shards to a connection to the collection's own database.
+
+    Args:
+        connection: the connection.
+        databases: number of a shard -> its database.
 
     Raises:
         sqlite3.Error: one cannot be read.
         LibraryCorrupt: one is missing, or no library.
     """
-    for number, path in enumerate(databases):
+    for number, path in databases.items():
         if not path.is_file():
             raise LibraryCorrupt(
                 f"the shard {path.parent} is missing",
                 why=f"it is one of {len(databases)} that hold the papers of this collection",
-                hint="bring its folder back; nothing is searched without it",
+                hint="bring its folder back; to search the others: aspectra search --partial",
             )
         name = f"shard{number}"
         connection.execute(f"ATTACH ? AS {name}", (str(path),))
@@ -175,7 +181,7 @@ def attach(connection: sqlite3.Connection, databases: Sequence[Path]) -> None:
     for table, sources in _ARMS.items():
         arms = [
             f"SELECT {source.format(shard=f'shard{number}', first=first_place(number))}"
-            for number in range(len(databases))
+            for number in databases
             for source in sources
         ]
         connection.execute(f"CREATE TEMP VIEW {table} AS {' UNION ALL '.join(arms)}")

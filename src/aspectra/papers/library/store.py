@@ -21,7 +21,7 @@ from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.row_sums import SUMMED, RowSums, track
 from aspectra.papers.library.rows import Parts, author_keys, paper_columns, paper_from_row, same_given
-from aspectra.papers.library.shards import Collection, check_number, first_place
+from aspectra.papers.library.shards import NO_SHARDS, Collection, check_number, first_place
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.text.cleaning import unspelt
 
@@ -55,18 +55,21 @@ class Store:
 
     Args:
         folder: the library's directory.
+        partial: read a collection without those of its shards that are not there, see :attr:`missing`.
 
     Raises:
         LibraryNotFound: the folder has no library.
         LibraryCorrupt: it is damaged or was written by a newer version.
     """
 
-    def __init__(self, folder: Path | str) -> None:
+    def __init__(self, folder: Path | str, *, partial: bool = False) -> None:
         self.folder = Path(folder).expanduser()
         self.database = self.folder / "library.db"
         refuse_links(self.folder)
         self.collection = Collection.of(self.folder)
-        self._shards = [] if self.collection is None else self.collection.databases(self.folder)
+        held = NO_SHARDS if self.collection is None else self.collection.databases(self.folder)
+        self._shards = {n: path for n, path in held.items() if not partial or path.is_file()}
+        self.missing = [self.collection.shards[n] for n in held.keys() - self._shards if self.collection]
         self._reader = schema.Reader(self.database, self._shards)
         self._idle: list[schema.Reader] = []  # of earlier snapshots: opening one takes half a millisecond
         self._turn = turn_of(self.folder)
@@ -110,7 +113,7 @@ class Store:
         for reader in (self._reader, *self._idle):
             reader.connection.close()
         self._idle.clear()
-        for shard in self.__dict__.pop("shards", ()):
+        for shard in self.__dict__.pop("shards", {}).values():
             shard.close()
 
     def __enter__(self) -> Store:
@@ -165,10 +168,16 @@ class Store:
 
         if purpose not in ("add", "remove"):
             self.check_one(purpose)
+        if self.missing:
+            raise UsageError(
+                f"{self.folder} cannot be changed while {', '.join(self.missing)} is missing",
+                why="papers of a collection lie in the shard that their ids name",
+                hint="bring it back",
+            )
         with contextlib.ExitStack() as stack:
             stack.enter_context(taking_turns(self._turn))
             stack.enter_context(WriterLock(self.folder, purpose))
-            writers = [stack.enter_context(shard.writing(purpose)) for shard in self.shards]
+            writers = [stack.enter_context(shard.writing(purpose)) for shard in self.shards.values()]
             connect = schema.connect(self.database, write=True, shards=self._shards)
             try:
                 yield ShardsWriter(stack.enter_context(contextlib.closing(connect)), writers)
@@ -203,8 +212,8 @@ class Store:
         if self.collection is not None:
             raise UsageError(
                 f"`{purpose}` works on one library, and {self.folder} is a collection",
-                why=f"its papers are in {len(self._shards)} shards, each a library of its own",
-                hint=f"do it in a shard, with {self._shards[0].parent} as the library",
+                why=f"its papers are in {len(self.collection.shards)} shards, each a library of its own",
+                hint=f"do it in a shard, with {self.folder / self.collection.shards[0]} as the library",
             )
 
     def _place(self, paper_id: str) -> int | None:
@@ -226,10 +235,9 @@ class Store:
                 raise schema.translate(error, self.database) from error
 
     @cached_property
-    def shards(self) -> list[Store]:
+    def shards(self) -> dict[int, Store]:
         """The libraries that hold the papers of a collection, by number; none of an ordinary library."""
-        names = () if self.collection is None else self.collection.shards
-        return [Store(self.folder / name) for name in names]
+        return {number: Store(path.parent) for number, path in self._shards.items()}
 
     @cached_property
     def marks(self) -> Marks:
@@ -296,7 +304,7 @@ class Store:
 
     def __len__(self) -> int:
         if self._shards:
-            counts = (f"(SELECT count(*) FROM shard{n}.papers)" for n in range(len(self._shards)))
+            counts = (f"(SELECT count(*) FROM shard{number}.papers)" for number in self._shards)
             return int(self.fetch(f"SELECT {' + '.join(counts)}")[0][0])
         return int(self.fetch("SELECT count(*) FROM papers")[0][0])
 
@@ -321,7 +329,7 @@ class Store:
     @property
     def _revisions(self) -> str:
         """SQL of the revision of the database, and of each shard's."""
-        names = ["main", *(f"shard{number}" for number in range(len(self._shards)))]
+        names = ["main", *(f"shard{number}" for number in self._shards)]
         return " UNION ALL ".join(f"SELECT value FROM {name}.meta WHERE key = 'revision'" for name in names)
 
     def meta(self, key: str, default: str = "") -> str:
@@ -462,7 +470,7 @@ class Store:
         arms = ["SELECT pos FROM main.works WHERE version_group IN (SELECT value FROM json_each(?1))"]
         arms += [
             f"SELECT pos FROM shard{n}.papers WHERE version_group IN ({inside.format(first=first_place(n))})"
-            for n in range(len(self._shards))
+            for n in self._shards
         ]
         return self.fetch(
             f"SELECT version_group, id FROM papers WHERE pos IN ({' UNION '.join(arms)}) "
@@ -537,6 +545,6 @@ class Store:
             quick: leave out what takes longest, as in :func:`~aspectra.papers.library.schema.problems`.
         """
         found = schema.problems(self.database, quick=quick)
-        for path in self._shards:
+        for path in self._shards.values():
             found += [f"{path.parent}: {one}" for one in schema.problems(path, quick=quick)]
         return found

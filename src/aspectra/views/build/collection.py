@@ -76,7 +76,7 @@ def index_shards(
         AspectraError: the shards cannot be read as one.
     """
     chosen = settings or settings_of(library)
-    shards = [shard for shard in library.shards if len(shard)]
+    shards = [shard for shard in library.shards.values() if len(shard)]
     total = IndexReport(changed=False)
     with WriterLock(library.folder, "index"):
         reference = None if rebuild else _with_standard(shards)
@@ -278,7 +278,9 @@ def _write_whole(
         "revision": library.revision,
         "papers": len(ids),
         "views": views,
-        "shards": [part.folder.name for part in parts],
+        "shards": {
+            str(part.shard.folder.relative_to(library.folder)): part.manifest["papers"] for part in parts
+        },
     }
 
 
