@@ -237,10 +237,25 @@ def test_what_cannot_be_read_is_refused_by_name(tmp_path):
     with pytest.raises(LibraryCorrupt, match=r"shards/1 is missing"):
         Store(folder)
     (folder / "elsewhere").rename(folder / "shards/1")
-    for text in ("{", json.dumps({"format": 2, "shards": ["a"]}), json.dumps({"format": 1, "shards": []})):
+    held = (folder / MANIFEST).read_text()
+    outside = [[], ["../plain"], ["/etc"], ["shards/0", "shards/2"], [f"shards/{n}" for n in range(11)]]
+    for text in (
+        "{",
+        *(json.dumps({"format": 1, "shards": names}) for names in outside),
+        held.replace("1", "2"),
+    ):
         (folder / MANIFEST).write_text(text)
         with pytest.raises(LibraryCorrupt, match=MANIFEST):
             Store(folder)
+    (folder / MANIFEST).write_text(held)
+    for name in ("shards/1", "shards/1/library.db", "shards", MANIFEST):  # nothing of others is read
+        (folder / name).rename(tmp_path / "other")
+        (folder / name).symlink_to(tmp_path / "other")
+        with pytest.raises(LibraryCorrupt, match=f"{name} is a symbolic link"):
+            Store(folder)
+        (folder / name).unlink()
+        (tmp_path / "other").rename(folder / name)
+    Store(folder).close()
     plain = Store.create(tmp_path / "plain")
     put(plain, WORKS)
     plain.close()

@@ -30,6 +30,7 @@ FORMAT = 1
 SPAN = 1 << 40  # places of a shard
 NO_SHARDS: Mapping[int, Path] = MappingProxyType({})
 MOST = 10  # databases that SQLite attaches to one connection
+_NUMBERS = range(1, MOST + 1)
 
 # What a table of the collection is read from, of each shard. Numbers that one shard gives rows are moved into
 # the range of its places; works and citations that reach over shards are in tables of the collection.
@@ -66,8 +67,7 @@ class Collection(Struct, frozen=True):
 
     Attributes:
         format: of the file.
-        shards: folder of each, below that of the collection, or absolute; a paper's number among them is
-            :func:`shard_of`.
+        shards: folder of each below that of the collection, by number: ``shards/0`` ...
     """
 
     format: int
@@ -87,11 +87,16 @@ class Collection(Struct, frozen=True):
             return None
         except (OSError, ValueError, RecursionError, msgspec.ValidationError) as error:
             raise LibraryCorrupt(f"{path} is damaged", why=str(error), hint="restore a copy of it") from error
-        if found.format != FORMAT or not 1 <= len(found.shards) <= MOST:
+        # A library is read inside its own folder only, whatever its file says.
+        if (
+            found.format != FORMAT
+            or found != cls.named(len(found.shards))
+            or len(found.shards) not in _NUMBERS
+        ):
             raise LibraryCorrupt(
                 f"{path} cannot be read",
-                why=f"its format is {found.format} and it names {len(found.shards)} shards; this version "
-                f"reads format {FORMAT} and {MOST} shards at most",
+                why=f"its format is {found.format}, and it names {len(found.shards)} shards; this version "
+                f"reads format {FORMAT} with up to {MOST} of them, each in a folder below shards/",
                 hint="pip install --upgrade aspectra",
             )
         return found
@@ -140,7 +145,7 @@ def check_number(shards: int) -> None:
     Raises:
         UsageError: fewer than 1, or more than one process can read.
     """
-    if not 1 <= shards <= MOST:
+    if shards not in _NUMBERS:
         raise UsageError(
             f"a collection cannot have {shards} shards",
             why=f"one process reads from 1 to {MOST} at once",

@@ -65,9 +65,9 @@ class Store:
     def __init__(self, folder: Path | str, *, partial: bool = False) -> None:
         self.folder = Path(folder).expanduser()
         self.database = self.folder / "library.db"
-        refuse_links(self.folder)
         self.collection = Collection.of(self.folder)
         held = NO_SHARDS if self.collection is None else self.collection.databases(self.folder)
+        refuse_links(self.folder, (path.parent for path in held.values()))
         self._shards = {n: path for n, path in held.items() if not partial or path.is_file()}
         self.missing = [self.collection.shards[n] for n in held.keys() - self._shards if self.collection]
         self._reader = schema.Reader(self.database, self._shards)

@@ -11,7 +11,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
@@ -28,6 +28,8 @@ from aspectra.base.errors import AspectraError, LibraryBusy, LibraryCorrupt
 # written elsewhere. The folder itself may be reached through a link: its user chose that.
 
 _FILES = (
+    "COLLECTION.json",
+    "shards",
     "library.db",
     "library.db-wal",
     "library.db-shm",
@@ -37,16 +39,20 @@ _FILES = (
 )
 
 
-def refuse_links(folder: Path) -> None:
+def refuse_links(folder: Path, shards: Iterable[Path] = ()) -> None:
     """Refuse a library in which one of our files is a link, a pipe or a device.
 
     Args:
         folder: of the library; other things in it are not looked at.
+        shards: folders of its shards, which lie below it.
 
     Raises:
         LibraryCorrupt: there is one.
     """
-    for path in (*(folder / name for name in _FILES), *_below(folder / "generations")):
+    own = [folder / name for name in _FILES]
+    for shard in shards:
+        own += [shard, *(shard / name for name in _FILES)]
+    for path in (*own, *_below(folder / "generations")):
         try:
             mode = path.lstat().st_mode
         except OSError:  # it is not there, or a writer has just removed it
