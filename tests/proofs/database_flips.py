@@ -4,8 +4,9 @@
 
 For each flip: a sound library is copied, one bit of the database is flipped (the file's times stay as they
 were, as when a disk forgets), and everything in :func:`answers` is done in a fresh process, which opens it
-anew. Each answer is *same*, *refused* (an ``AspectraError``), *changed* (another answer: silent
-damage) or *uncaught* (any other error).
+anew. Each answer is *same*, *refused* (an ``AspectraError``), *changed* (another answer: silent damage) or
+*uncaught* (any other error). *doctor* is another answer where a paper is not found any more by an index or a
+key, and the check of the database, which ``aspectra doctor --verify`` makes, says that it is damaged.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 from aspectra.base.errors import AspectraError
+from aspectra.papers.library import schema
 from aspectra.papers.library.marks.values import Note
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Section
@@ -33,7 +35,7 @@ from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 
-OUTCOMES = ("same", "refused", "changed", "uncaught")
+OUTCOMES = ("same", "refused", "doctor", "changed", "uncaught")
 _WORDS = "owl mouse night wing egg nest song hunt dark prey flock sea".split()
 SETTINGS = IndexSettings(encoders=("fake",), chunks=("60w",), batch=16)
 
@@ -167,13 +169,16 @@ def flip(file: Path, bit: int) -> None:
 
 
 def _in_child(folder: Path) -> dict[str, str]:
-    """:func:`outcome` in a child process, which a damaged file may not take down."""
+    """:func:`outcome` in a child process, which a damaged file may not take down, and what a check finds."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(read)
         try:
             found = outcome(folder)
+            found["check"] = " ".join(schema.problems(folder / "library.db"))
+        except AspectraError as error:
+            found["check"] = error.what
         except BaseException as error:
             found = {"all": f"uncaught: {type(error).__name__}: {error}"}
         with os.fdopen(write, "w") as stream:
@@ -199,7 +204,10 @@ def run(flips: int, seed: int, folder: Path, *, report: Callable[[str], None] = 
         bit = chance.randrange(bits)
         flip(_copy(sound, damaged) / "library.db", bit)
         found = _in_child(damaged)
+        seen = found.pop("check", "")
         kinds = {name: _kind(value, expected.get(name)) for name, value in found.items()}
+        if seen:
+            kinds = {name: "doctor" if kind == "changed" else kind for name, kind in kinds.items()}
         worst = max(kinds.values(), key=OUTCOMES.index)
         total[worst] += 1
         if worst in ("changed", "uncaught"):

@@ -577,7 +577,7 @@ def test_what_is_raised_while_sqlite_calls_is_no_damage(library, monkeypatch, in
         assert add(store, Paper("new", "A new paper")).added == 1
 
 
-@pytest.mark.parametrize("name", ["row_hash", "_sound", "__init__", "step", "finalize"])
+@pytest.mark.parametrize("name", ["row_hash", "_sound"])
 def test_an_interrupt_before_a_functions_first_line_is_no_damage(library, interruptible, name):
     traced = sys.gettrace()
 
@@ -589,7 +589,6 @@ def test_an_interrupt_before_a_functions_first_line_is_no_damage(library, interr
 
     def use():
         library.ids()
-        library.checksums.check("schema")
         add(library, Paper("new", "A new paper"))
 
     sys.settrace(trace)

@@ -52,28 +52,15 @@ def test_every_writer_keeps_the_sums(filled):
     assert filled.check() == []
     every_kind_of_change(filled)
     assert filled.check() == []
-    relations = {row[0] for row in filled.fetch("SELECT DISTINCT relation FROM sums")}
-    assert relations >= {
-        "paper",
-        "ids",
-        "titles",
-        "groups",
-        "cites",
-        "cited",
-        "identifiers",
-        "authors",
-        "meta",
-    }
 
 
-def test_sums_written_at_once_are_those_kept_by_triggers(filled):
-    every_kind_of_change(filled)
-    kept = set(filled.fetch("SELECT * FROM sums"))
-    db = sqlite3.connect(filled.database)
-    row_sums.install(db)
-    row_sums.write_all(db)
-    assert set(db.execute("SELECT * FROM sums")) == kept
-    db.close()
+def test_the_columns_of_a_checksum_are_all_others_of_its_table(filled):
+    apart = {"papers": {"reference_checksum"}, "citations": {"record"}}
+    for table, columns in row_sums.ROWS.items():
+        there = [row[1] for row in filled.fetch(f"PRAGMA table_xinfo({table})")]
+        assert {*there} == {*columns, "checksum"} | apart.get(table, set())
+    marked = [row[0] for row in filled.fetch("SELECT name FROM sqlite_schema WHERE sql LIKE '%STORED%'")]
+    assert sorted(marked) == sorted([*row_sums.ROWS][[*row_sums.ROWS].index("tags") :])
 
 
 READS = {
@@ -83,22 +70,16 @@ READS = {
     "section": ("UPDATE sections SET text = text || '.'", lambda s: s.get("full")),
     "lost section": ("DELETE FROM sections WHERE ordinal = 0", lambda s: s.papers_at([4], "sections")),
     "reference": ('UPDATE citations SET record = \'{"raw":"x"}\'', lambda s: s.get("citing")),
-    "identifier": ("UPDATE identifiers SET value = '10.1000/owm'", lambda s: s.resolve("doi:10.1000/owl")),
-    "lost identifier": ("DELETE FROM identifiers WHERE pos = 1", lambda s: s.resolve("doi:10.1000/owl")),
     "title key": (
         "UPDATE papers SET title_key = 'x' WHERE id = 'mice'",
         lambda s: s.resolve("Mice avoid predators"),
     ),
-    "author": ("UPDATE authors SET pos = 2 WHERE family = 'li' AND pos = 1", lambda s: s.ids_by_author("Li")),
-    "lost author": ("DELETE FROM authors WHERE family = 'li'", lambda s: s.ids_by_author("Li")),
-    "nameless": ("DELETE FROM authors WHERE pos = 2", lambda s: s.ids_without_authors()),
     "group": ("UPDATE papers SET version_group = NULL WHERE id = 'owl'", lambda s: s.versions(["owl"])),
-    "lost twin": (
-        "UPDATE papers SET version_group = 9 WHERE id = 'owl'",
-        lambda s: s.versions(["owl-preprint"]),
-    ),
     "cites": ("UPDATE citations SET target = 2", lambda s: s.cites("citing")),
-    "cited by": ("UPDATE citations SET target = NULL", lambda s: s.cited_by("owl")),
+    "exchanged identifier": (
+        "UPDATE identifiers SET pos = 3 WHERE pos = 1",
+        lambda s: s.resolve("doi:10.1000/owl"),
+    ),
     "id": ("UPDATE papers SET id = 'owm' WHERE id = 'owl'", lambda s: s.get_many(["owl"])),
     "ids": ("UPDATE papers SET id = 'owm' WHERE id = 'owl'", lambda s: s.ids()),
     "meta": ("UPDATE meta SET value = '9' WHERE key = 'revision'", lambda s: s.revision),
@@ -123,6 +104,23 @@ def test_what_changed_is_refused_where_it_is_read(filled, kind):
     with pytest.raises(LibraryCorrupt, match="damaged"), Store(filled.folder) as again:
         read(again)
     assert Store(filled.folder).check() != []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE identifiers SET value = '10.1000/owm'",
+        "DELETE FROM identifiers WHERE pos = 1",
+        "UPDATE authors SET pos = 2 WHERE family = 'li' AND pos = 1",
+        "DELETE FROM authors WHERE family = 'li'",
+        "UPDATE papers SET version_group = 9 WHERE id = 'owl'",
+        "UPDATE citations SET target = NULL",
+        "UPDATE meta SET key = 'another' WHERE key = 'revision'",
+    ],
+)
+def test_what_a_paper_is_no_longer_found_by_is_seen_by_doctor(filled, statement):
+    tamper(filled, statement)
+    assert Store(filled.folder).check(quick=True) != []
 
 
 def test_the_paper_that_changed_is_named(filled):
@@ -175,7 +173,7 @@ def test_a_reader_during_a_writer_sees_no_damage(filled):
         "DELETE FROM identifiers",
         "UPDATE citations SET target = 3",
         "UPDATE derived SET data = x'00' WHERE rowid = 2",
-        "UPDATE sums SET total = 5 WHERE relation = 'groups'",
+        "UPDATE meta SET checksum = 5",
     ],
 )
 def test_a_database_is_made_again_from_sound_papers(filled, statement):
@@ -253,24 +251,6 @@ def test_errors_are_told_apart_by_code_not_by_words(library, monkeypatch):
     monkeypatch.setattr(schema, "disk_is_full", lambda folder: True)
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
     assert "disk is full" in schema.translate(error, library.database).what
-
-
-def test_a_sum_is_looked_up_and_never_searched_for(filled):
-    """A column's type must not keep SQLite from using the index of the sums."""
-    from aspectra.papers.library.derived import _VALUE
-    from aspectra.papers.library.rows import paper_columns
-
-    statements = [
-        f"SELECT {paper_columns()} FROM papers",
-        f"SELECT 1 FROM papers p WHERE {filled.checksums.sound('p')}",
-        f"SELECT 1 FROM papers p WHERE {filled.checksums.sound_sections('p')}",
-        f"SELECT {_VALUE} FROM derived d",
-    ]
-    for statement in statements:
-        plan = [row[3] for row in filled.fetch(f"EXPLAIN QUERY PLAN {statement}")]
-        looked_up = [line for line in plan if "sums" in line]
-        assert looked_up
-        assert all("relation=? AND bucket=?" in line for line in looked_up), plan
 
 
 def test_a_schema_that_is_no_longer_text_is_refused(filled):

@@ -13,7 +13,7 @@ import pytest
 from aspectra.base.errors import AspectraError
 from aspectra.base.files import disk, make_folder, write_durably
 from aspectra.papers.library import schema
-from aspectra.papers.library.row_sums import track
+from aspectra.papers.library.rows import put_setting
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.testing import Fault, run_with_fault
@@ -120,15 +120,14 @@ def test_a_database_that_is_cut_keeps_a_committed_prefix(tmp_path):
 
     def step() -> None:
         connection = schema.connect(tmp_path / "library" / "library.db", write=True)
-        track(connection)
         for number in range(20):
             connection.execute("BEGIN IMMEDIATE")
             for part in "abc":
-                connection.execute("INSERT INTO meta VALUES (?, ?)", (f"{number:02}{part}", "x" * 3000))
+                put_setting(connection, f"{number:02}{part}", "x" * 3000)
             connection.execute("COMMIT")
 
     for seed in range(8):
-        run_with_fault(step, tmp_path / "library", Fault(140, "power", seed))
+        run_with_fault(step, tmp_path / "library", Fault(70, "power", seed))
         with Store(tmp_path / "library") as store:
             kept = [row[0] for row in store.fetch("SELECT key FROM meta WHERE key LIKE '__a'")]
             whole = [row[0] for row in store.fetch("SELECT key FROM meta WHERE key LIKE '__c'")]
@@ -137,7 +136,6 @@ def test_a_database_that_is_cut_keeps_a_committed_prefix(tmp_path):
             assert store.check() == []
         seen.add(len(kept))
         with schema.connect(tmp_path / "library" / "library.db", write=True) as connection:
-            track(connection)
             connection.execute("DELETE FROM meta WHERE key LIKE '__a' OR key LIKE '__b' OR key LIKE '__c'")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.close()

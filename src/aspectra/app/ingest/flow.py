@@ -183,8 +183,8 @@ def flow_of(store: Store) -> Flow:
     """The numbers of a library, from one snapshot of it."""
     marked = store.format >= MARKED
     with store.snapshot():
-        for relation in ("groups", "origins", "decisions") if marked else ("groups",):
-            store.checksums.check_all(relation)
+        for table in ("papers", "origins", "decisions") if marked else ("papers",):
+            store.checksums.check_all(table)
         papers = store.fetch("SELECT pos, coalesce(-version_group, pos), full_hash != '' FROM papers")
         read = store.fetch("SELECT pos, file, database, source FROM origins") if marked else []
         said = store.fetch("SELECT pos, decision, reason, source = '', at FROM decisions") if marked else []

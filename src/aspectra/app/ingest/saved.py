@@ -98,8 +98,8 @@ class SavedSearches:
         store = self._library.store
         if store.format < MARKED:
             return []
-        rows = store.fetch("SELECT name, query, at, ran FROM saved ORDER BY name")
-        store.checksums.check("saved", [row[0] for row in rows])
+        sound = store.checksums.sound("saved")
+        rows = store.fetch(f"SELECT name, query, at, ran FROM saved WHERE {sound} ORDER BY name")
         return [SavedSearch(name, json.loads(query), at, ran) for name, query, at, ran in rows]
 
     def save(self, name: str, asked: Mapping[str, Any], seen: tuple[str, ...] = ()) -> None:

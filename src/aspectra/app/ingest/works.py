@@ -279,13 +279,11 @@ class Duplicates:
 def duplicates(store: Store) -> Duplicates:
     """Find the groups of a whole library; what the user split is not reported again."""
     with store.snapshot():
-        for relation in ("authors", "identifiers", "groups"):
-            store.checksums.check_all(relation)
         held = {one.pos: one for one in _read(store)}
         groups = dict(store.fetch("SELECT pos, version_group FROM papers WHERE version_group IS NOT NULL"))
         said: dict[tuple[str, str], tuple[int, str]] = {}
         if store.format >= MARKED:
-            store.checksums.check("pairs")
+            store.checksums.check_all("pairs")
             rows = store.fetch("SELECT one, other, same, leads FROM pairs")
             said = {row[:2]: row[2:] for row in rows}
     leaders = {leads for same, leads in said.values() if same and leads}
@@ -334,7 +332,7 @@ def _read(store: Store) -> Iterator[Compared]:
     for pos, scheme, value in store.rows("SELECT pos, scheme, value FROM identifiers"):
         named[pos].add((scheme, value))
     columns = "pos, id, title_key, year, venue, record, title"
-    statement = f"SELECT {columns} FROM papers p WHERE {store.checksums.sound('p')} ORDER BY pos"
+    statement = f"SELECT {columns} FROM papers p WHERE {store.checksums.sound('papers', 'p')} ORDER BY pos"
     for pos, *row in store.rows(statement):
         fields = (str(row[0]), str(row[1]), row[2], str(row[3]), str(row[4]), str(row[5]))
         yield compared(pos, fields, people.get(pos, ()), frozenset(named.get(pos, ())))

@@ -196,4 +196,4 @@ def _places(library: Library, ids: Sequence[str]) -> dict[str, int]:
     """Id -> position in the library, which grows with every paper that is added."""
     store = library.store
     statement = "SELECT p.id, p.pos FROM papers p WHERE p.id IN (SELECT value FROM json_each(?)) AND "
-    return dict(store.fetch(statement + store.checksums.sound("p"), [json.dumps([*ids])]))
+    return dict(store.fetch(statement + store.checksums.sound("papers", "p"), [json.dumps([*ids])]))

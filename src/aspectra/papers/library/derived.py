@@ -33,7 +33,8 @@ _KINDS = {kind.encode(): np.dtype(f"<{kind}") for kind in ("f4", "f2", "i4", "u4
 _SHAPES = ("<", "<I", "<II", "<III")
 KEY_LENGTH = 32  # a key may go on after it with what else the value depends on
 # What `_sound` reads of a row of `derived d`.
-_VALUE = "(SELECT total FROM sums WHERE relation = 'derived' AND bucket = +d.rowid), d.producer, d.data"
+_VALUE = "d.checksum, d.producer, d.data"
+_PUT = "INSERT OR REPLACE INTO derived (producer, key, data, checksum) VALUES (?, ?, ?, ?)"
 # Values, of producers that read the same, that belong to no paper.
 _ORPHANS = (
     "FROM derived WHERE producer IN (SELECT id FROM producers WHERE reads = ?) "
@@ -94,13 +95,18 @@ def unpack_rows(values: Iterable[bytes], width: int) -> NDArray[np.float32] | No
     return np.frombuffer(b"".join(one[len(head) :] for one in parts), "<f4").reshape(-1, width)
 
 
-def _sound(key: str, total: int | None, producer: int, data: bytes) -> bytes:
+def _row(producer: int, key: str, data: bytes) -> tuple[int, str, bytes, int]:
+    """The values of :data:`_PUT`."""
+    return producer, key, data, row_hash(producer, key, data)
+
+
+def _sound(key: str, checksum: int | None, producer: int, data: bytes) -> bytes:
     """The value of a row of ``derived``, packed.
 
     Raises:
         LibraryCorrupt: it is not what was stored.
     """
-    if row_hash(producer, key, data) != total:
+    if row_hash(producer, key, data) != checksum:
         raise LibraryCorrupt(
             "a derived value in library.db is damaged",
             why="its checksum does not fit: it is not as it was written",
@@ -238,7 +244,7 @@ class Derived:
             yield value
 
     def _stream(self, producer: Producer, where: str) -> Iterator[tuple[int, str, str, bytes | None]]:
-        self._checksums.check("producers")
+        self._checksums.check_all("producers")
         statement = (
             f"SELECT x.pos, x.id, x.k, {_VALUE} FROM (SELECT p.pos AS pos, p.id AS id, "
             f"{producer.key_sql} AS k FROM papers p WHERE {where} AND {self._among}) x LEFT JOIN derived d "
@@ -249,7 +255,7 @@ class Derived:
 
     def of(self, name: str, version: str, paper_id: str) -> Arrays | None:
         """The value of one paper, or None; ``name`` and ``version`` are those of the producer."""
-        self._checksums.check("producers")
+        self._checksums.check_all("producers")
         for (reads,) in self._fetch(
             "SELECT reads FROM producers WHERE name = ? AND version = ?", (name, version)
         ):
@@ -257,7 +263,7 @@ class Derived:
             statement = (
                 f"SELECT {producer.key_sql}, {_VALUE} FROM papers p JOIN derived d "
                 f"ON d.producer = {_PRODUCER} AND d.key = {producer.key_sql} "
-                f"WHERE p.id = ? AND {self._checksums.sound('p')}"
+                f"WHERE p.id = ? AND {self._checksums.sound('papers', 'p')}"
             )
             for key, *value in self._fetch(statement, (*producer.identity, paper_id)):
                 return unpack(_sound(key, *value))
@@ -265,7 +271,7 @@ class Derived:
 
     def items(self, producer: Producer) -> Iterator[tuple[str, Arrays]]:
         """(key, value) of everything that is stored of a producer."""
-        self._checksums.check("producers")
+        self._checksums.check_all("producers")
         statement = f"SELECT key, {_VALUE} FROM derived d WHERE producer = {_PRODUCER}"
         for key, *value in self.rows(statement, producer.identity):
             yield key, unpack(_sound(key, *value))
@@ -366,10 +372,8 @@ class DerivedWriter:
         with self._transaction():
             for producer, rows in batches:
                 number = self._number(*producer.identity)
-                self._db.executemany(
-                    "INSERT OR REPLACE INTO derived (producer, key, data) VALUES (?, ?, ?)",
-                    [(number, key, one if isinstance(one, bytes) else pack(*one)) for key, one in rows],
-                )
+                packed = ((key, one if isinstance(one, bytes) else pack(*one)) for key, one in rows)
+                self._db.executemany(_PUT, [_row(number, *one) for one in packed])
 
     def drop(self, name: str) -> int:
         """Remove every value of every version of a producer; returns how many."""
@@ -404,10 +408,8 @@ class DerivedWriter:
         for number, *identity in list(source.rows(found, names)):
             with self._transaction():
                 mine = self._number(*identity)
-                self._db.executemany(
-                    f"INSERT OR REPLACE INTO derived (producer, key, data) VALUES ({mine}, ?, ?)",
-                    source.rows("SELECT key, data FROM derived WHERE producer = ?", (number,)),
-                )
+                rows = source.rows("SELECT key, data FROM derived WHERE producer = ?", (number,))
+                self._db.executemany(_PUT, (_row(mine, *one) for one in rows))
 
     def copy_sound(self, source: Derived) -> int:
         """Copy all values from a damaged library but those that changed; returns how many were left out."""
@@ -427,13 +429,14 @@ class DerivedWriter:
                     except LibraryCorrupt:
                         left_out += 1
                         continue
-                    insert = "INSERT OR REPLACE INTO derived (producer, key, data) VALUES (?, ?, ?)"
-                    self._db.execute(insert, (mine, key, value[-1]))
+                    self._db.execute(_PUT, _row(mine, key, value[-1]))
         return left_out
 
     def _number(self, name: str, version: str, reads: str) -> int:
-        self._db.execute(
-            "INSERT OR IGNORE INTO producers (name, version, reads) VALUES (?, ?, ?)", (name, version, reads)
-        )
-        statement = f"SELECT {_PRODUCER}"
-        return int(self._db.execute(statement, (name, version, reads)).fetchone()[0])
+        identity = name, version, reads
+        (number,) = self._db.execute(f"SELECT {_PRODUCER}", identity).fetchone()
+        if number is None:
+            (number,) = self._db.execute("SELECT coalesce(max(id), 0) + 1 FROM producers").fetchone()
+            row = (number, *identity)
+            self._db.execute("INSERT INTO producers VALUES (?, ?, ?, ?, ?)", (*row, row_hash(*row)))
+        return int(number)

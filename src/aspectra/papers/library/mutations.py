@@ -37,7 +37,14 @@ from aspectra.papers.library.marks.values import (
     stated_database,
     values_of,
 )
-from aspectra.papers.library.rows import bump, compared_record, drop_papers, put_paper, stored_paper
+from aspectra.papers.library.rows import (
+    bump,
+    compared_record,
+    drop_papers,
+    put_paper,
+    put_setting,
+    stored_paper,
+)
 from aspectra.papers.paper import Paper, Remark, normalise_title
 
 if TYPE_CHECKING:
@@ -285,7 +292,7 @@ class Writer:
 
     def set_meta(self, key: str, value: str) -> None:
         """Store one value of the library's own small key-value table."""
-        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+        put_setting(self._db, key, value)
 
     def add(
         self,

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
-from functools import reduce
-from operator import xor
 from typing import Any, Literal
 
+from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.files import canonical_json, digest_texts
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.library.links import citations, versions
@@ -37,11 +36,13 @@ _REFERENCES = (
     "(SELECT json_group_array(record) FROM "
     "(SELECT record FROM citations c WHERE c.pos = papers.pos ORDER BY ordinal))"
 )
-# What a row is checked by: its other columns, and the checksums of it, its sections and its references.
+# What a row is checked by: its other columns, and the checksums of it and its references.
 _OTHERS = ("content_hash", "text_hash", "full_hash", "title_key", "version_group")
-_SUMS = ", ".join(
-    f"(SELECT total FROM sums WHERE relation = '{name}' AND bucket = +papers.pos)"
-    for name in ("paper", "sections", "references")
+_CHECKSUMS = ("checksum", "reference_checksum")
+# The position of a new paper, never one that was in use.
+_FREE = (
+    "SELECT 1 + max((SELECT coalesce(max(pos), 0) FROM papers), "
+    "(SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'papers'))"
 )
 _LONGEST_TITLE, _LONGEST_KEY = 2_000, 10_000  # characters; 500 letters become at most 9,000 of a key
 _WIDTH = 5 + len(_COLUMNS)  # columns of the paper itself
@@ -55,12 +56,12 @@ def paper_columns(parts: Parts = "all", *, checked: bool = True) -> str:
     Args:
         parts: to read besides the record: ``none``; ``lead``: sections of papers without abstract;
             ``sections``; ``all``: sections and references.
-        checked: also read the checksums, which libraries of formats before 4 do not have.
+        checked: also read the checksums, which libraries of older formats do not have.
     """
     sections = {"none": "NULL", "lead": f"CASE WHEN {BLANK} THEN {_SECTIONS} END"}.get(parts, _SECTIONS)
     references = _REFERENCES if parts == "all" else "NULL"
     columns = ("pos", "id", *_COLUMNS, "record", sections, references)
-    return ", ".join((*columns, *_OTHERS, _SUMS) if checked else columns)
+    return ", ".join((*columns, *_OTHERS, *_CHECKSUMS) if checked else columns)
 
 
 def part_sql(name: str) -> str:
@@ -91,9 +92,11 @@ def text_hash(paper: Paper) -> str:
 
 def full_hash(paper: Paper) -> str:
     """Hash of what the full-text views see; "" without full text."""
-    if not paper.has_full_text:
-        return ""
-    return digest_texts(part for s in paper.sections for part in (s.heading, s.text))
+    return _full_hash((s.heading, s.text) for s in paper.sections) if paper.has_full_text else ""
+
+
+def _full_hash(sections: Iterable[Sequence[str]]) -> str:
+    return digest_texts(part for section in sections for part in section)
 
 
 def author_keys(name: str) -> tuple[str, str]:
@@ -137,8 +140,8 @@ def compared_record(paper: Paper) -> Compared:
     """The comparison fields (:class:`Compared`) of a record that is not stored."""
     row, _ = paper_row(paper)
     fields = (row["id"], row["title_key"], row["year"], row["venue"], row["record"], row["title"])
-    named = frozenset((s, value) for s, v in paper.identifiers.items() if (value := normalise(s, v)))
-    return compared(0, fields, [*map(author_keys, paper.authors)], named)
+    named, authors = _found_by(paper)
+    return compared(0, fields, authors, frozenset(named))
 
 
 def _json(value: Any) -> str:
@@ -154,19 +157,19 @@ def paper_from_row(row: Sequence[Any]) -> Paper:
     pos, paper_id, *values, record, raw_sections, raw_references = row[:_WIDTH]
     checks = row[_WIDTH:]
     if checks:
-        *others, total, of_sections, of_references = checks
+        *others, checksum, of_references = checks
         held = {**dict(zip(_COLUMNS, values, strict=True)), **dict(zip(_OTHERS, others, strict=True))}
         held |= {"pos": pos, "id": paper_id, "record": record}
-        if row_hash(*(held[name] for name in PAPER_ROW)) != total:
+        if row_hash(*(held[name] for name in PAPER_ROW)) != checksum:
             raise damaged(f"the record of {paper_id!r}")
     sections, references = json.loads(raw_sections or "[]"), json.loads(raw_references or "[]")
-    if checks and raw_sections is not None and _total(pos, sections) != (of_sections or 0):
-        raise damaged(f"the full text of {paper_id!r}")
     if (
         checks
-        and raw_references is not None
-        and _total(pos, ([r] for r in references)) != (of_references or 0)
+        and raw_sections is not None
+        and held["full_hash"] != (_full_hash(sections) if any(text.strip() for _, text in sections) else "")
     ):
+        raise damaged(f"the full text of {paper_id!r}")
+    if checks and raw_references is not None and row_hash(*references) != of_references:
         raise damaged(f"the references of {paper_id!r}")
     return Paper.from_dict(
         {
@@ -177,11 +180,6 @@ def paper_from_row(row: Sequence[Any]) -> Paper:
             "references": [json.loads(one) for one in references],
         }
     )
-
-
-def _total(pos: int, rows: Iterable[Sequence[Any]]) -> int:
-    """Checksum of a paper's sections or references, which are numbered from 0."""
-    return reduce(xor, (row_hash(pos, number, *row) for number, row in enumerate(rows)), 0)
 
 
 def put_paper(
@@ -202,15 +200,18 @@ def put_paper(
         ungrouped: gets the positions whose versions the caller groups anew; where None, that is done here.
     """
     row, cited = paper_row(paper)
-    before = None
-    if pos is None:
-        if free is not None:
-            row = {"pos": free, **row}
-        marks = ",".join("?" * len(row))
-        cursor = db.execute(f"INSERT INTO papers ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
-        pos = int(cursor.lastrowid or 0)
-    else:
+    before = group = None
+    at = pos if pos is not None else free if free is not None else int(db.execute(_FREE).fetchone()[0])
+    if pos is not None:
         before = versions.version_keys(db, pos)
+        (group,) = db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone()
+    row |= {"pos": at, "version_group": group, "reference_checksum": row_hash(*cited)}
+    row["checksum"] = row_hash(*(row[name] for name in PAPER_ROW))
+    if pos is None:
+        pos = at
+        marks = ",".join("?" * len(row))
+        db.execute(f"INSERT INTO papers ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
+    else:
         names = ", ".join(f"{name} = ?" for name in row)
         db.execute(f"UPDATE papers SET {names} WHERE pos = ?", (*row.values(), pos))
         for table in ("sections", "identifiers", "authors", "citations", "citation_keys"):
@@ -219,20 +220,18 @@ def put_paper(
         "INSERT INTO sections VALUES (?, ?, ?, ?)",
         [(pos, number, s.heading, s.text) for number, s in enumerate(paper.sections)],
     )
-    identifiers = {(s, value, pos) for s, v in paper.identifiers.items() if (value := normalise(s, v))}
-    db.executemany("INSERT OR IGNORE INTO identifiers VALUES (?, ?, ?)", sorted(identifiers))
-    names_of = {(*author_keys(name), pos) for name in paper.authors}
-    db.executemany("INSERT OR IGNORE INTO authors VALUES (?, ?, ?)", sorted(names_of))
+    identifiers, authors = _found_by(paper)
+    db.executemany("INSERT INTO identifiers VALUES (?, ?, ?)", [(*one, pos) for one in sorted(identifiers)])
+    db.executemany("INSERT INTO authors VALUES (?, ?, ?)", [(*one, pos) for one in sorted(authors)])
     db.executemany(
-        "INSERT INTO citations (pos, ordinal, record) VALUES (?, ?, ?)",
-        [(pos, number, record) for number, record in enumerate(cited)],
+        "INSERT INTO citations (pos, ordinal, record, checksum) VALUES (?, ?, ?, ?)",
+        [(pos, number, record, row_hash(pos, number, None)) for number, record in enumerate(cited)],
     )
     citations.mark_unlinked(db, pos)
     if before is None:
         versions.group_versions(db, pos)
     elif before != versions.version_keys(db, pos):
-        group = db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone()
-        changed = {pos} | versions.ungroup(db, group)
+        changed = {pos} | versions.ungroup(db, (group,))
         if ungrouped is None:
             versions.regroup(db, changed)
         else:
@@ -240,6 +239,26 @@ def put_paper(
         # What cited the paper as it was may mean another one.
         citations.unlink(db, pos)
     return pos
+
+
+def _found_by(paper: Paper) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+    """(scheme, value) of the identifiers of a paper, and (whole name, family name) of its authors."""
+    named = {(s, value) for s, v in paper.identifiers.items() if (value := normalise(s, v))}
+    return named, set(map(author_keys, paper.authors))
+
+
+def paper_problems(db: sqlite3.Connection) -> Iterator[str]:
+    """The papers that are not as they were written, or that are not found by what their records say."""
+    for row in db.execute(f"SELECT {paper_columns()} FROM papers"):
+        try:
+            paper = paper_from_row(row)
+        except LibraryCorrupt as error:
+            yield error.what.partition(" in library.db")[0]
+            continue
+        identifiers = db.execute("SELECT scheme, value FROM identifiers WHERE pos = ?", row[:1])
+        authors = db.execute("SELECT name, family FROM authors WHERE pos = ?", row[:1])
+        if (set(identifiers), set(authors)) != _found_by(paper):
+            yield f"the identifiers or authors of {paper.id!r}"
 
 
 def drop_papers(db: sqlite3.Connection, positions: Iterable[int]) -> None:
@@ -265,4 +284,15 @@ def stored_paper(db: sqlite3.Connection, pos: int) -> Paper:
 
 def bump(db: sqlite3.Connection) -> None:
     """Count a change of the papers."""
-    db.execute("UPDATE meta SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT) WHERE key = 'revision'")
+    count_up(db, "revision")
+
+
+def count_up(db: sqlite3.Connection, key: str) -> None:
+    """Add 1 to a number among the settings; one that is not there was 0."""
+    found = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    put_setting(db, key, str(int(found[0]) + 1 if found else 1))
+
+
+def put_setting(db: sqlite3.Connection, key: str, value: str) -> None:
+    """Store one value of the library's own small key-value table."""
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (key, value, row_hash(key, value)))

@@ -12,6 +12,8 @@ import threading
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,12 @@ from aspectra.base.errors import AspectraError, LibraryBusy, LibraryCorrupt, Lib
 from aspectra.base.files import digest_texts, disk, make_folder, refuse_journal
 from aspectra.papers.library import row_sums
 from aspectra.papers.library.folder.lock import WriterLock, hold, noted_error, noting, remembering
-from aspectra.papers.library.row_sums import SUMMED, write_all
-from aspectra.papers.library.rows import BLANK
+from aspectra.papers.library.row_sums import ROWS, SUMMED, changed_rows, row_hash, schema_sum
+from aspectra.papers.library.rows import BLANK, paper_problems, put_setting
 from aspectra.papers.library.shards import NO_SHARDS, TABLES, Collection, attach, first_place
 
 # The number of the newest migration, see `migrations`; an older version refuses a newer library.
-FORMAT = 5
+FORMAT = 6
 # Damaged text fails not in SQLite but when it is decoded: in rows, and in messages that quote the schema.
 FAULTS = (sqlite3.Error, UnicodeError)
 _FULL = "free some space, then run the same command again"
@@ -143,7 +145,7 @@ def create_shards(folder: Path, collection: Collection) -> None:
             )
         for statement in TABLES.split(";\n"):
             db.execute(statement)
-        write_all(db, ["schema"])
+        _put_format(db, FORMAT)
         for number, path in collection.databases(folder).items():
             create(path.parent)
             with contextlib.closing(connect(path, write=True)) as shard:
@@ -167,15 +169,24 @@ def _create(path: Path) -> None:
         connection.execute("PRAGMA foreign_keys = ON")
         row_sums.install(connection)
         connection.execute("BEGIN IMMEDIATE")
-        create_tables(connection, "tables", "derived", "linking", "sums", "marks")
-        connection.execute("INSERT INTO meta VALUES ('format', ?), ('revision', '0')", (str(FORMAT),))
-        row_sums.write_all(connection)
+        create_tables(connection, "tables", "derived", "linking", "marks", "checksums")
+        put_setting(connection, "revision", "0")
+        _put_format(connection, FORMAT)
         connection.execute("COMMIT")
     finally:
         connection.close()
     disk().sync(part)
     disk().replace(part, path)
     disk().sync_folder(path.parent)
+
+
+def _put_format(db: sqlite3.Connection, number: int) -> None:
+    """Write the library's format, and the checksum of the tables that it has."""
+    put_setting(db, "format", str(number))
+    put_setting(db, "schema", schema_sum(db.execute(_DEFINITIONS)))
+
+
+_DEFINITIONS = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema"
 
 
 def half_made(path: Path) -> bool:
@@ -258,21 +269,38 @@ def problems(path: Path, *, quick: bool = False) -> list[str]:
 
     Args:
         path: of the database.
-        quick: skip the slowest checks: derived values, which are also checked when they are read, and the
-            comparison of SQLite's indexes with their tables.
+        quick: leave out the checksums of derived values, which are also checked when they are read.
     """
     try:
         with noting(), contextlib.closing(connect(path, write=False)) as db:
-            found = [row[0] for row in db.execute(f"PRAGMA {'quick' if quick else 'integrity'}_check(20)")]
+            found = [row[0] for row in db.execute("PRAGMA integrity_check(20)")]
             orphans = db.execute("SELECT * FROM pragma_foreign_key_check LIMIT 20")
             found += [f"row {row} of {table} has no {parent}" for table, row, parent, _ in orphans]
             (number,) = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
-            if int(number) >= row_sums.SUMMED:
-                found += row_sums.problems(db, int(number), ("derived",) if quick else ())
+            if int(number) >= SUMMED:
+                found += _changed(db, quick=quick)
     except FAULTS as error:
         translate(error, path)
         found = [str(error)]
     return [one for one in found if one != "ok"]
+
+
+def _changed(db: sqlite3.Connection, *, quick: bool) -> Iterator[str]:
+    """What is not as it was written, by table."""
+    db.execute("BEGIN")
+    try:
+        (stored,) = db.execute("SELECT max(value) FROM meta WHERE key = 'schema'").fetchone()
+        if stored != schema_sum(db.execute(_DEFINITIONS)):
+            yield "the definitions of tables have changed"
+        for table in ROWS:
+            if quick and table == "derived":
+                continue
+            wrong = [*(paper_problems(db) if table == "papers" else changed_rows(db, table))]
+            if wrong:
+                where = ", ".join(wrong[:3]) + (" and others" if len(wrong) > 3 else "")
+                yield f"{table}: {len(wrong)} are not as they were written ({where})"
+    finally:
+        db.execute("ROLLBACK")
 
 
 class Reader:
@@ -397,9 +425,10 @@ def upgrade(db: sqlite3.Connection) -> None:
             migrate(db)
             now = datetime.now(UTC).isoformat(timespec="seconds")
             db.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, name, now))
-            db.execute("UPDATE meta SET value = ? WHERE key = 'format'", (str(number),))
-            if number >= SUMMED:
-                write_all(db, ["meta"])
+            if number < SUMMED:
+                db.execute("UPDATE meta SET value = ? WHERE key = 'format'", (str(number),))
+            else:
+                _put_format(db, number)
         except BaseException:
             db.execute("ROLLBACK")
             raise
@@ -528,21 +557,46 @@ def _linking(db: sqlite3.Connection) -> None:
     db.execute("DELETE FROM meta WHERE key = 'unlinked'")
 
 
-def _checksums(db: sqlite3.Connection) -> None:
-    """The table of checksums, with those of everything that is there."""
-    create_tables(db, "sums")
-    write_all(db, number=SUMMED)
-
-
 def _marks(db: sqlite3.Connection) -> None:
     """Tables for what a searcher says about papers; where records came from is not known of older files."""
     create_tables(db, "marks")
-    write_all(db, ["schema"])
+
+
+_MARKS = [*ROWS][[*ROWS].index("tags") :]
+
+
+def _checksums(db: sqlite3.Connection) -> None:
+    """A checksum with each row, in place of the table ``sums``, whose checksums of rows are kept."""
+    create_tables(db, "checksums")
+    had = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'sums'").fetchone()
+    for table, relation, bucket in (("papers", "paper", "pos"), ("derived", "derived", "rowid")):
+        old = f"(SELECT total FROM sums WHERE relation = '{relation}' AND bucket = +{table}.{bucket})"
+        db.execute(f"UPDATE {table} SET checksum = {old if had else _row_hash(table)}")
+    for table in ("citations", "meta", "producers"):
+        db.execute(f"UPDATE {table} SET checksum = {_row_hash(table)}")
+    db.execute("UPDATE papers SET reference_checksum = row_hash()")
+    cited = db.execute("SELECT pos, record FROM citations ORDER BY pos, ordinal")
+    hashes = ((row_hash(*(row[1] for row in rows)), pos) for pos, rows in groupby(cited, itemgetter(0)))
+    db.executemany("UPDATE papers SET reference_checksum = ? WHERE pos = ?", hashes)
+    for table in _MARKS:
+        db.execute(f"CREATE TEMP TABLE old_{table} AS SELECT {', '.join(ROWS[table])} FROM {table}")
+    for table in reversed(_MARKS):
+        db.execute(f"DROP TABLE {table}")
+    create_tables(db, "marks")
+    for table in _MARKS:
+        columns = ", ".join(ROWS[table])
+        db.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM old_{table}")
+        db.execute(f"DROP TABLE old_{table}")
+    db.execute("DROP TABLE IF EXISTS sums")
+
+
+def _row_hash(table: str) -> str:
+    return f"row_hash({', '.join(ROWS[table])})"
 
 
 MIGRATIONS: Sequence[tuple[int, str, Callable[[sqlite3.Connection], None]]] = (
     (2, "derived values", _derived),
     (3, "incremental linking", _linking),
-    (4, "checksums", _checksums),
     (5, "marks", _marks),
+    (6, "checksums", _checksums),
 )

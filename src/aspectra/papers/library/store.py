@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aspectra.base.errors import NoSuchPaper, SeveralPapers, UsageError
-from aspectra.papers.identifiers import parse_identifier
+from aspectra.papers.identifiers import normalise, parse_identifier
 from aspectra.papers.library import schema
 from aspectra.papers.library.folder.lock import WriterLock, noting, refuse_links, taking_turns, turn_of
 from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.mutations import Writer
-from aspectra.papers.library.row_sums import SUMMED, RowSums, track
+from aspectra.papers.library.row_sums import SUMMED, RowSums, damaged
 from aspectra.papers.library.rows import Parts, author_keys, paper_columns, paper_from_row, same_given
 from aspectra.papers.library.shards import NO_SHARDS, Collection, check_number, first_place
 from aspectra.papers.paper import Paper, normalise_title
@@ -76,7 +76,7 @@ class Store:
         self.generations = Generations(self.folder)
         self.checksums = RowSums(self.fetch, kept=self.format >= SUMMED and not self._shards)
         try:
-            self.checksums.check("schema")
+            self.checksums.check_schema()
         except BaseException:
             self.close()
             raise
@@ -152,7 +152,6 @@ class Store:
 
                     upgrade(connection)
                     self.checksums.kept = True
-                track(connection)
                 writer = Writer(connection, regroup=older)
                 yield writer
                 writer.link()
@@ -311,7 +310,7 @@ class Store:
     def __contains__(self, paper_id: object) -> bool:
         if self.fetch("SELECT 1 FROM papers WHERE id = ?", (paper_id,)):
             return True
-        self.checksums.ids([str(paper_id)])
+        self.checksums.absent([str(paper_id)])
         return False
 
     @property
@@ -337,8 +336,10 @@ class Store:
         held = self._snapshot()
         known: dict[str, str | None] = {} if held is None else held.meta
         if key not in known:
-            self.checksums.check("meta", [key])
-            found = self.fetch("SELECT value FROM meta WHERE key = ?", (key,))
+            sound = self.checksums.sound("meta")
+            found = self.fetch(f"SELECT value FROM meta WHERE key = ? AND {sound}", (key,))
+            if not found:
+                self.checksums.check_all("meta")
             known[key] = str(found[0][0]) if found else None
         value = known[key]
         return default if value is None else value
@@ -365,7 +366,7 @@ class Store:
         columns = paper_columns("all" if full else "none", checked=self.checksums.kept)
         statement = f"SELECT {columns} FROM papers WHERE id IN {_LISTED}"
         found = {row[1]: paper_from_row(row) for row in self.fetch(statement, [json.dumps(wanted)])}
-        self.checksums.ids(i for i in wanted if i not in found)
+        self.checksums.absent([i for i in wanted if i not in found])
         return {i: found[i] for i in wanted if i in found}
 
     def papers(self, parts: Parts = "all") -> Iterator[Paper]:
@@ -391,7 +392,7 @@ class Store:
 
     def ids(self) -> list[str]:
         """Every id, in the order in which they were added."""
-        sound = self.checksums.sound("p")
+        sound = self.checksums.sound("papers", "p")
         return [row[0] for row in self.fetch(f"SELECT id FROM papers p WHERE {sound} ORDER BY pos")]
 
     def resolve(self, seed: str) -> str:
@@ -417,22 +418,26 @@ class Store:
 
     def called(self, name: str) -> list[str]:
         """Ids of the papers of this id, identifier or exact title; the first alone where all are one work."""
-        if name in self:
+        if self.fetch("SELECT 1 FROM papers WHERE id = ?", (name,)):
             return [name]
-        paper, sound = "SELECT p.id, p.version_group, p.pos FROM papers p", self.checksums.sound("p")
+        paper = "SELECT p.id, p.version_group, p.pos FROM papers p"
+        sound = self.checksums.sound("papers", "p")
         if parsed := parse_identifier(name):
-            self.checksums.identifier(*parsed)
             named = f"JOIN identifiers i USING (pos) WHERE i.scheme = ? AND i.value = ? AND {sound}"
             found = self.fetch(f"{paper} {named} ORDER BY p.pos", parsed)
+            held = self.get_many([row[0] for row in found], full=False).values()
+            if any(normalise(parsed[0], one.identifiers.get(parsed[0])) != parsed[1] for one in held):
+                raise damaged("the table identifiers")
         else:
             key = normalise_title(name)
-            self.checksums.title(key)
             found = self.fetch(f"{paper} WHERE title_key = ? AND {sound} ORDER BY p.pos LIMIT 20", (key,))
         if not found:  # the id of a record in its file, which another's completed; X~2 and X are two papers
             read = f"WHERE p.pos IN (SELECT pos FROM origins WHERE place = ?) AND {sound}"
             found = [
                 row for row in self.fetch(f"{paper} {read} LIMIT 20", (name,)) if "~" not in row[0] + name
             ]
+        if not found:
+            self.checksums.absent([name])
         groups = {("group", row[1]) if row[1] is not None else ("paper", row[2]) for row in found}
         return [str(row[0]) for row in (found[:1] if len(groups) == 1 else found)]
 
@@ -449,12 +454,11 @@ class Store:
     def versions(self, ids: Iterable[str]) -> dict[str, list[str]]:
         """Id -> ids of its other versions (preprint, journal), for those that have any."""
         wanted = list(dict.fromkeys(ids))
-        listed = f"IN {_LISTED} AND {self.checksums.sound('p')} ORDER BY"
+        listed = f"IN {_LISTED} AND {self.checksums.sound('papers', 'p')} ORDER BY"
         statement = f"SELECT p.id, p.version_group FROM papers p WHERE p.id {listed} p.pos"
         held = dict(self.fetch(statement, [json.dumps(wanted)]))
-        self.checksums.ids(set(wanted).difference(held))
+        self.checksums.absent(set(wanted).difference(held))
         numbers = set(held.values()) - {None}
-        self.checksums.check("groups", numbers)
         # Each group is read once, however many of its records are wanted.
         statement = f"SELECT version_group, id FROM papers p WHERE version_group {listed} version_group, pos"
         rows = (
@@ -480,24 +484,21 @@ class Store:
 
     def cited_by(self, paper_id: str) -> list[str]:
         """Ids of papers in the library that cite this one."""
-        return self._linked("target", "pos", "cited", paper_id)
+        return self._linked("target", "pos", paper_id)
 
     def cites(self, paper_id: str) -> list[str]:
         """Ids of papers in the library that this one cites."""
-        return self._linked("pos", "target", "cites", paper_id)
+        return self._linked("pos", "target", paper_id)
 
-    def _linked(self, here: str, there: str, relation: str, paper_id: str) -> list[str]:
-        sound = self.checksums.sound
-        own = self.fetch(f"SELECT p.pos FROM papers p WHERE p.id = ? AND {sound('p')}", (paper_id,))
+    def _linked(self, here: str, there: str, paper_id: str) -> list[str]:
+        sound, link = self.checksums.sound("papers", "p"), self.checksums.sound("citations")
+        own = self.fetch(f"SELECT p.pos FROM papers p WHERE p.id = ? AND {sound}", (paper_id,))
         if not own:
-            self.checksums.ids([paper_id])
+            self.checksums.absent([paper_id])
             return []
-        self.checksums.check(relation, own[0])
-        statement = (
-            f"SELECT DISTINCT other.id FROM citations c JOIN papers other ON other.pos = c.{there} "
-            f"WHERE c.{here} = ? AND {sound('other')} ORDER BY other.id"
-        )
-        return [row[0] for row in self.fetch(statement, own[0])]
+        found = self.fetch(f"SELECT {there} FROM citations WHERE {here} = ? AND {link}", own[0])
+        statement = f"SELECT p.id FROM papers p WHERE p.pos IN {_LISTED} AND {sound} ORDER BY p.id"
+        return [row[0] for row in self.fetch(statement, [json.dumps([row[0] for row in found])])]
 
     def ids_by_author(self, name: str) -> set[str]:
         """Ids of papers with an author of this family name, or whole name when given more than one word.
@@ -519,12 +520,10 @@ class Store:
         key, family = author_keys(name)
         first, several, _ = key.partition(" ")
         families = family, normalise_title(name).rsplit(" ", 1)[-1]  # the second in older libraries
-        for one in families:
-            self.checksums.family(one)
         statement = (
             "SELECT p.id, a.name FROM authors a JOIN papers p USING (pos) WHERE a.family IN (?, ?) AND "
         )
-        rows = self.fetch(statement + self.checksums.sound("p"), families)
+        rows = self.fetch(statement + self.checksums.sound("papers", "p"), families)
         # "A. Lovelace" and "Ada Lovelace" are taken as one person; "van der Berg" is a family name whole.
         return {
             i
@@ -534,9 +533,8 @@ class Store:
 
     def ids_without_authors(self) -> list[str]:
         """Ids of papers of which no author is known."""
-        self.checksums.check_all("authors")
         statement = "SELECT p.id FROM papers p WHERE pos NOT IN (SELECT pos FROM authors) AND "
-        return [row[0] for row in self.rows(statement + self.checksums.sound("p"))]
+        return [row[0] for row in self.rows(statement + self.checksums.sound("papers", "p"))]
 
     def check(self, *, quick: bool = False) -> list[str]:
         """Problems of the database; empty when all is well.

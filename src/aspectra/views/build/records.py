@@ -246,8 +246,7 @@ class RecordColumns:
 
 def write_citations(folder: Path, library: Store, count: int) -> bool:
     """Write those between papers, and how many references each lists; returns whether any cites another."""
-    for relation in ("references", "cites"):
-        library.checksums.check_all(relation)
+    library.checksums.check_all("citations")
     places = np.array([row[0] for row in library.rows("SELECT pos FROM papers ORDER BY pos")], np.int64)
     pairs = _table(library.rows(f"{_PAIRS} ORDER BY 1, 2"))
     listed = _table(library.rows(f"{_LISTED} GROUP BY pos ORDER BY pos"))
@@ -278,10 +277,10 @@ def update_citations(
     if len(touched) > _MANY:
         return write_citations(folder, library, len(new))
     again = np.array(sorted(touched), np.int64)
-    for relation, places in (("cites", again), ("references", changed)):
-        library.checksums.check(relation, places.tolist())
     kept = ~np.isin(citing, again)
-    found = _table(library.rows(f"{_PAIRS} AND pos IN ({_in(again)})"))
+    found = _table(
+        library.rows(f"{_PAIRS} AND {library.checksums.sound('citations')} AND pos IN ({_in(again)})")
+    )
     pairs = np.concatenate([np.stack([citing[kept], cited[kept]], axis=1), found])
     pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
     references = np.zeros(len(new), np.int32)

@@ -23,7 +23,9 @@ def mark_unlinked(db: sqlite3.Connection, pos: int) -> None:
 def unlink(db: sqlite3.Connection, pos: int) -> None:
     """Unlink the citations of a paper that changed or is removed: they may mean another one."""
     db.execute("INSERT OR IGNORE INTO unlinked SELECT DISTINCT pos FROM citations WHERE target = ?", (pos,))
-    db.execute("UPDATE citations SET target = NULL WHERE target = ?", (pos,))
+    db.execute(
+        "UPDATE citations SET target = NULL, checksum = row_hash(pos, ordinal, NULL) WHERE target = ?", (pos,)
+    )
 
 
 def link_citations(db: sqlite3.Connection) -> int:
@@ -47,7 +49,11 @@ def link_citations(db: sqlite3.Connection) -> int:
             keys = [(key, pos, ordinal) for key in _keys(record)]
             db.executemany("INSERT OR IGNORE INTO citation_keys VALUES (?, ?, ?)", keys)
     linked += _meant(db, _waiting(db), titles)
-    db.executemany("UPDATE citations SET target = ? WHERE pos = ? AND ordinal = ?", linked)
+    db.executemany(
+        "UPDATE citations SET target = ?1, checksum = row_hash(pos, ordinal, ?1) "
+        "WHERE pos = ?2 AND ordinal = ?3",
+        linked,
+    )
     db.executemany("DELETE FROM citation_keys WHERE pos = ? AND ordinal = ?", [row[1:] for row in linked])
     db.execute("DELETE FROM unlinked")
     return len(linked)

@@ -19,7 +19,7 @@ from aspectra.base.expressions import expression
 from aspectra.base.values import replace
 from aspectra.papers.bibliography import SHARED, is_preprint_doi, shared_text
 from aspectra.papers.identifiers import normalise
-from aspectra.papers.library.row_sums import MARKED, RowSums
+from aspectra.papers.library.row_sums import MARKED, REGROUPED, RowSums
 from aspectra.papers.paper import Paper, normalise_title
 
 # Whether two records describe one work: what is compared, and the rules, the surest first.
@@ -296,7 +296,7 @@ def leading(store: _Library) -> set[str]:
     """Ids of the papers that the user chose to lead the records of their work."""
     if store.format < MARKED:
         return set()
-    store.checksums.check("pairs")
+    store.checksums.check_all("pairs")
     return {row[0] for row in store.fetch("SELECT leads FROM pairs WHERE same AND leads != ''")}
 
 
@@ -413,7 +413,7 @@ def group_versions(db: sqlite3.Connection, pos: int) -> None:
     held = [number for column, number in members if column == "version_group"]
     number = min(held) if held else db.execute(free).fetchone()[0]
     for column, value in sorted(members - {("version_group", number)}):
-        db.execute(f"UPDATE papers SET version_group = ? WHERE {column} = ?", (number, value))
+        _set_group(db, number, f"{column} = ?2", value)
 
 
 def ungroup(db: sqlite3.Connection, groups: Iterable[int | None]) -> set[int]:
@@ -421,8 +421,14 @@ def ungroup(db: sqlite3.Connection, groups: Iterable[int | None]) -> set[int]:
     members = set[int]()
     for group in set(groups) - {None}:
         members |= {r[0] for r in db.execute("SELECT pos FROM papers WHERE version_group = ?", (group,))}
-        db.execute("UPDATE papers SET version_group = NULL WHERE version_group = ?", (group,))
+        _set_group(db, None, "version_group = ?2", group)
     return members
+
+
+def _set_group(db: sqlite3.Connection, group: int | None, where: str, *values: int | None) -> None:
+    """Put papers into a group, or out of any; ``values`` are ``?2`` and so on of ``where``."""
+    statement = f"UPDATE papers SET version_group = ?1, checksum = {REGROUPED} WHERE {where}"
+    db.execute(statement, (group, *values))
 
 
 def regroup(db: sqlite3.Connection, positions: Iterable[int]) -> None:
@@ -440,7 +446,7 @@ def regroup_ids(db: sqlite3.Connection, ids: Iterable[str]) -> None:
 
 def regroup_all(db: sqlite3.Connection) -> None:
     """Group all papers anew."""
-    db.execute("UPDATE papers SET version_group = NULL WHERE version_group IS NOT NULL")
+    _set_group(db, None, "version_group IS NOT NULL")
     regroup(db, [pos for (pos,) in db.execute("SELECT pos FROM papers")])
 
 

@@ -17,7 +17,8 @@ from typing import Any
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.links.versions import regroup_ids
 from aspectra.papers.library.marks.values import KEPT_STEPS, Action, refile
-from aspectra.papers.library.rows import bump, drop_papers, put_paper, stored_paper
+from aspectra.papers.library.row_sums import ROWS
+from aspectra.papers.library.rows import bump, count_up, drop_papers, put_paper, stored_paper
 from aspectra.papers.paper import Paper
 
 _BLOCK = 200  # papers in one part: what is in memory at once
@@ -36,11 +37,7 @@ _KEYED = {"pairs": ("one", "other"), "saved": ("name",)}
 def count_change(db: sqlite3.Connection, *names: str) -> None:
     """Count a change of ``marks`` or ``notes``, so that whoever keeps a copy sees that it is old."""
     for name in names:
-        db.execute(
-            "INSERT INTO meta VALUES (?, '1') ON CONFLICT DO UPDATE "
-            "SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)",
-            (f"{name}_revision",),
-        )
+        count_up(db, f"{name}_revision")
 
 
 def rename_marked(db: sqlite3.Connection, names: MutableMapping[str, str]) -> None:
@@ -52,7 +49,11 @@ def rename_marked(db: sqlite3.Connection, names: MutableMapping[str, str]) -> No
         one, other = sorted(names.get(paper, paper) for paper in row[:2])
         return one, other, *(names.get(value, value) for value in row[2:])
 
-    said = [row for row in db.execute("SELECT * FROM pairs") if not names.keys().isdisjoint(row[:2])]
+    said = [
+        row
+        for row in db.execute("SELECT one, other, same, leads, at FROM pairs")
+        if not names.keys().isdisjoint(row[:2])
+    ]
     db.executemany("DELETE FROM pairs WHERE one = ? AND other = ?", [row[:2] for row in said])
     db.executemany("INSERT OR REPLACE INTO pairs VALUES (?, ?, ?, ?, ?)", map(pair, said))
     regroup_ids(db, {paper for row in said for paper in pair(row)[:2]})
@@ -262,10 +263,10 @@ def _state(db: sqlite3.Connection, table: str, keys: Sequence[Any]) -> dict[str,
         return {"table": "papers", "papers": [_whole(db, one) for one in keys]}
     if table in _KEYED:
         where = " AND ".join(f"{name} = ?" for name in _KEYED[table])
-        rows: list[Any] = []
+        columns, rows = ", ".join(ROWS[table]), list[Any]()
         for key in keys:
             values = key if isinstance(key, tuple) else (key,)
-            rows.append((key, db.execute(f"SELECT * FROM {table} WHERE {where}", values).fetchall()))
+            rows.append((key, db.execute(f"SELECT {columns} FROM {table} WHERE {where}", values).fetchall()))
         return {"table": table, "rows": rows}
     found = []
     for paper in keys:

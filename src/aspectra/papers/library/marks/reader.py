@@ -175,8 +175,9 @@ class Marks:
         if not self._kept:
             return []
         columns = "id, at, verb, what, undone"
-        rows = self._store.fetch(f"SELECT {columns} FROM actions ORDER BY id DESC LIMIT ?", (limit,))
-        self._store.checksums.check("actions", [row[0] for row in rows])
+        sound = self._store.checksums.sound("actions")
+        statement = f"SELECT {columns} FROM actions WHERE {sound} ORDER BY id DESC LIMIT ?"
+        rows = self._store.fetch(statement, (limit,))
         return [Action(row[0], row[1], row[2], row[3], bool(row[4])) for row in rows]
 
     @property
@@ -195,18 +196,14 @@ class Marks:
         return self._store.format >= MARKED
 
     def _of(self, table: str, columns: str, papers: Iterable[str] | None, order: str) -> list[Any]:
-        """Rows of one table, with the paper's id in place of the position, which is the first column.
-
-        A table is read as it was checked: whole, or by position.
-        """
+        """Rows of one table, with the paper's id in place of the position, which is the first column."""
         if not self._kept:
             return []
         store = self._store
-        sound = store.checksums.sound("p")
+        sound, whole = store.checksums.sound("papers", "p"), store.checksums.sound(table)
         with store.snapshot():
             if papers is None:
-                store.checksums.check_all(table)
-                rows = store.fetch(f"SELECT {columns} FROM {table} ORDER BY {order}")
+                rows = store.fetch(f"SELECT {columns} FROM {table} WHERE {whole} ORDER BY {order}")
                 values = [json.dumps(list({row[0] for row in rows}))]
                 names = dict(
                     store.fetch(f"SELECT pos, id FROM papers p WHERE pos IN {_LISTED} AND {sound}", values)
@@ -220,10 +217,9 @@ class Marks:
                         f"SELECT pos, id FROM papers p WHERE id IN {_LISTED} AND {sound}", [json.dumps(some)]
                     )
                 )
-                if len(names) < len(some):
-                    store.checksums.ids(set(some).difference(names.values()))
-                store.checksums.check(table, names)
-                statement = f"SELECT {columns} FROM {table} WHERE pos IN {_LISTED} ORDER BY {order}"
+                store.checksums.absent(set(some).difference(names.values()))
+                where = f"pos IN {_LISTED} AND {whole}"
+                statement = f"SELECT {columns} FROM {table} WHERE {where} ORDER BY {order}"
                 rows = store.fetch(statement, [json.dumps(list(names))])
         return [(names[pos], *row) for pos, *row in rows]
 

@@ -24,7 +24,7 @@ from aspectra.papers.library.marks.values import (
     refile,
     values_of,
 )
-from aspectra.papers.library.row_sums import MARKED, sound_rows
+from aspectra.papers.library.row_sums import MARKED, ROWS, SUMMED, row_hash
 from aspectra.papers.library.rows import bump, stored_paper
 from aspectra.papers.text.cleaning import one_line
 
@@ -50,20 +50,20 @@ def copy_sound_marks(
     new = dict(db.execute("SELECT id, pos FROM papers"))
     left_out = []
     for table in (*_OF_PAPERS, *_OTHERS):
-        columns, found, damaged = sound_rows(fetch, table)
-        for key in damaged:
-            whose = f" of {old[key]!r}" if table in _OF_PAPERS and key in old else ""
-            left_out.append(f"{_NAMES.get(table, table)}{whose}")
+        columns = ROWS[table]
         at = columns.index("pos") if table in _OF_PAPERS else None
         insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
-        for rows in found.values():
-            for row in rows:
-                moved = list(row)
-                if at is not None and row[at] is not None:
-                    moved[at] = new[old[row[at]]]
-                if table == "action_parts" and not _has_action(db, row[0]):
-                    continue
-                db.execute(insert, moved)
+        checksum = "checksum" if number >= SUMMED else "NULL"
+        for stored, *row in fetch(f"SELECT {checksum}, {', '.join(columns)} FROM {table}", ()):
+            pos = row[at] if at is not None else None
+            if (stored is not None and stored != row_hash(*row)) or (pos is not None and pos not in old):
+                whose = f" of {old[pos]!r}" if pos in old else ""
+                left_out.append(f"{_NAMES.get(table, table)}{whose}")
+                continue
+            if at is not None and pos is not None:
+                row[at] = new[old[pos]]
+            if table != "action_parts" or _has_action(db, row[0]):
+                db.execute(insert, row)
     # A step is whole or cannot be undone.
     wrong = "SELECT id FROM actions WHERE id NOT IN (SELECT action FROM action_parts)"
     db.execute(f"DELETE FROM actions WHERE id IN ({wrong})")

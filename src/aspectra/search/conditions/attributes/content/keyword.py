@@ -242,20 +242,17 @@ class KeywordAttribute(Attribute):
             marks = ",".join("?" * len(part))
             deep = []
             sound = index.library.checksums.sound("papers")
-            statement = "SELECT id, title, abstract, full_hash != '' FROM papers "
+            statement = "SELECT pos, id, title, abstract, full_hash != '' FROM papers "
             statement += f"WHERE id IN ({marks}) AND {sound}"
-            for paper_id, title, abstract, full in index.library.fetch(statement, part):
+            for pos, paper_id, title, abstract, full in index.library.fetch(statement, part):
                 grade = max(term.find(title)[0], term.find(abstract)[0])
                 best[paper_id] = grade if title or abstract or full else np.nan
                 if full and grade < 1:
-                    deep.append(paper_id)
-            marks = ",".join("?" * len(deep))
-            whole = index.library.checksums.sound_sections("p")
-            statement = "SELECT p.id, s.text FROM papers p JOIN sections s USING (pos) "
-            statement += f"WHERE p.id IN ({marks}) AND {whole}"
-            for paper_id, text in index.library.rows(statement, deep) if deep else ():
-                if best[paper_id] < 1:
-                    best[paper_id] = max(best[paper_id], term.find(text)[0])
+                    deep.append(pos)
+            for paper in index.library.papers_at(deep, "sections").values():
+                for section in paper.sections:
+                    if best[paper.id] < 1:
+                        best[paper.id] = max(best[paper.id], term.find(section.text)[0])
         return np.array([best.get(paper_id, 0.0) for paper_id in ids], np.float32)
 
     def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
