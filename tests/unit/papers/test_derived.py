@@ -7,7 +7,7 @@ import pytest
 
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.values import replace
-from aspectra.papers.library.derived import Producer, pack, unpack
+from aspectra.papers.library.derived import Producer, pack, pack_rows, unpack
 from aspectra.papers.library.rows import BLANK
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
@@ -163,3 +163,8 @@ def test_what_is_blank_to_sqlite_is_blank_to_python(library):
         ((blank,),) = library.fetch(f"SELECT {BLANK} FROM (SELECT ? AS abstract)", (text,))
         assert bool(blank) == (not text.strip()), hex(code)
     assert not any(chr(code).isspace() for code in range(0x3001, 0x110000))
+
+
+def test_rows_are_packed_together_as_each_is_alone() -> None:
+    rows = [np.array([[number, np.nan, 0.1]]) for number in range(3)]
+    assert pack_rows(rows) == [pack(row.astype(np.float32)) for row in rows]

@@ -86,6 +86,13 @@ def unpack(data: bytes) -> Arrays:
     return out
 
 
+def pack_rows(rows: Sequence[NDArray[Any]]) -> list[bytes]:
+    """Arrays of one shape as float32, each as by :func:`pack`."""
+    together = np.ascontiguousarray(np.stack(rows), "<f4")
+    head = bytes([1]) + _head(together.dtype, together.shape[1:])
+    return [head + one.tobytes() for one in together]
+
+
 def unpack_rows(values: Iterable[bytes], width: int) -> NDArray[np.float32] | None:
     """The (1, width) float32 arrays of blobs as one array; None where one of them is something else."""
     head = bytes([1]) + _head(np.dtype(np.float32), (1, width))
@@ -212,13 +219,15 @@ class Derived:
             for _ in producers
         )
         statement = (
-            f"SELECT min(x.pos), x.k, x.size FROM (SELECT p.pos AS pos, {first.key_sql} AS k, "
+            f"SELECT x.pos, x.k, x.size FROM (SELECT p.pos AS pos, {first.key_sql} AS k, "
             f"length(p.abstract) + length(p.title) AS size FROM papers p "
-            f"WHERE {first.where_sql} AND {self._among}) x "
-            f"WHERE {lacking} GROUP BY x.k ORDER BY min(x.pos)"
+            f"WHERE {first.where_sql} AND {self._among}) x WHERE {lacking} ORDER BY x.pos"
         )
         values = [part for one in producers for part in one.identity]
-        return [Missing(*row) for row in self.rows(statement, values)]
+        found: dict[str, Missing] = {}  # not grouped by SQLite, which would work out each key twice more
+        for row in self.rows(statement, values):
+            found.setdefault(row[1], Missing(*row))
+        return [*found.values()]
 
     def stream(self, producer: Producer) -> Iterator[Stored]:
         """Every paper with its value, in the library's order."""
@@ -246,7 +255,7 @@ class Derived:
     def _stream(self, producer: Producer, where: str) -> Iterator[tuple[int, str, str, bytes | None]]:
         self._checksums.check_all("producers")
         statement = (
-            f"SELECT x.pos, x.id, x.k, {_VALUE} FROM (SELECT p.pos AS pos, p.id AS id, "
+            f"SELECT x.pos, x.id, coalesce(d.key, x.k), {_VALUE} FROM (SELECT p.pos AS pos, p.id AS id, "
             f"{producer.key_sql} AS k FROM papers p WHERE {where} AND {self._among}) x LEFT JOIN derived d "
             f"ON d.producer IS {_PRODUCER} AND d.key = x.k ORDER BY x.pos"
         )

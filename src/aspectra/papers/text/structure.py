@@ -60,10 +60,12 @@ def _ends_sentence(text: str, start: int, stop_start: int, stop_end: int) -> boo
         return not first.islower()
     if first.islower():
         return False
-    before = _WORD_BEFORE.search(text[max(start, stop_start - 24) : stop_end])
-    if before is None:
-        return True
-    word = before.group(1)
+    word = text[max(start, stop_start - 24) : stop_start].rpartition(" ")[2]
+    if stop_end > stop_start + 1 or not word.isalpha():  # more than a word and its stop
+        before = _WORD_BEFORE.search(text[max(start, stop_start - 24) : stop_end])
+        if before is None:
+            return True
+        word = before.group(1)
     if word.casefold() in _ABBREVIATIONS:
         # "etc." and "et al." do end sentences before a capitalised word that is not a name's year.
         return word.casefold() in {"etc", "resp"} and first.isupper()

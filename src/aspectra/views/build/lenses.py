@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.display import Progress
 from aspectra.base.errors import LibraryCorrupt
-from aspectra.papers.library.derived import Overtaken, Producer, TakesValues, pack, unpack_rows
+from aspectra.papers.library.derived import Overtaken, Producer, TakesValues, pack, pack_rows, unpack_rows
 from aspectra.papers.library.rows import Parts
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
@@ -128,11 +128,14 @@ def _apply(batch: _Work) -> _Made:
     out: _Made = {}
     for name in dict.fromkeys(name for _, keys in batch for name in keys):
         wanted = [(keys[name], paper) for paper, keys in batch if name in keys]
-        found = LENSES.get(name).apply([paper for _, paper in wanted])
-        out[name] = [
-            (key, pack(values.astype(np.float32, copy=False)))
-            for (key, _), values in zip(wanted, found, strict=True)
-        ]
+        lens = LENSES.get(name)
+        found = lens.apply([paper for _, paper in wanted])
+        packed = (
+            pack_rows(found)
+            if lens.kind == "paper"
+            else [pack(one.astype(np.float32, copy=False)) for one in found]
+        )
+        out[name] = [*zip((key for key, _ in wanted), packed, strict=True)]
     return out
 
 
