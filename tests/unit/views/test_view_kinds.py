@@ -13,6 +13,7 @@ from aspectra.papers.paper import Paper, Section
 from aspectra.search.searcher import Searcher
 from aspectra.testing.views import ViewConformance
 from aspectra.views.build.run import build_index
+from aspectra.views.dense import view as dense
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.index.opened import VIEW_KINDS, Index
 from aspectra.views.lexical.bm25 import build_lexical
@@ -207,6 +208,29 @@ def test_probes_that_match_alike_are_looked_up_once(whole, monkeypatch):
     both = whole.index.look_up([one, changed(one, matching="centroid")])
     assert len(calls) == 1
     assert [asked.probe.matching for asked in both] == ["maxsim", "centroid"]
+
+
+def test_units_that_take_part_are_read_once_and_no_others(whole, monkeypatch):
+    view, here, read = whole.index.view("sentences@fake"), np.arange(4, 12), []
+    rows = view.units.rows(here)[0]
+    likely = int(np.count_nonzero(whole.index.role_weights(("background",))[rows]))
+    assert 0 < likely < len(rows)
+    plain = dense.widen
+    monkeypatch.setattr(dense, "widen", lambda vectors: [read.append(len(vectors)), plain(vectors)][1])
+
+    def scores(*kinds):
+        ways = [{"matching": how, **kind} for kind in kinds for how in ("maxsim", "centroid")]
+        asked = whole.index.look_up([Probe(view.name, text="owls", **way) for way in ways])
+        read.clear()
+        return [found.scores.tolist() for found in view.score_many(asked, here)]
+
+    focus, other, role = {"focus": "owls hunt"}, {"focus": "ranking"}, {"roles": ("background",)}
+    together = scores({}, focus, other)
+    assert read == [len(rows)]
+    assert together == scores({}) + scores(focus) + scores(other)
+    together = scores(role, {})
+    assert read == [likely, len(rows)]
+    assert together == scores(role) + scores({})
 
 
 # Whether a query was cut belongs to the query.

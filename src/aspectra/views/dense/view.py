@@ -11,6 +11,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
+from aspectra.base.values import replace
 from aspectra.views.dense.matching import (
     Matches,
     check_groups,
@@ -48,14 +49,6 @@ class UnitBatch(Struct, frozen=True, dict=True):
     offsets: NDArray[np.int64]
     vectors: Floats
     weights: Floats
-
-    def weighted(self, weights: Floats) -> UnitBatch:
-        """Those with a weight above 0."""
-        taken = np.flatnonzero(weights > 0)
-        if len(taken) == len(self.rows):
-            return UnitBatch(self.papers, self.rows, self.offsets, self.vectors, weights)
-        offsets = np.searchsorted(taken, self.offsets)
-        return UnitBatch(self.papers, self.rows[taken], offsets, self.vectors[taken], weights[taken])
 
     @cached_property
     def _means(self) -> Floats:
@@ -419,12 +412,23 @@ class DenseView(View):
             out.append(Scored(np.arange(len(pooled)), _floor(pooled)))
         return out
 
-    def _batch(self, papers: Positions) -> UnitBatch:
+    def _batch(self, asked: Asked, papers: Positions, read: dict[_Part, UnitBatch]) -> UnitBatch:
+        """The units of papers that take part in a probe; ``read`` holds those of all probes so far."""
         if self.units is None:
             raise UsageError(f"{self.name} has one vector a paper", why="a matching needs several")
-        rows, offsets = self.units.rows(papers)
-        vectors = widen(self.vectors[rows])
-        return UnitBatch(papers, rows, offsets, vectors, np.ones(len(rows), dtype=np.float32))
+        key = (asked.probe.roles, asked.probe.focus)
+        if key not in read:
+            rows, offsets = self.units.rows(papers)
+            weights = self._weights(asked.probe, asked.focus, rows)
+            taken = np.flatnonzero(weights > 0)
+            if len(taken) == len(rows) and _ALL in read:
+                read[key] = replace(read[_ALL], weights=weights)
+            else:  # most sentences have another role: their vectors are not read
+                cuts, rows = np.searchsorted(taken, offsets), rows[taken]
+                read[key] = UnitBatch(papers, rows, cuts, widen(self.vectors[rows]), weights[taken])
+                if len(taken) == len(weights):
+                    read[_ALL] = replace(read[key], weights=np.ones_like(weights))
+        return read[key]
 
     def _match(self, asked: Sequence[Asked], papers: Positions) -> list[Scored]:
         """Scores for probes with a matching; the papers' units are read once for all of them."""
@@ -432,24 +436,17 @@ class DenseView(View):
         parts = self._kept.copy() if keep else {}
         out = []
         for one in asked:
-            probe = one.probe
-            if _ALL not in parts:
-                parts[_ALL] = self._batch(papers)
-            key = (probe.roles, probe.focus)
-            if key not in parts:
-                weights = self._weights(probe, one.focus, parts[_ALL].rows)
-                parts[key] = parts[_ALL].weighted(weights)
-            scores = parts[key].match(probe.matching, probe.metric, one.vectors, one.weights).scores
+            batch = self._batch(one, papers, parts)
+            scores = batch.match(one.probe.matching, one.probe.metric, one.vectors, one.weights).scores
             out.append(Scored(papers, np.where(np.isfinite(scores), scores, np.float32(np.nan))))
-        if keep and parts:  # free words hardly come again
+        if keep:  # free words hardly come again
             recent = [key for key in parts if key != _ALL and not key[1]][-_KEPT_PARTS:]
-            self._kept = {key: parts[key] for key in (_ALL, *recent)}
+            self._kept = {key: parts[key] for key in (_ALL, *recent) if key in parts}
         return out
 
     def best_pairs(self, asked: Asked, papers: Positions) -> tuple[Positions, Positions, Floats]:
         """(papers,) best row of ``asked``, (papers,) best unit of the paper, (papers,) scores; -1: none."""
-        held = self._batch(papers)
-        held = held.weighted(self._weights(asked.probe, asked.focus, held.rows))
+        held = self._batch(asked, papers, {})
         found = held.match("single", asked.probe.metric, asked.vectors, asked.weights)
         return found.query_rows, found.rows, found.scores
 
