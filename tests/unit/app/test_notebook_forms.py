@@ -23,6 +23,7 @@ from aspectra.papers.paper import Paper, Sentence
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.plan import Fusion, Plan, Search
 from aspectra.search.query import Query
+from aspectra.search.ranking import Evidence
 from aspectra.views.view import Probe
 
 BIB = """@article{dense, title={Dense retrieval of papers}, year=2020, doi={10.1000/d}, author={Lovelace, A},
@@ -75,6 +76,16 @@ def test_as_many_hits_are_shown_as_a_cell_holds_well(mine):
     assert html.count("<tr>") == 1 + 100
     assert "100 of 101 papers are shown here; all of them: ranking.hits" in text_of(html)
     assert len(document_of(many, "search")["hits"]) == 101
+
+
+def test_quotes_are_counted_and_not_shown_twice(mine):
+    ranking = mine.search("retrieval, prefer surveys")
+    hit = next(hit for hit in ranking if hit.evidence and any(one.quote for one in hit.conditions))
+    said = Evidence(next(one.quote for one in hit.conditions if one.quote), "abstract", 0, 1)
+    for times in (1, 4):
+        shown = replaced(ranking, hits=(replaced(hit, evidence=(said,) * times),))._repr_html_()
+        assert shown.count("<mark") == min(times, 3)
+        assert ("and 1 more quote" in shown) == (times == 4)
 
 
 def test_a_document_that_is_too_large_or_cannot_be_sent_is_left_out():
