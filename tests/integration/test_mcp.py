@@ -235,38 +235,14 @@ def _in_process(libraries, tool, given, **more):
     return _call(libraries, tool, given, **more).structured_content
 
 
-def test_a_person_chooses_the_library_and_then_the_paper(two):
-    asked = []
-
-    async def answering(context, params):
-        options = params.requested_schema["properties"]["choice"]["oneOf"]
-        asked.append((params.message, [one["const"] for one in options]))
-        picked = "twins" if len(asked) == 1 else "south"
-        return types.ElicitResult(action="accept", content={"choice": picked})
-
-    with over_http(two) as address:
-
-        async def work(client):
-            return await client.call_tool("get_paper", {"id": "Twin owls"})
-
-        found = talk(address, work, elicitation_callback=answering)
-    assert found.structured_content["untrusted"]["id"] == "south"
-    assert found.structured_content["library"] == "twins"
-    assert asked == [
-        ("Which library is meant?", ["demo", "twins", "gone"]),
-        ("Which paper is meant by Twin owls?", ["north", "south"]),
-    ]
-
-
-def test_who_declines_or_cannot_be_asked_gets_an_error_that_names_the_choices(two):
-    async def declining(context, params):
-        return types.ElicitResult(action="decline")
-
-    for more in ({"elicitation_callback": declining}, {}, {"mode": "legacy"}):
+def test_what_names_several_libraries_or_papers_is_an_error_that_lists_them(two):
+    for more in ({}, {"mode": "legacy"}):
         found = _in_process(two, "get_paper", {"id": "Twin owls"}, **more)
         assert (found["code"], found["why"]) == ("usage", "demo, twins, gone")
     found = _in_process(two, "find_similar", {"seeds": ["Twin owls"], "library": "twins"})
     assert (found["code"], found["why"]) == ("several-papers", "their ids: north, south")
+    found = _in_process(two, "get_paper", {"id": "south", "library": "twins"})
+    assert found["untrusted"]["id"] == "south"
     found = _in_process(two, "search_papers", {"text": "owls", "library": "gone"})
     assert found["code"] == "no-library"
 
@@ -316,23 +292,6 @@ def test_nothing_that_a_file_says_stands_outside_of_untrusted(tmp_path):
         shown, _, _ = one.content[0].text.partition("untrusted, to the end:")
         lines = [line.partition("untrusted:")[0] for line in shown.splitlines()]
         assert "ignore" not in " ".join(lines)
-
-
-def test_what_cannot_be_offered_is_an_error(tmp_path):
-    rows = [{"id": f"{n}{'x' * 500}", "title": "Owls", "authors": [n], "year": 1990} for n in ("Li", "Ada")]
-    (tmp_path / "twins.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
-    with aspectra.create(tmp_path / "library") as made:
-        made.add(tmp_path / "twins.jsonl")
-        made.index(encoders=[])
-
-    async def answering(context, params):
-        raise AssertionError(params)
-
-    libraries = Libraries({"owls": tmp_path / "library"}, aspectra.open)
-    found = _in_process(libraries, "get_paper", {"id": "Owls"}, elicitation_callback=answering)
-    assert found["code"] == "several-papers"
-    long = {"seeds": ["Owls"] * 20}
-    assert _in_process(libraries, "find_similar", long, elicitation_callback=answering)["retryable"] is False
 
 
 def test_one_missing_library_does_not_hide_the_others(two):

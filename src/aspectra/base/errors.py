@@ -119,7 +119,6 @@ class SeveralPapers(UsageError):
             why="their ids: " + ", ".join(ids),
             hint="give one of these ids",
         )
-        self.name, self.ids = name, (*ids,)
 
 
 class NotTrusted(UsageError):

@@ -1,4 +1,4 @@
-"""The arguments of each tool, from whose types come schemas; libraries to choose from; answers that fit."""
+"""The arguments of each tool, from whose types come schemas; libraries that are served; answers that fit."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import json
 import os
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -17,7 +16,7 @@ from msgspec import Meta
 from aspectra.app.surfaces.service.answering import Service
 from aspectra.app.surfaces.service.question import Question
 from aspectra.app.terminal.screen import safe
-from aspectra.base.errors import NoSuchThing, SeveralPapers, UsageError, did_you_mean
+from aspectra.base.errors import NoSuchThing, UsageError, did_you_mean
 from aspectra.base.trust import Permission, require
 from aspectra.base.values import converted
 from aspectra.llm.prompts.conversation import without_hidden
@@ -177,8 +176,6 @@ def _brief(schema: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-# Libraries that are served, answers that only a person can give, and answers that fit.
-
 # Answers that fit: texts and lists are cut to a number of bytes before they are put together.
 #
 # Sizes are those of JSON with every character beyond ASCII escaped, the longest form that a transport
@@ -255,6 +252,8 @@ def handle(paper_id: str, identifiers: dict[str, str]) -> str:
             return name
     return ""
 
+
+# Libraries that are served.
 
 _LONGEST_NAME = 64
 _MOST = 50
@@ -349,102 +348,28 @@ def listed_libraries(config: Config[Settings], library: Path) -> dict[str, Path]
     return {name: Path(os.path.abspath(folder)) for name, folder in found.items()}
 
 
-_LONGEST_STATE = 24_000
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A question with its possible answers.
-
-    Attributes:
-        key: by which the answer is known.
-        message: for people.
-        options: (value, title for people).
-    """
-
-    key: str
-    message: str
-    options: tuple[tuple[str, str], ...]
-
-
-class NeedsChoice(Exception):
-    """Something must be chosen first.
-
-    Args:
-        choices: what is asked.
-        error: what is said where nobody can be asked.
-    """
-
-    def __init__(self, choices: Sequence[Choice], error: UsageError) -> None:
-        super().__init__(error.what)
-        self.choices, self.error = (*choices,), error
-
-
-def library_of(libraries: Libraries, given: Arguments, chosen: Mapping[str, str]) -> tuple[str, Service]:
+def library_of(libraries: Libraries, given: Arguments) -> tuple[str, Service]:
     """Name and service of the library that a call is about.
 
     Raises:
-        NeedsChoice: several are served, and none is named.
+        UsageError: several are served, and none is named.
         NoSuchThing: none has that name.
     """
     names = libraries.names
-    name = given.library or chosen.get("library", "") or (names[0] if len(names) == 1 else "")
+    name = given.library or (names[0] if len(names) == 1 else "")
     if not name:
         listed = ", ".join(names)
-        raise NeedsChoice(
-            [Choice("library", "Which library is meant?", tuple((one, one) for one in names))],
-            UsageError(
-                "several libraries are served, and none is named", why=listed, hint="library: one of these"
-            ),
+        raise UsageError(
+            "several libraries are served, and none is named", why=listed, hint="library: one of these"
         )
     return name, libraries.get(name)
 
 
-def papers_of(service: Service, names: Sequence[str], chosen: Mapping[str, str]) -> tuple[str, ...]:
+def papers_of(service: Service, names: Iterable[str]) -> tuple[str, ...]:
     """Ids of papers, each once: by id, DOI, arXiv id or exact title.
 
     Raises:
-        NeedsChoice: several papers have that name.
+        SeveralPapers: several papers have that name.
         NoSuchPaper: none has.
     """
-    found, open_, first = [], [], None
-    for number, name in enumerate(names, start=1):
-        key = f"paper {number}"
-        try:
-            found.append(service.resolve(chosen.get(key, name)))
-        except SeveralPapers as error:
-            first = first or error
-            open_.append(_of_that_name(service, key, error))
-    if first is not None:
-        raise NeedsChoice(open_, first)
-    return tuple(dict.fromkeys(found))
-
-
-def _of_that_name(service: Service, key: str, error: SeveralPapers) -> Choice:
-    options = []
-    for paper in service.library.store.get_many(error.ids).values():
-        if named := handle(paper.id, {}):
-            title = f"{clip(line(paper.title), 200)} ({paper.year or 'no year'}, {clip(named, 100)})"
-            options.append((named, title))
-    return Choice(key, f"Which paper is meant by {clip(line(error.name), 300)}?", tuple(options))
-
-
-def write_state(chosen: Mapping[str, str]) -> str:
-    """The user's choices as a state that the client sends back; it grants nothing beyond the arguments."""
-    return json.dumps(chosen)
-
-
-def read_state(text: str | None) -> dict[str, str]:
-    """Inverse of :func:`write_state`.
-
-    Raises:
-        UsageError: ``text`` is not a state.
-    """
-    if not text:
-        return {}
-    try:
-        if len(text) > _LONGEST_STATE:
-            raise ValueError(text[:20])
-        return msgspec.json.decode(text, type=dict[str, str])
-    except (ValueError, msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise UsageError("requestState cannot be read", hint="send it back unchanged") from error
+    return tuple(dict.fromkeys(map(service.resolve, names)))

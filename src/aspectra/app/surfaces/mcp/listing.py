@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -64,16 +63,16 @@ _ROOMS = (
 )
 
 
-def search_papers(libraries: Libraries, given: Search, chosen: Mapping[str, str]) -> Told:
+def search_papers(libraries: Libraries, given: Search) -> Told:
     """Papers for a question in words."""
-    name, service = library_of(libraries, given, chosen)
+    name, service = library_of(libraries, given)
     return _found(name, service, given.question(), given)
 
 
-def find_similar(libraries: Libraries, given: Similar, chosen: Mapping[str, str]) -> Told:
+def find_similar(libraries: Libraries, given: Similar) -> Told:
     """Papers like others."""
-    name, service = library_of(libraries, given, chosen)
-    return _found(name, service, given.question(papers_of(service, given.seeds, chosen)), given)
+    name, service = library_of(libraries, given)
+    return _found(name, service, given.question(papers_of(service, given.seeds)), given)
 
 
 def _found(name: str, service: Service, question: Question, given: Search | Similar) -> Told:

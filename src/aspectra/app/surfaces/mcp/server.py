@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,24 +16,12 @@ from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from aspectra.app.surfaces.mcp.arguments import (
-    ANSWER,
-    Choice,
-    NeedsChoice,
-    clip,
-    fitting,
-    plain,
-    read,
-    read_state,
-    size,
-    write_state,
-)
+from aspectra.app.surfaces.mcp.arguments import clip, plain, read
 from aspectra.app.surfaces.mcp.listing import Told
 from aspectra.app.surfaces.mcp.tools import ANNOTATIONS, INSTRUCTIONS, TOOLS, Tool
 from aspectra.app.surfaces.service.access import Gate, as_error
-from aspectra.base.errors import AspectraError, UsageError
+from aspectra.base.errors import AspectraError
 from aspectra.base.version import __version__
 
 if TYPE_CHECKING:
@@ -45,7 +33,6 @@ if TYPE_CHECKING:
 LOOPBACK = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 _LISTED = CacheHint(ttl_ms=3_600_000, scope="public")  # what is listed changes with the program alone
 _BODY = 1_048_576  # most bytes of a request
-_OPTIONS = 15_000  # most bytes of what can be chosen
 
 
 def mcp_server(libraries: Libraries, gate: Gate) -> Server[Any]:
@@ -64,19 +51,13 @@ def mcp_server(libraries: Libraries, gate: Gate) -> Server[Any]:
 
     async def call_tool(
         context: ServerRequestContext[Any], given: types.CallToolRequestParams
-    ) -> types.CallToolResult | types.InputRequiredResult:
+    ) -> types.CallToolResult:
         if (tool := TOOLS.get(given.name)) is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {given.name[:64]!r}: {', '.join(TOOLS)}")
-        chosen: dict[str, str] = {}
         try:
-            chosen = read_state(given.request_state)
-            declined = _take_answers(given.input_responses, chosen)
             asked = read(tool.arguments, given.arguments)
             gone = getattr(context.request, "is_disconnected", None)
-            told = await gate.run(partial(tool.answer, libraries, asked, chosen), gone=gone)
-        except NeedsChoice as needed:
-            asking = None if declined or not _can_ask(context) else _request(needed.choices, chosen)
-            return asking or _failed(needed.error)
+            told = await gate.run(partial(tool.answer, libraries, asked), gone=gone)
         except Exception as error:
             return _failed(as_error(error))
         return _answered(told)
@@ -116,56 +97,6 @@ def _failed(error: AspectraError) -> types.CallToolResult:
     return types.CallToolResult(
         content=[types.TextContent(text="\n".join(rows))], structured_content=said, is_error=True
     )
-
-
-def _can_ask(context: ServerRequestContext[Any]) -> bool:
-    """True if the client can put questions to its user, by its protocol revision and capabilities."""
-    able = context.session.client_capabilities
-    asks = able.elicitation if able is not None else None
-    forms = asks is not None and (asks.form is not None or asks.url is None)
-    return context.protocol_version in MODERN_PROTOCOL_VERSIONS and forms
-
-
-def _request(choices: Sequence[Choice], chosen: Mapping[str, str]) -> types.InputRequiredResult | None:
-    """The questions as forms; what was chosen before travels with them.
-
-    Returns None where one has no answer that can be shown, or they are too long together.
-    """
-    if not all(one.options for one in choices):
-        return None
-    most = _OPTIONS // len(choices)
-    made = types.InputRequiredResult(
-        input_requests={one.key: _form(one, most) for one in choices},
-        request_state=write_state(chosen) if chosen else None,
-    )
-    fits = size(made.model_dump(by_alias=True, mode="json", exclude_none=True)) <= ANSWER - 1_000
-    return made if fits else None
-
-
-def _form(choice: Choice, most: int) -> types.ElicitRequest:
-    options = fitting(({"const": value, "title": title} for value, title in choice.options), most)
-    schema = {
-        "type": "object",
-        "properties": {"choice": {"type": "string", "oneOf": options}},
-        "required": ["choice"],
-    }
-    return types.ElicitRequest(
-        params=types.ElicitRequestFormParams(message=choice.message, requested_schema=schema)
-    )
-
-
-def _take_answers(responses: Mapping[str, Any] | None, chosen: dict[str, str]) -> bool:
-    """Take what a person chose into ``chosen``; returns whether a question was not answered."""
-    declined = False
-    for key, response in (responses or {}).items():
-        if not isinstance(response, types.ElicitResult):
-            raise UsageError("inputResponses cannot be read", hint="answer elicitation/create")
-        picked = (response.content or {}).get("choice") if response.action == "accept" else None
-        if isinstance(picked, str) and len(picked) <= 1000:
-            chosen[key] = picked
-        else:
-            declined = True
-    return declined
 
 
 def serve_stdio(libraries: Libraries) -> None:

@@ -43,11 +43,11 @@ _PASSAGE = 8_000
 _CITATIONS = 10_000
 
 
-def get_paper(libraries: Libraries, given: Get, chosen: Mapping[str, str]) -> Told:
+def get_paper(libraries: Libraries, given: Get) -> Told:
     """A paper, with as much of its text from ``start`` as there is room for."""
-    name, service = library_of(libraries, given, chosen)
+    name, service = library_of(libraries, given)
     library = service.library
-    paper = library.show(papers_of(service, [given.id], chosen)[0])
+    paper = library.show(papers_of(service, [given.id])[0])
     text, headings = _text(paper)
     links = library.links(paper.id)
     out: dict[str, Any] = {
@@ -97,13 +97,13 @@ def _text(paper: Paper) -> tuple[str, list[dict[str, Any]]]:
     return "".join(parts), headings
 
 
-def export_citations(libraries: Libraries, given: Cite, chosen: Mapping[str, str]) -> Told:
+def export_citations(libraries: Libraries, given: Cite) -> Told:
     """Records for a reference manager, one per work; from ``start``, as many as fit."""
     from aspectra.app.ingest.works import one_each
     from aspectra.papers.export.protocol import WRITERS
 
-    name, service = library_of(libraries, given, chosen)
-    ids = papers_of(service, given.ids, chosen)
+    name, service = library_of(libraries, given)
+    ids = papers_of(service, given.ids)
     records = [_record(paper, abstracts=given.abstracts) for paper in one_each(service.library.store, ids)]
     writer = WRITERS.get(given.format)
     kept, cut, end = _kept(writer, records, given.start)
@@ -163,14 +163,14 @@ def _shorter(paper: Paper) -> Iterator[Paper]:
 _LISTS = 2_500  # bytes of each
 
 
-def explain_match(libraries: Libraries, given: Explain, chosen: Mapping[str, str]) -> Told:
+def explain_match(libraries: Libraries, given: Explain) -> Told:
     """Explain a paper's score, or why the paper is not among those found."""
-    name, service = library_of(libraries, given, chosen)
+    name, service = library_of(libraries, given)
     plan = service.known(given.plan)
     generation = service.generation()
     if given.generation and given.generation != generation:
         raise Gone("the index was built anew since that answer", hint="search again")
-    paper = papers_of(service, [given.id], chosen)[0]
+    paper = papers_of(service, [given.id])[0]
     shown = clip(line(given.id), 400)
     out: dict[str, Any] = {"library": name, "plan": plan.hash, "generation": generation}
     ranking = service.run(plan, explain=True)
@@ -273,7 +273,7 @@ def _signed(number: float | None) -> str:
     return "no score in deviations" if number is None else f"{number:+}"
 
 
-def library_status(libraries: Libraries, given: Status, chosen: Mapping[str, str]) -> Told:
+def library_status(libraries: Libraries, given: Status) -> Told:
     """The contents of the libraries, the state of their indexes, and the attributes of conditions."""
     from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 
@@ -350,7 +350,7 @@ class Tool:
         notes: argument -> what it is, where its name does not say it.
         gives: the properties of its answer.
         needs: those that are always there.
-        answer: what it does, given libraries, arguments and what a person chose.
+        answer: what it does, given libraries and arguments.
     """
 
     name: str
@@ -359,7 +359,7 @@ class Tool:
     notes: Mapping[str, str]
     gives: Mapping[str, Any]
     needs: tuple[str, ...]
-    answer: Callable[[Libraries, Any, Mapping[str, str]], Told]
+    answer: Callable[[Libraries, Any], Told]
 
     @property
     def schema(self) -> dict[str, Any]:
