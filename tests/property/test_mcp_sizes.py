@@ -25,10 +25,12 @@ from aspectra.app.surfaces.mcp.arguments import (
     size,
     strings,
 )
+from aspectra.app.surfaces.mcp.listing import quote_entry
 from aspectra.app.surfaces.mcp.server import mcp_server
 from aspectra.app.surfaces.mcp.tools import TOOLS
 from aspectra.app.surfaces.service.access import Gate
 from aspectra.papers.paper import Paper, Section
+from aspectra.search.ranking import Evidence
 from long import LONG as ALL
 
 HIDDEN = "\x00\x07\x1b\x7f\u200b\u202e\u2066\u2028\U000e0041\ud800"
@@ -86,6 +88,10 @@ def test_a_handle_is_what_it_names_or_nothing(text):
     named = handle(text, {"doi": "10.1/x"})
     assert named in (text, "doi:10.1/x")
     assert named == line(named)
+
+
+def test_a_quote_always_has_a_text():
+    assert quote_entry(Evidence("\u202e", "abstract", 0, 1), 100, full=False) == {"text": ""}
 
 
 def _paper(number, given):

@@ -35,6 +35,7 @@ Id = Annotated[str, Meta(min_length=1, max_length=1000)]
 Aspects = Annotated[tuple[Annotated[str, Meta(max_length=500)], ...], Meta(max_length=8)]
 Year = Annotated[int, Meta(ge=0, le=9999)] | None
 Start = Annotated[int, Meta(ge=0)]
+_OF_ANSWER = ("library", "detail", "cursor")  # arguments that are no part of the question
 T = TypeVar("T", bound="Arguments")
 
 
@@ -54,15 +55,16 @@ class _Asking(Arguments, frozen=True, kw_only=True):
     detail: Detail = "brief"
     cursor: Annotated[str, Meta(max_length=400)] = ""
 
+    def question(self, **more: Any) -> Question:
+        """The question of these arguments; ``more`` is in place of them."""
+        given = {name: held for name, held in msgspec.structs.asdict(self).items() if name not in _OF_ANSWER}
+        return Question(**given | more)
+
 
 class Search(_Asking, frozen=True, kw_only=True):
     """``search_papers``."""
 
     text: Annotated[str, Meta(min_length=1, max_length=4000)]
-
-    def question(self) -> Question:
-        """The question of these arguments."""
-        return Question(text=self.text, **_shared(self))
 
 
 class Similar(_Asking, frozen=True, kw_only=True):
@@ -71,10 +73,6 @@ class Similar(_Asking, frozen=True, kw_only=True):
     seeds: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=20)]
     instruction: Annotated[str, Meta(max_length=4000)] = ""
     direction: Direction = ""
-
-    def question(self, seeds: tuple[str, ...]) -> Question:
-        """The question about the papers that the seeds name."""
-        return Question(seeds=seeds, instruction=self.instruction, direction=self.direction, **_shared(self))
 
 
 class Get(Arguments, frozen=True, kw_only=True):
@@ -99,15 +97,6 @@ class Cite(Arguments, frozen=True, kw_only=True):
     format: Literal["ris", "bibtex", "csl-json"] = "ris"
     abstracts: bool = False
     start: Start = 0
-
-
-class Status(Arguments, frozen=True, kw_only=True):
-    """``library_status``."""
-
-
-def _shared(asked: _Asking) -> dict[str, Any]:
-    names = ("same", "different", "conditions", "since", "until", "limit")
-    return {name: getattr(asked, name) for name in names}
 
 
 def read(kind: type[T], given: Mapping[str, Any] | None) -> T:

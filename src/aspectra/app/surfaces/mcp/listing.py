@@ -72,7 +72,7 @@ def search_papers(libraries: Libraries, given: Search) -> Told:
 def find_similar(libraries: Libraries, given: Similar) -> Told:
     """Papers like others."""
     name, service = library_of(libraries, given)
-    return _found(name, service, given.question(papers_of(service, given.seeds)), given)
+    return _found(name, service, given.question(seeds=papers_of(service, given.seeds)), given)
 
 
 def _found(name: str, service: Service, question: Question, given: Search | Similar) -> Told:
@@ -151,7 +151,7 @@ def _entry(hit: Hit, room: _Room, *, full: bool) -> dict[str, Any]:
     if room.authors:
         untrusted["authors"] = clip(line(", ".join(paper.authors[:50])), room.authors)
         untrusted["venue"] = clip(line(paper.venue), room.authors)
-    quotes = [_quote(one, room.quote, full=full) for one in hit.evidence]
+    quotes = [quote_entry(one, room.quote, full=full) for one in hit.evidence]
     if full:
         quotes += [
             {"about": clip(line(c.condition.spelling), 200), "text": clip(plain(c.quote), room.quote)}
@@ -164,12 +164,13 @@ def _entry(hit: Hit, room: _Room, *, full: bool) -> dict[str, Any]:
     return {**entry, "untrusted": {name: held for name, held in untrusted.items() if held}}
 
 
-def _quote(found: Evidence, most: int, *, full: bool) -> dict[str, Any]:
+def quote_entry(found: Evidence, most: int, *, full: bool) -> dict[str, Any]:
+    """A quote, its text cut to ``most`` bytes; ``full`` adds its place and the sentence of the seed."""
     out: dict[str, Any] = {"about": clip(line(found.aspect), 200), "text": clip(plain(found.quote), most)}
     if full:
         out |= {"field": found.field[:40], "start": found.start, "end": found.end}
         out["seed_text"] = clip(plain(found.seed_quote), most // 2)
-    return {name: held for name, held in out.items() if held != ""}
+    return {name: held for name, held in out.items() if held != "" or name == "text"}
 
 
 def _in_words(out: dict[str, Any]) -> str:

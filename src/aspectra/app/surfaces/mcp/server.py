@@ -18,7 +18,6 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 
 from aspectra.app.surfaces.mcp.arguments import clip, plain, read
-from aspectra.app.surfaces.mcp.listing import Told
 from aspectra.app.surfaces.mcp.tools import ANNOTATIONS, INSTRUCTIONS, TOOLS, Tool
 from aspectra.app.surfaces.service.access import Gate, as_error
 from aspectra.base.errors import AspectraError
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from aspectra.app.surfaces.mcp.arguments import Libraries
 
 LOOPBACK = ("127.0.0.1:*", "localhost:*", "[::1]:*")
+# The SDK's MCPServer is not used: it makes longer schemas, passes over arguments that a tool does not have,
+# answers what it cannot read with the text of pydantic, and announces prompts and resources.
 _LISTED = CacheHint(ttl_ms=3_600_000, scope="public")  # what is listed changes with the program alone
 _BODY = 1_048_576  # most bytes of a request
 
@@ -60,7 +61,9 @@ def mcp_server(libraries: Libraries, gate: Gate) -> Server[Any]:
             told = await gate.run(partial(tool.answer, libraries, asked), gone=gone)
         except Exception as error:
             return _failed(as_error(error))
-        return _answered(told)
+        return types.CallToolResult(
+            content=[types.TextContent(text=told.text)], structured_content=told.structured
+        )
 
     return Server(
         "aspectra",
@@ -80,12 +83,6 @@ def _listed(tool: Tool) -> types.Tool:
         input_schema=tool.schema,
         output_schema=tool.output,
         annotations=types.ToolAnnotations.model_validate(ANNOTATIONS),
-    )
-
-
-def _answered(told: Told) -> types.CallToolResult:
-    return types.CallToolResult(
-        content=[types.TextContent(text=told.text)], structured_content=told.structured
     )
 
 

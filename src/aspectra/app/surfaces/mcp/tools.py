@@ -21,13 +21,13 @@ from aspectra.app.surfaces.mcp.arguments import (
     size,
     strings,
 )
-from aspectra.app.surfaces.mcp.listing import MOST_REACHED, Told, find_similar, search_papers
+from aspectra.app.surfaces.mcp.listing import MOST_REACHED, Told, find_similar, quote_entry, search_papers
 from aspectra.base.errors import AspectraError, Gone
 from aspectra.base.values import replace
 from aspectra.papers.bibliography import is_retracted
 
 if TYPE_CHECKING:
-    from aspectra.app.surfaces.mcp.arguments import Cite, Explain, Get, Libraries, Status
+    from aspectra.app.surfaces.mcp.arguments import Arguments, Cite, Explain, Get, Libraries
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.papers.export.protocol import FormatWriter
     from aspectra.papers.paper import Paper
@@ -203,17 +203,7 @@ def _of_hit(ranking: Ranking, place: int) -> dict[str, Any]:
         for probe in hit.probes
     )
     lost = why_not_higher(hit, ranking[place - 1], ranking.plan.search.fusion) if place else []
-    quotes = (
-        {
-            "about": clip(line(one.aspect), 100),
-            "text": clip(plain(one.quote), 600),
-            "field": one.field[:40],
-            "start": one.start,
-            "end": one.end,
-            "seed_text": clip(plain(one.seed_quote), 300),
-        }
-        for one in hit.evidence
-    )
+    quotes = (quote_entry(one, 600, full=True) for one in hit.evidence)
     return {
         "rank": hit.rank,
         "score": round(hit.score, 6),
@@ -265,7 +255,7 @@ def _in_words(out: dict[str, Any]) -> str:
             f"to the paper above: {p['part']} {_signed(p['adds'])}" for p in out["below_the_one_above_by"]
         ]
         rows += [f"untrusted: {one}" for one in (*told["conditions"], *told["moves"])]
-        rows += [f"untrusted: {one['about']} “{one['text']}”" for one in told["quotes"]]
+        rows += [f"untrusted: {one.get('about', '')} “{one['text']}”" for one in told["quotes"]]
     return "\n".join(strings([*rows[:1], f"untrusted: {told['id']} {told['title']}", *rows[1:]], TEXT, 500))
 
 
@@ -273,7 +263,7 @@ def _signed(number: float | None) -> str:
     return "no score in deviations" if number is None else f"{number:+}"
 
 
-def library_status(libraries: Libraries, given: Status) -> Told:
+def library_status(libraries: Libraries, given: Arguments) -> Told:
     """The contents of the libraries, the state of their indexes, and the attributes of conditions."""
     from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 
@@ -430,7 +420,7 @@ _ALL = (
     Tool(
         "library_status",
         "Libraries, indexes, attributes of conditions.",
-        arguments.Status,
+        arguments.Arguments,
         {},
         {"libraries": {"type": "array"}},
         ("libraries",),
