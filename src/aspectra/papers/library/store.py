@@ -19,7 +19,7 @@ from aspectra.papers.library import schema
 from aspectra.papers.library.folder.lock import WriterLock, noting, refuse_links, taking_turns, turn_of
 from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.mutations import Writer
-from aspectra.papers.library.row_sums import SUMMED, RowSums, damaged
+from aspectra.papers.library.row_sums import SUMMED, RowSums, damaged, install
 from aspectra.papers.library.rows import Parts, author_keys, paper_columns, paper_from_row, same_given
 from aspectra.papers.library.shards import NO_SHARDS, Collection, check_number, first_place
 from aspectra.papers.paper import Paper, normalise_title
@@ -163,7 +163,7 @@ class Store:
 
     @contextlib.contextmanager
     def _writing_shards(self, purpose: str) -> Iterator[Writer]:
-        from aspectra.papers.library.sharding import ShardsWriter
+        from aspectra.papers.library.routing import ShardsWriter
 
         if purpose not in ("add", "remove"):
             self.check_one(purpose)
@@ -228,7 +228,8 @@ class Store:
             contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as few,
         ):
             try:
-                schema.create_tables(few, "tables", "marks")
+                install(few)
+                schema.create_tables(few, "tables", "derived", "marks", "checksums")
                 link_shards(db, few)
             except sqlite3.Error as error:
                 raise schema.translate(error, self.database) from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from aspectra.papers.library.links.citations import open_links
 from aspectra.papers.library.links.versions import regroup_all
@@ -44,11 +44,9 @@ def _groups_across(db: sqlite3.Connection, few: sqlite3.Connection) -> list[tupl
     """(place, group) of the papers of groups with papers of several shards."""
     listed = [json.dumps(sorted(_in_several_shards(db)))]
     for table in ("papers", "identifiers", "authors"):
-        rows = db.execute(f"SELECT * FROM {table} WHERE pos IN {_LISTED}", listed).fetchall()
-        if rows:
-            few.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
-    pairs = db.execute("SELECT * FROM main.pairs").fetchall()
-    few.executemany("INSERT INTO pairs VALUES (?, ?, ?, ?, ?)", pairs)
+        _copy(db, few, table, f"FROM {table} WHERE pos IN {_LISTED}", listed)
+    few.execute("UPDATE papers SET checksum = 0")
+    _copy(db, few, "pairs", "FROM main.pairs")
     regroup_all(few)
     grouped = "SELECT pos, version_group FROM papers WHERE version_group IS NOT NULL"
     found = few.execute(grouped).fetchall()
@@ -56,6 +54,18 @@ def _groups_across(db: sqlite3.Connection, few: sqlite3.Connection) -> list[tupl
     for pos, group in found:
         shards.setdefault(group, set()).add(pos // SPAN)
     return [(pos, MOST * SPAN + group) for pos, group in found if len(shards[group]) > 1]
+
+
+def _copy(
+    db: sqlite3.Connection, few: sqlite3.Connection, table: str, rows: str, values: Sequence[str] = ()
+) -> None:
+    """Copy rows of a table, all columns but checksums."""
+    found = db.execute(f"SELECT * {rows}", values)
+    columns = [name for name, *_ in found.description if name != "checksum"]
+    selected = db.execute(f"SELECT {', '.join(columns)} {rows}", values)
+    few.executemany(
+        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", selected
+    )
 
 
 def _in_several_shards(db: sqlite3.Connection) -> set[int]:
