@@ -14,7 +14,6 @@ pytest.importorskip("mcp", reason="needs: pip install 'aspectra[mcp]'")
 
 import aspectra
 from aspectra.app.surfaces.mcp.arguments import (
-    ANSWER,
     Libraries,
     clip,
     fitting,
@@ -33,6 +32,7 @@ from aspectra.papers.paper import Paper, Section
 from aspectra.search.ranking import Evidence
 from long import LONG as ALL
 
+ANSWER = 24_000  # most bytes of an answer, with what the protocol puts around it
 HIDDEN = "\x00\x07\x1b\x7f\u200b\u202e\u2066\u2028\U000e0041\ud800"
 ODD = st.sampled_from(
     ["a", "owl ", '"', "\\", "\n", "\t", "é", "漢", "😀", "\u202e", "\x1b[31m", "\u2028", "{{", "</x>"]

@@ -170,9 +170,6 @@ def _brief(schema: dict[str, Any]) -> dict[str, Any]:
 # Sizes are those of JSON with every character beyond ASCII escaped, the longest form that a transport
 # writes.
 
-ANSWER = 24_000
-"""Most bytes of an answer, with what the protocol puts around it."""
-
 STRUCTURED = 15_000
 """Most bytes of the structured content of an answer that has a short text beside it."""
 
