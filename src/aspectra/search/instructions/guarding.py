@@ -20,6 +20,7 @@ _WORDS = word_sets("guarding")
 _FEW = 3  # words of a title or a name at least
 _MOSTLY = 0.75  # of the words of a title begin with a capital
 _NEAR = 2  # marks at the beginning of a piece among which a sign opens it
+_SAYING = ("perm", "fix", "polite", "open", "wish", "taste", "demand")  # categories of no item of a list
 _PEOPLE = frozenset("population audience language".split())
 _LATELY = 1960  # earlier years behind a comma are those of the subject: *propaganda, 1939-1945*
 # Attributes whose words are as often words of a subject in the middle of a text.
@@ -29,16 +30,13 @@ _LOOSE = frozenset("language population audience aspect keyword reports method t
 def _plain(read: Read) -> bool:
     """True if a piece has no sign and states no fact of the record: it can be an item of a plain list."""
     hard = any(r.attribute in FACTS or r.hard for r in read.requests)
-    says = any(
-        m.cat in ("perm", "fix", "polite", "open", "wish", "taste", "demand") for m in read.piece.marks
-    )
+    says = any(m.cat in _SAYING for m in read.piece.marks)
     return not read.sign.rules and not hard and not says and read.role in ("request", "subject", "chatter")
 
 
 def _whole(read: Read) -> Read:
-    return replace(
-        read, role="subject", requests=(), subject=(read.piece.start, read.piece.end), lost=(), why=""
-    )
+    whole = (read.piece.start, read.piece.end)
+    return replace(read, role="subject", requests=(), subject=whole, lost=(), why="")
 
 
 def _lists(reads: list[Read]) -> None:
@@ -49,13 +47,11 @@ def _lists(reads: list[Read]) -> None:
     if not last or not _plain(reads[0]):
         return
     tail = reads[last]
-    if tail.piece.marks[0].low not in _WORDS["and"] or (
-        tail.role == "request" and any(r.attribute not in _PEOPLE for r in tail.requests)
-    ):
-        return
     behind = [m for m in tail.piece.marks if m.low not in _WORDS["and"]]
-    if behind and is_led(behind[0]) and tail.role == "request":
-        return  # "owls, open access, and in English"
+    # "owls, open access, and in English"
+    apart = any(r.attribute not in _PEOPLE for r in tail.requests) or any(map(is_led, behind[:1]))
+    if tail.piece.marks[0].low not in _WORDS["and"] or (tail.role == "request" and apart):
+        return
     for n in range(last + 1):
         if n or not reads[0].subject or not reads[0].requests:
             reads[n] = _whole(reads[n])
@@ -64,13 +60,11 @@ def _lists(reads: list[Read]) -> None:
 def _recent(text: str, reads: list[Read]) -> None:
     """Prefer what is new where a subject beside requests begins so: *recent owl diets, no reviews*."""
     first, (mark, *others) = reads[0], reads[0].piece.marks
-    plain = first.role == "subject" and first.subject is not None and not first.requests
-    new = mark.attribute == "recency" and mark.low in _WORDS["recent"] and bool(others) and others[0].free
-    if plain and new and not is_capitalised(text) and any(read.requests for read in reads[1:]):
+    new = mark.attribute == "recency" and mark.low in _WORDS["recent"] and any(m.free for m in others[:1])
+    beside = any(read.requests for read in reads[1:])
+    if first.subject and not first.requests and new and beside and not is_capitalised(text):
         asked = tuple(requests_of(replace(first.piece, marks=(mark,)), Sign(), company=True))
-        start, end = first.subject or (0, 0)
-        if start == mark.start and asked:
-            reads[0] = replace(first, requests=asked, subject=(others[0].start, end))
+        reads[0] = replace(first, requests=asked, subject=(others[0].start, first.subject[1]))
 
 
 def _titles(text: str, reads: list[Read]) -> None:
@@ -78,10 +72,7 @@ def _titles(text: str, reads: list[Read]) -> None:
     if len(reads) < 2 or reads[1].piece.joint != "colon" or reads[0].role != "subject" or reads[0].requests:
         return
     second = reads[1]
-    named = any(m.cat == "name" and m.sure for m in second.piece.marks) or any(
-        r.piece.marks[0].low in _WORDS["then"] for r in reads[2:]
-    )
-    if text[second.piece.start].isupper() and second.piece.free and not second.sign.rules and not named:
+    if text[second.piece.start].isupper() and second.piece.free:
         for n in range(1, len(reads)):
             if reads[n].piece.sentence > second.piece.sentence or not _plain(reads[n]):
                 break
@@ -106,26 +97,18 @@ def _is_title(text: str, reads: Sequence[Read]) -> bool:
         return False
     if any(m.cat == "bound" and m.opposite for r in reads for m in r.piece.marks):
         return False
-    return not any(
-        r.requests and (r.piece.joint in ("comma", "semicolon", "stop") or _denies_record(r))
-        for r in reads[1:]
+    asking = [r for r in reads[1:] if r.requests]
+    apart = any(r.piece.joint in ("comma", "semicolon", "stop") for r in asking)
+    # "Owls in Nature, but Not by Andrew Gelman"
+    return not apart and not any(
+        q.attribute in RECORDED for r in asking if r.sign.negative for q in r.requests
     )
-
-
-def _denies_record(read: Read) -> bool:
-    """True if a piece denies authors, journals or languages: *owls in Nature, but not by Andrew Gelman*."""
-    return read.sign.negative and any(r.attribute in RECORDED for r in read.requests)
 
 
 def _is_name(reads: Sequence[Read]) -> bool:
     """True if a text is a single denial that is a name: *no free lunch theorems*, *except clauses in SQL*."""
     first = reads[0]
-    if (
-        any(r.subject for r in reads)
-        or not first.sign.rules
-        or first.sign.place != "lead"
-        or not first.piece.free
-    ):
+    if any(r.subject for r in reads) or not first.sign.rules or not first.piece.free:
         return False
     marks = first.piece.marks
     if any(m.cat in ("doc", "open", "polite", "lead", "wish", "fix") for r in reads for m in r.piece.marks):
@@ -149,25 +132,20 @@ def _doubtful(read: Read) -> bool:
     ]
     if opens and sign.place == "lead":
         return True
-    if any(m.cat in ("hard", "soft", "neg") for m in marks) and any(m.carries for m in marks):
+    if any(m.cat in ("hard", "soft", "neg") for m in marks) and read.piece.carries:
         return True  # "and the weights should be up for download"
     if any(m.cat == "wish" for m in marks[:_NEAR]) and not any(m.cat in ("doc", "lead") for m in marks):
         return True
     if marks[0].sub != "back" and any(m.cat == "hard" and m.low in _WORDS["must"] for m in marks):
         return True
-    if marks[0].low in _WORDS["then"] and any(m.carries for m in marks):
-        return True
     first = next((n for n, m in enumerate(marks) if m.low not in _WORDS["a"]), 0)
-    if marks[first].attribute in ("kind", "status") and any(
-        m.low in _WORDS["or"] for m in marks[first + 1 : first + 2]
-    ):
+    either = any(m.low in _WORDS["or"] for m in marks[first + 1 : first + 2])
+    if either and marks[first].attribute in ("kind", "status"):
         return True
     if read.piece.joint in ("colon", "stop") and marks[first].free:
         return False  # a sentence of the subject that names papers further on
-    return any(
-        r.attribute not in _LOOSE and (r.attribute != "year" or r.opposite or ".." in r.value)
-        for r in requests_of(read.piece, Sign(), company=False)
-    )
+    values = [r for r in requests_of(read.piece, Sign()) if r.attribute not in _LOOSE]
+    return any(r.attribute != "year" or r.opposite or ".." in r.value for r in values)
 
 
 def field_of(piece: Piece, follows: str) -> str:
@@ -192,9 +170,8 @@ def in_field(text: str, piece: Piece, field: str, *, question: bool) -> Read:
         return Read(piece, "chatter" if not piece.free else "unread", why=UNKNOWN)
     if question:
         return Read(piece, "subject", subject=(start, end))
-    attribute = (
-        "population" if field in _WORDS["people"] else "reports" if field in _WORDS["outcome"] else "topic"
-    )
+    people, outcome = field in _WORDS["people"], field in _WORDS["outcome"]
+    attribute = "population" if people else "reports" if outcome else "topic"
     return Read(piece, "request", Sign(), (Request(attribute, text[start:end], "prefer", start, end),))
 
 
@@ -215,16 +192,7 @@ def guarded(text: str, reads: Sequence[Read]) -> list[Read]:
         if n and read.subject and read.requests and read.piece.marks[0].low in _WORDS["then"]:
             out[n] = replace(read, role="request", subject=None)
             continue
-        kept = read is not reads[n]
-        if n and read.role == "subject" and not read.requests and not kept and _doubtful(read):
-            listed = out[n - 1].role == "subject" and read.piece.joint == "comma" and _enumerated(out, n)
-            if not listed and any(r.role == "subject" for r in out[:n]):
-                out[n] = replace(read, role="unread", subject=None, why=MEANT)
+        searched = read is reads[n] and read.role == "subject" and not read.requests
+        if searched and any(r.role == "subject" for r in out[:n]) and _doubtful(read):
+            out[n] = replace(read, role="unread", subject=None, why=MEANT)
     return out
-
-
-def _enumerated(reads: Sequence[Read], at: int) -> bool:
-    """True if a piece is an item of a list of plain things that are all searched for."""
-    end = next((n for n in range(at + 1, len(reads)) if reads[n].piece.joint != "comma"), len(reads))
-    plain = all(r.role == "subject" and not r.requests for r in reads[at:end])
-    return plain and reads[end - 1].piece.marks[0].low in _WORDS["and"]
