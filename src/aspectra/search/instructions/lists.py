@@ -20,7 +20,6 @@ _AND = word_sets("lists")["and"]
 _OR = word_sets("lists")["or"]
 _WITHOUT = word_sets("pieces")["modifies"]
 _EITHER = "alternatives of different kinds"
-_IS = word_sets("lists")["is"]
 _ARTICLES = word_sets("pieces")["some"]
 _PLUS = word_sets("pieces")["plus"]
 _IF = word_sets("settling")["if"] - word_sets("settling")["exceptions"]
@@ -55,20 +54,14 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
     first = read.piece.marks[0].cat
     if first in ("but", "lead", "wish", "open") or any(m.cat in ("fix", "wish") for m in read.piece.marks):
         return None
-    if at and reads[at - 1].role == "fix":
-        return None
     item = [m.cat for m in read.piece.marks]
     length = item.index("lead") if "lead" in item and not subject_before else len(item)
     if read.sign.rules or at == 0 or read.piece.joint not in ("comma", "and") or length > LIST:
         return None
     before = reads[at - 1]
     unclear = before.role == "unread" and before.sign.negative  # "no trials in children, ... or theses"
-    excepted = before.role == "exception" and bool(before.sign.rules)
-    if (
-        before.piece.sentence != read.piece.sentence
-        or not (before.role == "request" or unclear or excepted)
-        or before.sign.place != "lead"
-    ):
+    excepted = before.role == "exception"
+    if not (before.role == "request" or unclear or excepted) or before.sign.place != "lead":
         return None
     behind = list(dropwhile(lambda m: m.low in _PLUS, read.piece.marks))
     marks = _later(reads, at)
@@ -76,7 +69,7 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
     if apart and (before.sign.negative or excepted or len(behind) < len(item)):
         return None
     denied = requests_of(before.piece, Sign(), company=True) if excepted else before.requests
-    if not (denied or unclear) or before.subject is not None or "perm" in before.sign.cats:
+    if not (denied or unclear) or before.subject is not None:
         return None
     if {m.cat for m in read.piece.marks if m.carries or m.free} == {"bound"}:
         return None  # "not from a blog, and no more than a page"
@@ -94,7 +87,7 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
         return before.sign if itemised and any(m.carries for m in read.piece.marks) else None
     attribute = denied[-1].attribute
     values = requests_of(read.piece, Sign(), company=True)
-    alike = bool(values) and all(v.attribute == attribute for v in values)
+    alike = all(v.attribute == attribute for v in values)
     # "no surveys, blogs", "not in German, French", but not "no surveys, blogs please"
     listed = _bare(ahead, attribute) and (before.sign.negative or excepted)
     listed = listed and all(v.value != "en" for v in values)  # "not in German, English"
@@ -162,9 +155,6 @@ def _either(read: Read) -> Read:
         behind = min([*(r.start for r in other), *(a for a, _, _ in read.lost if a > mark.start)], default=0)
         if mark.low not in _OR or not one or not behind:
             continue
-        last = max(r.end for r in one)
-        if any(m.carries or m.free for m in read.piece.marks if last <= m.start < behind):
-            continue
         known = bool(other) and other[0].start == behind and not read.lost
         if known and one[-1].attribute == other[0].attribute and not ATTRIBUTES.get(one[-1].attribute).every:
             continue
@@ -189,11 +179,8 @@ def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
             if made.subject is None and not subject:  # unlike "no theses or letters on bees"
                 made = signed(text, read.piece, sign, others=True, question=question)
             reads[at] = made
-            if (
-                reads[at - 1].role == "request"
-                and reads[at - 1].requests[-1].attribute == "author"
-                and all(r.attribute == "topic" for r in reads[at].requests)
-            ):
+            people = reads[at - 1].role == "request" and reads[at - 1].requests[-1].attribute == "author"
+            if people and all(r.attribute == "topic" for r in reads[at].requests):
                 reads[at] = _as_authors(reads[at])
             _name_list(text, reads, at)
             _term_list(reads, at)
@@ -233,16 +220,11 @@ def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
     reads[:] = [_either(_terms(text, read)) if read.role == "request" else read for read in reads]
     if any(read.requests for read in reads) and question:
         for at, read in enumerate(reads):
-            if (
-                read.role == "subject"
-                and not read.requests
-                and not read.piece.free
-                and (at == 0 or any(m.cat in ("doc", "open") for m in read.piece.marks))
-            ):
-                values = requests_of(read.piece, Sign(), company=True)
-                reads[at] = replace(
-                    read, role="request" if values else "chatter", requests=tuple(values), subject=None
-                )
+            asks = at == 0 or any(m.cat in ("doc", "open") for m in read.piece.marks)
+            if asks and read.role == "subject" and not read.requests and not read.piece.free:
+                values = tuple(requests_of(read.piece, Sign(), company=True))
+                role = "request" if values else "chatter"
+                reads[at] = replace(read, role=role, requests=values, subject=None)
     return reads
 
 
@@ -251,17 +233,22 @@ def _as_authors(read: Read) -> Read:
     return replace(read, requests=tuple(replace(r, attribute="author", relation=hard) for r in read.requests))
 
 
-def _name_list(text: str, reads: list[Read], at: int) -> None:
-    """*Not Hinton, LeCun or Bengio*: two or more names in a list that no table has are people."""
+def _first(reads: Sequence[Read], at: int) -> int:
+    """Number of the first item of the list that a piece is in."""
     first = at
     while (
-        reads[first].piece.joint == "comma" and first and reads[first - 1].sign.rules == reads[at].sign.rules
+        first and reads[first].piece.joint == "comma" and reads[first - 1].sign.rules == reads[at].sign.rules
     ):
         first -= 1
+    return first
+
+
+def _name_list(text: str, reads: list[Read], at: int) -> None:
+    """*Not Hinton, LeCun or Bengio*: two or more names in a list that no table has are people."""
+    first = _first(reads, at)
     requests = [r for read in reads[first : at + 1] for r in read.requests]
-    if len(requests) >= _NAMES and all(
-        r.attribute == "topic" and _PERSON.fullmatch(r.value) for r in requests
-    ):
+    people = all(r.attribute == "topic" and _PERSON.fullmatch(r.value) for r in requests)
+    if people and len(requests) >= _NAMES:
         for n in range(first, at + 1):
             reads[n] = _as_authors(reads[n])
 
@@ -269,45 +256,30 @@ def _name_list(text: str, reads: list[Read], at: int) -> None:
 def _term_list(reads: list[Read], at: int) -> None:
     """*Must mention zinc, copper or lead*: terms go on behind a term, and with *or* one will do."""
     before, read = reads[at - 1], reads[at]
-    if not before.requests or {r.attribute for r in before.requests} != {"keyword"}:
-        return
-    if not read.requests or any(r.attribute != "topic" for r in read.requests):
+    if [{r.attribute for r in one.requests} for one in (before, read)] != [{"keyword"}, {"topic"}]:
         return
     terms = tuple(
         replace(r, attribute="keyword", value=one) for r in read.requests for one in r.value.split(" and ")
     )
     reads[at] = replace(read, requests=terms)
     if terms[0].relation == "require" and any(m.low in _OR for m in read.piece.marks):
-        first = at - 1
-        while reads[first].piece.joint == "comma" and reads[first - 1].sign.rules == read.sign.rules:
-            first -= 1
+        first = _first(reads, at - 1)
         listed = [r for one in reads[first : at + 1] for r in one.requests]
         reads[first] = replace(reads[first], requests=(_unless(listed[0], listed[1:]),))
-        reads[first + 1 : at + 1] = [
-            replace(one, role="chatter", requests=()) for one in reads[first + 1 : at + 1]
-        ]
-
-
-def _predicate(read: Read) -> bool:
-    """True if a piece says, in words that no table has, that the one before it is not wanted."""
-    if read.piece.joint != "inline" or not read.sign.negative or read.piece.carries:
-        return False
-    return read.piece.marks[0].low.split()[0] in _IS
+        for n in range(first + 1, at + 1):
+            reads[n] = replace(reads[n], role="chatter", requests=())
 
 
 def _reach_back(text: str, reads: list[Read], at: int, *, question: bool) -> None:
     """Let a limiter reach back: behind a list (*A, B or C only*), or without content (*leave those out*)."""
     read, before = reads[at], reads[at - 1]
-    asked = (
-        text[before.piece.end : read.piece.start].lstrip().startswith(("?", "？"))
-    )  # "Theses? Leave them out."
-    if (before.sign.rules and before.sign.place == "lead") or (
-        before.piece.sentence != read.piece.sentence and not asked
-    ):
+    # "Theses? Leave them out."
+    asked = text[before.piece.end : read.piece.start].lstrip().startswith(("?", "？"))
+    near = asked or before.piece.sentence == read.piece.sentence
+    if not near or (before.sign.rules and before.sign.place == "lead"):
         return
-    named = before.role == "request" or (
-        before.role == "subject" and before.piece.carries and not before.piece.free
-    )
+    value = before.role == "subject" and before.piece.carries and not before.piece.free
+    named = value or before.role == "request"
     if read.role == "chatter" and read.sign.rules and named and not before.sign.rules:
         pronoun = read.sign.rules[-1].low in _NOTHING and len(read.piece.marks) > 1
         plain = all(m.cat in ("neg", "polite") for m in read.piece.marks)
@@ -319,20 +291,14 @@ def _reach_back(text: str, reads: list[Read], at: int, *, question: bool) -> Non
         if any(m.sub == "back" for m in read.piece.marks) or all(m.cat != "doc" for m in read.piece.marks):
             reads[at - 1] = signed(text, before.piece, read.sign, others=True, question=question)
         return
-    if _predicate(read) and named and not before.sign.rules:  # "works by Piketty are off the table"
-        reads[at - 1] = signed(text, before.piece, read.sign, others=True, question=question)
-        reads[at] = replace(read, role="chatter", requests=(), lost=())
-        return
     if read.piece.joint not in ("comma", "and") or not read.sign.rules:
         return
     items = [m for m in (*before.piece.marks, *read.piece.marks) if m not in read.sign.rules]
-    if (
-        before.role == "request"
-        and not before.sign.rules
-        and _bare(items, before.requests[0].attribute)
-        and (read.sign.negative or read.role == "exception")
-        and read.sign.rules[0].start > max(m.start for m in items)
-    ):  # "surveys, theses left out"
+    denied = read.sign.negative or read.role == "exception"
+    behind = read.sign.rules[0].start > max(m.start for m in items)
+    plain = before.role == "request" and not before.sign.rules
+    if denied and behind and plain and _bare(items, before.requests[0].attribute):
+        # "surveys, theses left out"
         if read.role == "exception":
             reads[at - 1] = replace(before, role="exception", sign=read.sign, requests=())
         else:
@@ -342,10 +308,10 @@ def _reach_back(text: str, reads: list[Read], at: int, *, question: bool) -> Non
         return
     if read.sign.rules[0].start > max(r.end for r in read.requests) and read.role == "request":
         reached = read.sign.rules[0].start >= read.piece.end  # by the limiter behind the list
-        listed = (
-            (reached or any(m.low in _AND for m in read.piece.marks))
-            and before.role == "request"
-            and not before.sign.rules
-        )
-        if listed and {r.attribute for r in before.requests} <= {r.attribute for r in read.requests}:
+        listed = reached or any(m.low in _AND for m in read.piece.marks)
+        if (
+            listed
+            and plain
+            and {r.attribute for r in before.requests} <= {r.attribute for r in read.requests}
+        ):
             reads[at - 1] = signed(text, before.piece, read.sign, others=True, question=question)
