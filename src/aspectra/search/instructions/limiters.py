@@ -260,17 +260,12 @@ def allows(piece: Piece, sign: Sign) -> bool:
     denials = [mark for mark in sign.rules if mark.cat == "neg"]
     told = [mark for mark in piece.marks if mark.values]
     lacks = not denials and all(m.values[0].startswith("!") and m.attribute != "known" for m in told)
-    if sign.cats <= {"neg", "soft"} and (
-        (lacks and piece.carries) or (len(denials) == 1 and "prefix" in denials[0].flags)
-    ):
+    prefix = len(denials) == 1 and "prefix" in denials[0].flags
+    if sign.cats <= {"neg", "soft"} and (prefix or (lacks and piece.carries)):
         return any(mark.low in _WORDS["lets_in"] for mark in piece.marks)
-    if (
-        len(sign.rules) == _PAIR
-        and sign.rules[0].low in _WORDS["no"]
-        and sign.rules[1].low in _WORDS["needed"]
-    ):
+    rules, lows = [mark.low for mark in sign.rules], [mark.low for mark in denials]
+    if len(rules) == _PAIR and rules[0] in _WORDS["no"] and rules[1] in _WORDS["needed"]:
         return True  # "no code needed"
-    lows = [mark.low for mark in denials]
     return len(lows) == _PAIR and lows[0] in _WORDS["dont"] and lows[1] in _WORDS["omits"]
 
 
