@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import takewhile
 
 from aspectra.base.values import replace
+from aspectra.search.instructions.marks import SIGNS
 from aspectra.search.instructions.pieces import Piece, is_rule
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.recognisers.names import is_place, is_publisher, is_venue
@@ -109,36 +110,22 @@ class Sign:
 
 def sign_of(piece: Piece) -> Sign:
     """The sign of a piece: rules before its content, or else behind all of it."""
-    rules = [
-        m
-        for n, m in enumerate(piece.marks)
-        if is_rule(m)
-        and m.cat != "wish"
-        and not (m.cat == "neg" and n and piece.marks[n - 1].low in _WORDS["shows"])
-    ]
+    shown = {n + 1 for n, m in enumerate(piece.marks) if m.low in _WORDS["shows"]}
+    rules = [m for n, m in enumerate(piece.marks) if m.cat in SIGNS and not (m.cat == "neg" and n in shown)]
     if not rules:
         return Sign()
     first = piece.marks.index(rules[0])
     swallowed = rules[0].cat == "neg" and any(m.cat == "perm" and "swallow" in m.flags for m in rules)
-    if swallowed or _narrates(piece.marks, first) or _twice(piece.marks, rules):
+    if swallowed or _narrates(piece.marks, first):
         return Sign(tuple(rules), "unsure")
     if not any(m.free or (m.cat == "cue" and n) for n, m in enumerate(piece.marks[:first])):
         return Sign(tuple(rules), "lead")
     last = piece.marks.index(rules[-1])
-    if (
-        rules[-1].low in _WORDS["states"]
-        and last + 1 < len(piece.marks)
-        and piece.marks[last + 1].cat in _VERBS
-    ):
+    if rules[-1].low in _WORDS["states"] and any(m.cat in _VERBS for m in piece.marks[last + 1 : last + 2]):
         return Sign()  # "studies proving that homework does not work"
     if not any(m.free or m.carries for m in piece.marks[last + 1 :]):
-        behind: list[Mark] = []
-        for mark in reversed(piece.marks):
-            if is_rule(mark):
-                behind.append(mark)
-            elif mark.free or mark.carries:
-                break
-        return Sign(tuple(behind), "post")
+        behind = takewhile(lambda m: not m.free and not m.carries, reversed(piece.marks))
+        return Sign(tuple(filter(is_rule, behind)), "post")
     allowed = tuple(m for m in rules if m.cat == "perm")
     return Sign(allowed, "inner") if allowed else Sign()
 
@@ -159,17 +146,6 @@ def _narrates(marks: Sequence[Mark], first: int) -> bool:
         and any(m.free for m in ahead)
         and not any(m.carries or m.cat == "doc" for m in ahead)
     )
-
-
-def _twice(marks: Sequence[Mark], rules: Sequence[Mark]) -> bool:
-    """True if another denial follows the words that the first denies: *no case reports bar fatal ones*."""
-    denials = [m for m in rules if m.cat == "neg"]
-    for one, other in pairwise(denials):
-        between = marks[marks.index(one) + 1 : marks.index(other)]
-        if other.low not in _NOR and other.low != one.low and any(m.carries or m.free for m in between):
-            behind = marks[marks.index(other) + 1 :]
-            return any(m.carries or m.free for m in behind)
-    return False
 
 
 def _modifies(piece: Piece, at: int) -> bool:
@@ -198,15 +174,12 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
         company: whether something else says that documents are meant.
     """
     mark = piece.marks[at]
-    if mark.tied and not (at and "prefix" in piece.marks[at - 1].flags):
-        return False
     after = piece.marks[at + 1] if at + 1 < len(piece.marks) else None
     if after and after.tied and (after.free or after.attribute == mark.attribute == "language"):
         return False
     if _modifies(piece, at):
         return False
-    if "adj" in mark.flags and not (mark.flags & {"sure", "of"}) and at + 1 < len(piece.marks):
-        after = piece.marks[at + 1]
+    if after and "adj" in mark.flags and not (mark.flags & {"sure", "of"}):
         if after.cat in ("word", "quote", "change", "cue") or (
             after.cat == "func" and after.low not in _STOPS and mark.attribute != "kind"
         ):
@@ -218,12 +191,7 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
     if at:
         before = piece.marks[at - 1]
         loose = not mark.sure or "bare" in mark.flags
-        if (
-            loose
-            and mark.cat == "value"
-            and (before.free or (before.cat == "doc" and not signed))
-            and mark.start - before.end <= 1
-        ):
+        if loose and mark.cat == "value" and (before.free or (before.cat == "doc" and not signed)):
             return False
         if _of_subject(piece.marks, at) or (mark.attribute == "audience" and before.low in _BY | _ABOUT):
             return False
@@ -232,16 +200,11 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
             return False  # "my thesis is about", "for my gap year blog"
         if before.attribute == "language" and mark.attribute in WEB:
             return False  # "Latin script"
-        if (
-            mark.attribute == "recency"
-            and piece.marks[at + 1 : at + 2]
-            and piece.marks[at + 1].attribute == "year"
-        ):
+        if mark.attribute == "recency" and after and after.attribute == "year":
             return False  # "early 2000s"
-        behind = [
-            m for m in piece.marks[max(0, at - _NEAR) : at] if not m.carries and m.low not in _ARTICLES
-        ][-1:]
-        if mark.attribute in ("kind", "population") and not mark.sure and behind and behind[0].low in _WITH:
+        lows = [m.low for m in piece.marks[max(0, at - _NEAR) : at] if not m.carries]
+        held = [low for low in lows if low not in _ARTICLES][-1:]
+        if mark.attribute in ("kind", "population") and not mark.sure and not _WITH.isdisjoint(held):
             return False
     if "bare" in mark.flags:
         return signed
@@ -283,10 +246,8 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
         if not mark.carries or not valid(piece, at, signed=bool(sign.rules), company=company):
             continue
         if mark.attribute == "aspect":
-            same = (mark.sub == "same") != sign.negative
-            out.append(
-                Request("aspect", mark.values[0], "same" if same else "different", mark.start, mark.end)
-            )
+            alike = "same" if (mark.sub == "same") != sign.negative else "different"
+            out.append(Request("aspect", mark.values[0], alike, mark.start, mark.end))
             continue
         number = mark.cat == "bound" and "vague" not in mark.flags and mark.attribute != "population"
         person = mark.attribute == "publisher" and not is_publisher(mark.values[0])
@@ -311,15 +272,12 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
     heads = [r for r in out if r.attribute == "format" and r.end <= held]
     if heads:  # "a manual with a list of options"
         out = [r for r in out if r.attribute != "format" or r in heads]
-    if not sign.rules:  # who tells that they have papers does not want them again
-        out = [
-            replace(r, relation="exclude") if (r.attribute, r.value) == ("known", "have") else r for r in out
-        ]
     had = [r for r in out if (r.attribute, r.value) == ("known", "have")]
-    if had and len(out) > 1 and not sign.rules:  # "I already have the ones by Smith", "I have no background"
-        others = [r for r in out if r not in had]
-        return [r if r.attribute == "audience" else replace(r, relation="exclude") for r in others]
-    return out
+    if not had or sign.rules:
+        return out
+    # Who has papers does not want them again: "I already have the ones by Smith", "I have no background".
+    others = [r for r in out if r not in had] or had
+    return [r if r.attribute == "audience" else replace(r, relation="exclude") for r in others]
 
 
 def phrases(piece: Piece, used: Sequence[Request]) -> list[tuple[int, int]]:
@@ -398,9 +356,8 @@ def free_requests(text: str, piece: Piece, used: Sequence[Request], sign: Sign) 
             if is_venue(value) and value[0].isupper():  # "only Nature"
                 out.append(Request("venue", value, sign.relation(hard=True), start, end))
                 continue
-            attribute = (
-                "keyword" if b - a == 1 and piece.marks[a].cat == "quote" else _attribute(piece, first, sign)
-            )
+            quoted = b - a == 1 and piece.marks[a].cat == "quote"
+            attribute = "keyword" if quoted else _attribute(piece, first, sign)
             if value:
                 out.append(Request(attribute, value, relation, start, end))
     return out
