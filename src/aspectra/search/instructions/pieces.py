@@ -76,11 +76,8 @@ def is_rule(mark: Mark) -> bool:
 
 def _of_papers(mark: Mark) -> bool:
     """True if a mark describes papers and not a subject: a language, a journal, *reviews*."""
-    return (
-        mark.attribute in RECORDED
-        or mark.attribute == "access"
-        or (mark.attribute in DOCUMENTS and mark.sure and "weak" not in mark.flags and mark.cat == "value")
-    )
+    named = mark.attribute in DOCUMENTS and mark.sure and "weak" not in mark.flags and mark.cat == "value"
+    return named or mark.attribute in RECORDED or mark.attribute == "access"
 
 
 def is_led(mark: Mark) -> bool:
@@ -92,12 +89,8 @@ def told_apart(denied: Sequence[Mark], behind: Sequence[Mark]) -> bool:
     """True if *and* after a denial begins a new request: *no surveys and in English*, unlike *and theses*."""
     held = [m for m in denied if m.carries]
     named = [m for m in behind if m.carries]
-    if (
-        len(held) != 1
-        or not named
-        or any(m.cat == "doc" or m.free for m in denied)
-        or any(m.free for m in behind)
-    ):
+    plain = not any(m.free for m in (*denied, *behind)) and all(m.cat != "doc" for m in denied)
+    if not plain or not named or len(held) != 1:
         return False
     if behind[-1].cat == "hard":
         return True  # "no surveys and peer-reviewed only"
@@ -148,9 +141,8 @@ def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
     if is_rule(before) or mark.low in _VERBAL:
         return False
     if mark.sub == "not":
-        return content and (
-            after.carries or after.cat in ("doc", "taste", "cue", "lead") or after.low in _LEADS_ON
-        )
+        told = after.carries or after.cat in ("doc", "taste", "cue", "lead") or after.low in _LEADS_ON
+        return content and told
     recorded = after.low in _LEADS_ON and any(map(_of_papers, marks[at + 2 : at + _SEVERAL + 2]))
     return content and (after.carries or after.cat == "doc" or not question or recorded)
 
@@ -165,31 +157,27 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         return "inline"
     if mark.cat == "fix" and not mark.tied and (" " in mark.low or before.cat == "polite"):
         return "comma"
-    compared = any(
-        m.low in _COMPARING and (mark.low != "to" or "prefer" in m.low.split()) for m in marks[:at]
-    )
-    if mark.low in _THAN and compared and not last:
+    compared = [m.low for m in marks[:at] if m.low in _COMPARING]
+    if (
+        mark.low in _THAN
+        and any(mark.low != "to" or "prefer" in low.split() for low in compared)
+        and not last
+    ):
         return "than"
     if mark.low in _AND and not last and not mark.tied:
         after = marks[at + 1]
-        if after.low in _WORDS["keep"] and at + 2 < len(marks) and marks[at + 2].cat == "hard":
-            return "and"
-        if after.low in _WORDS["we"] and at + 2 < len(marks) and is_rule(marks[at + 2]):
+        if after.low in _WORDS["keep"] | _WORDS["we"] and any(map(is_rule, marks[at + 2 : at + 3])):
             return "and"
         denies = any(m.cat in ("neg", "except") for m in marks[:at])
         if denies and mark.low in _WORDS["plus"] and told_apart(marks[:at], marks[at + 1 :]):
             return "and"
         if after.low in _WORDS["adverbs"] and after.cat == "hard" and marks[0].cat == "neg":
             return "list"
-        if (
-            (is_rule(after) and after.low not in _AND)
-            or after.cat in ("demand", "open")
-            or (after.cat == "taste" and (at + 2 == len(marks) or marks[at + 2].cat != "lead"))
-            or (after.cat == "aspect" and (not question or any(m.cat == "aspect" for m in marks[:at])))
-        ):
-            return "and"
-        return ""
-    if before.low in _AND and any(m.low in _AND for m in marks[at - 1 : at]) and is_rule(mark):
+        rules = after.cat in ("demand", "open") or (is_rule(after) and after.low not in _AND)
+        judges = after.cat == "taste" and (at + 2 == len(marks) or marks[at + 2].cat != "lead")
+        compares = after.cat == "aspect" and (not question or any(m.cat == "aspect" for m in marks[:at]))
+        return "and" if rules or judges or compares else ""
+    if before.low in _AND and is_rule(mark):
         return ""  # cut before the "and"
     if mark.low in _RELATIVE and any(m.cat == "taste" and " " in m.low for m in marks[at:]):
         return "inline"
@@ -203,25 +191,17 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         doubly = doubly and (marks[at + 1].cat == "term" or not any(m.carries or m.free for m in marks[:at]))
         cut = marks[at + 1].cat in ("neg", "term") or _limits_papers(marks, at + 1)
         return "inline" if cut and not doubly else ""
-    if (
-        mark.cat == "term"
-        and question
-        and (before.free or before.cat == "doc")
-        and any(m.free for m in marks[:at])
-    ):
+    subject = question and any(m.free for m in marks[:at])
+    if mark.cat == "term" and subject and (before.free or before.cat == "doc"):
         return "inline"
     if mark.cat == "except" and not last and before.low not in _ARTICLES:  # "the unless operator"
         return "inline"
-    if mark.cat == "open" and question and " " in mark.low and not last and any(m.free for m in marks[:at]):
+    if mark.cat == "open" and subject and " " in mark.low and not last:
         ahead = marks[at + 1 : at + _AHEAD]
         if any(m.cat == "doc" or (m.carries and m.attribute != "aspect") for m in ahead):
             return "clause"
-    if (
-        mark.cat == "taste"
-        and mark.low.startswith(("not ", "funded", "sponsored"))
-        and (before.free or before.carries)
-        and not any(m.cat == "neg" for m in marks[:at])
-    ):
+    judged = mark.cat == "taste" and mark.low.startswith(("not ", "funded", "sponsored"))
+    if judged and (before.free or before.carries) and not any(m.cat == "neg" for m in marks[:at]):
         return "inline"
     if mark.low.startswith("with ") and mark.carries and before.cat == "bound":
         return "inline"
@@ -235,9 +215,7 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         behind = marks[at + 1 + (led or marks[at + 1].low in _WORDS["some"]) :]
         if behind and behind[0].carries and (not led or behind[0].attribute == "language"):
             return "inline"
-    if content and _limits_papers(marks, at):
-        return "inline"
-    return ""
+    return "inline" if content and _limits_papers(marks, at) else ""
 
 
 def divide(marks: Sequence[Mark], *, question: bool) -> list[Piece]:
@@ -252,15 +230,13 @@ def divide(marks: Sequence[Mark], *, question: bool) -> list[Piece]:
     joint, sentence, depth = "start", 0, 0
 
     def close() -> None:
-        nonlocal joint
         first, how = 0, joint
         for at in range(1, len(run)):
             low = max(first, at - _NEAR)
-            if at > first and (cut := _cuts(run[low : at + _NEAR], at - low, question=question)):
+            if cut := _cuts(run[low : at + _NEAR], at - low, question=question):
                 out.append(Piece(tuple(run[first:at]), how, sentence, depth > 0))
                 first, how = at, cut
-        if run[first:]:
-            out.append(Piece(tuple(run[first:]), how, sentence, depth > 0))
+        out.append(Piece(tuple(run[first:]), how, sentence, depth > 0))
         run.clear()
 
     for mark in marks:
@@ -270,9 +246,7 @@ def divide(marks: Sequence[Mark], *, question: bool) -> list[Piece]:
         if run:
             close()
             joint = mark.cat
-        elif joint == "start" or DELIMITERS.index(mark.cat) < DELIMITERS.index(
-            joint if joint in DELIMITERS else "comma"
-        ):
+        elif joint == "start" or DELIMITERS.index(mark.cat) < DELIMITERS.index(joint):
             joint = mark.cat if out else "start"
         if mark.cat == "bracket":
             depth = depth + 1 if mark.low in "([（【" else max(0, depth - 1)
@@ -294,6 +268,5 @@ def without_aspects(piece: Piece) -> Piece:
 
 def is_fix(piece: Piece) -> bool:
     """True if a piece takes back the words before it, and says nothing else: *no wait*."""
-    return all(m.cat in ("fix", "func", "polite", "but") for m in piece.marks) and any(
-        m.cat == "fix" for m in piece.marks
-    )
+    cats = {mark.cat for mark in piece.marks}
+    return "fix" in cats and cats <= {"fix", "func", "polite", "but"}
