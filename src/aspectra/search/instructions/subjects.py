@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -39,7 +40,8 @@ _PUBLISHED = (
 )
 # Attributes of which values stand behind the subject: *X in top journals*.
 _NAMED = frozenset("venue affiliation author publisher".split())
-_HAN = frozenset("kind language recency status citations access venue_rank".split())  # behind it in Chinese
+# Attributes that stand behind it in Chinese.
+_HAN = frozenset("kind language recency status citations access venue_rank artifacts".split())
 _BEHIND = frozenset("citations access venue_rank status known author recency".split())
 _NOUNS = ("doc", "open", "change", "value")  # categories of marks that a name with "by" may follow
 _PLAIN = Sign()
@@ -57,6 +59,8 @@ _NEWS = (
 )
 _SHORT = 4  # letters of *oa*, *free*, *code*
 _NAMES = 2  # words of *by Ong*
+# Categories of marks among requests in front of a subject.
+_PASSED = ("func", "polite", "but", "wish", "taste", "hard", "demand")
 _FAR = 6  # marks between what is denied and its denial
 _REACH = 5  # words between an adjective and the word for documents that it describes
 
@@ -92,9 +96,8 @@ def _is_head(mark: Mark) -> bool:
         return owned or (mark.attribute == "venue" and mark.sure)
     if mark.attribute == "recency" and mark.low.startswith(_NEWS):
         return True
-    return (
-        mark.cat == "value" and mark.attribute in _HEADS and ("adj" not in mark.flags or "of" in mark.flags)
-    )
+    noun = "adj" not in mark.flags or "of" in mark.flags
+    return noun and mark.cat == "value" and mark.attribute in _HEADS
 
 
 def _requests(piece: Piece, picked: Sequence[int], sign: Sign = _PLAIN) -> list[Request]:
@@ -130,21 +133,15 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
         leads = mark.cat == "lead" or (at > 0 and _leads(marks, at, head, pending))
         if leads:
             ahead = at + 1
-            while ahead < len(marks) and (
-                marks[ahead].cat == "func" or marks[ahead].attribute in ("audience", "language", "year")
-            ):
+            beside = ("audience", "language", "year")
+            while ahead < len(marks) and (marks[ahead].cat == "func" or marks[ahead].attribute in beside):
                 ahead += 1
-            if (
-                head >= 0
-                and ahead > at + 1
-                and ahead < len(marks)
-                and marks[ahead].cat == "lead"
-                and marks[ahead - 1].carries
-            ):
+            again = ahead < len(marks) and marks[ahead].cat == "lead"
+            if again and head >= 0 and ahead > at + 1 and marks[ahead - 1].carries:
                 at += 1
                 continue
             judged = head >= 0 and not pending and any(m.cat == "taste" for m in marks[:at])
-            if head >= 0 and at + 1 < len(marks) and (judged or asked or _counts(marks, pending, head)):
+            if head >= 0 and at + 1 < len(marks) and (judged or asked or _counts(marks[head])):
                 return pending, at + 1, True
             if asked and mark.cat == "lead" and not pending and at + 1 < len(marks):
                 return pending, at + 1, True  # "我想找关于 ..."
@@ -161,43 +158,28 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             asked = True
         elif mark.low in _THAT and head == at - 1 and pending and (asked or "adj" in marks[pending[0]].flags):
             return pending, at + 1, True
-        elif (
-            mark.carries
-            and mark.attribute != "aspect"
-            and not (at and mark.attribute == "kind" and marks[at - 1].low in _WORDS["mine"])
-        ):
+        elif mark.carries and mark.attribute != "aspect" and not _mine(marks, at):
             pending.append(at)
             if _is_head(mark):
                 head = at
         elif mark.cat == "doc" or (pending and mark.low in _WORDS["ones"]):
             head = at
-        elif mark.cat not in ("func", "polite", "but", "wish", "taste", "hard", "demand") and (
-            number_of(mark.low) is None
-        ):
+        elif mark.cat not in _PASSED and number_of(mark.low) is None:
             break
         at += 1
     if at < len(marks) and pending:
         han = marks[at].low[0] > "\u3400" and pending[-1] == at - 1
         if han and all(marks[n].sure and _in_time(marks[n], False) for n in pending):
             return pending, at, True  # "2018年以后维生素D的研究"
-        if head == at - 1 and marks[head].cat == "doc" and _adjectives(marks, pending, head):
+        if head == at - 1 and marks[head].cat == "doc" and all(_describes(marks[n]) for n in pending):
             return pending, at, True
         first = pending[0]
-        if (
-            piece.joint == "start"
-            and pending == [at - 1]
-            and head == at - 1
-            and marks[head].attribute == "kind"
-            and _asks(marks[head])
-            and marks[at].free
-            and not marks[at].low.endswith("ing")  # "randomised trials comparing X and Y"
-        ):
-            return pending, at, True  # "case reports takotsubo after vaccination"
-        if (
-            "adj" in marks[first].flags
-            and marks[first].attribute in _ADJECTIVES
-            and marks[first].low not in _WORDS["close"]
-        ):
+        kind = head == first == at - 1 and marks[head].attribute == "kind" and _asks(marks[head])
+        # "case reports takotsubo after vaccination", unlike "randomised trials comparing X and Y"
+        if piece.joint == "start" and kind and marks[at].free and not marks[at].low.endswith("ing"):
+            return pending, at, True
+        adjective = "adj" in marks[first].flags and marks[first].attribute in _ADJECTIVES
+        if adjective and marks[first].low not in _WORDS["close"]:
             for ahead in range(at, min(at + _REACH, len(marks))):
                 if marks[ahead].low in _WORDS["prepositions"]:
                     break  # "foundational skills in early reading"
@@ -215,10 +197,8 @@ def _leads(marks: Sequence[Mark], at: int, head: int, pending: Sequence[int]) ->
     if marks[at].low == "to" and pending and before.low in _WORDS["ways"]:
         return True
     if marks[at].low in _OF:
-        kind = before.sure and (
-            "of" in before.flags or (before.carries and "adj" not in before.flags and _is_head(before))
-        )
-        return kind or _plain_of(marks, at)
+        kind = before.carries and "adj" not in before.flags and _is_head(before)
+        return (before.sure and (kind or "of" in before.flags)) or _plain_of(marks, at)
     if marks[at].low not in _WORDS["into"] or not pending or at + 1 == len(marks) or marks[at + 1].carries:
         return False
     mark = marks[head]
@@ -237,23 +217,20 @@ def _plain_of(marks: Sequence[Mark], at: int) -> bool:
     return "of" in before.flags and (at < 2 or marks[at - 2].cat in ("func", "value", "open", "taste"))
 
 
-def _counts(marks: Sequence[Mark], pending: Sequence[int], head: int) -> bool:
+def _counts(head: Mark) -> bool:
     """True if the words before a lead are a request although none of them asks."""
-    if marks[head].attribute in ("source", "format", "length"):
-        return marks[head].sure and "weak" not in marks[head].flags
-    return True
+    return head.attribute not in ("source", "format", "length") or (head.sure and "weak" not in head.flags)
 
 
-def _adjectives(marks: Sequence[Mark], pending: Sequence[int], head: int) -> bool:
-    return (
-        all(
-            "adj" in marks[n].flags
-            or marks[n].attribute in (*_ADJECTIVES, "year", "venue", "language", "artifacts")
-            or "of" in marks[n].flags
-            for n in pending
-        )
-        and marks[head].cat == "doc"
-    )
+def _mine(marks: Sequence[Mark], at: int) -> bool:
+    """True if a kind of document is one that the text is for: *my thesis*."""
+    return at > 0 and marks[at].attribute == "kind" and marks[at - 1].low in _WORDS["mine"]
+
+
+def _describes(mark: Mark) -> bool:
+    """True if a mark in front of a word for documents describes them."""
+    described = (*_ADJECTIVES, "year", "venue", "language", "artifacts")
+    return not mark.flags.isdisjoint(("adj", "of")) or mark.attribute in described
 
 
 def _in_time(mark: Mark, framed: bool) -> bool:
@@ -338,11 +315,8 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
     while end > first + 1:
         at = end - 1
         mark, before = marks[at], marks[at - 1]
-        links = (
-            mark.cat in ("func", "cue")
-            and mark.low in _WORDS["between"]
-            and (picked or mark.low in _WORDS["and"])
-        )
+        links = mark.cat in ("func", "cue") and mark.low in _WORDS["between"]
+        links = links and bool(picked or mark.low in _WORDS["and"])
         if mark.cat == "polite" or links or (han and mark.cat == "open"):
             end = at
         elif mark.tied or before.cat in ("perm", "except"):
@@ -358,7 +332,7 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
         elif (
             _limits(marks, at, framed, changes)
             or _listed(marks, at, picked)
-            or (han and (mark.attribute in _HAN or mark.attribute == "artifacts"))
+            or (han and mark.attribute in _HAN)
         ):
             picked, end = [at, *picked], at
         elif picked and mark.low in _WORDS["papers"] and all(m.free for m in marks[first:at]):
@@ -443,9 +417,8 @@ def _told(mark: Mark) -> bool:
 
 def _chinese(marks: Sequence[Mark], at: int, first: int) -> bool:
     """True if 的 or a value precedes a word for documents at the end."""
-    return at > first and (
-        marks[at].low[0] == "的" or (at - 1 > first and (marks[at - 1].low == "的" or marks[at - 1].carries))
-    )
+    owned = at - 1 > first and (marks[at - 1].low == "的" or marks[at - 1].carries)
+    return owned or (at > first and marks[at].low[0] == "的")
 
 
 def subject_of(piece: Piece) -> Subject:
@@ -466,9 +439,8 @@ def subject_of(piece: Piece) -> Subject:
         while last > first + 1 and not (piece.marks[last - 1].free or piece.marks[last - 1].carries):
             last -= 1
     doubtful = map(soften, _requests(piece, _perhaps_author(piece.marks, first, last or len(piece.marks))))
-    requests = sorted(
-        [*_requests(piece, picked), *_requests(piece, more, sign), *doubtful], key=lambda r: r.start
-    )
+    requests = [*_requests(piece, picked), *_requests(piece, more, sign), *doubtful]
+    requests.sort(key=attrgetter("start"))
     cut = bool(requests) or any(m.cat in ("taste", "demand", "lead") for m in piece.marks[:first])
     start = piece.marks[first].start if cut and first < len(piece.marks) else piece.start
     return Subject(tuple(requests), start, piece.marks[last - 1].end if more else piece.end, asked)
