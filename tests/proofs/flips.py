@@ -7,8 +7,8 @@ is *silent* (another answer) or *uncaught* (another error) is a fault, and the e
     python tests/proofs/flips.py --flips 3500 --seed 1
 
 Six of seven flips are made here, in the files of an index; the others by ``database_flips.py``. The library
-is small and made up. Blocks of checksums and the size from which files are memory-mapped are made small too,
-so that arrays have many blocks and are read lazily, as those of a large library are.
+is small and made up. The size from which files are memory-mapped is made small too, so that arrays are read
+lazily, as those of a large library are.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from summary import Summary, arguments
 
 from aspectra.app.ingest.library_facts import summary
 from aspectra.base.errors import AspectraError, LibraryCorrupt
-from aspectra.papers.library.generations import folders as checksums
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.conditions.condition import Condition
@@ -226,7 +225,7 @@ def index_files(folder: Path) -> list[Path]:
 
 def flip_index(folder: Path, count: int, seed: int) -> Outcome:
     """Flips in the files of an index of a library that is made in ``folder``."""
-    with mock.patch.object(checksums, "BLOCK", 512), mock.patch.object(arrays, "_MAPPED", 2048):
+    with mock.patch.object(arrays, "_MAPPED", 2048):
         make_library(folder)
         return flip(folder, index_files(folder), count, seed)
 

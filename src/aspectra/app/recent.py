@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aspectra.app.settings import state_file
 from aspectra.base.errors import UsageError
+from aspectra.base.files import state_file
 
 if TYPE_CHECKING:
     from aspectra.search.plan import Plan

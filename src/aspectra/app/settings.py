@@ -134,13 +134,6 @@ def user_file() -> Path:
     return Path(platformdirs.user_config_dir("aspectra", appauthor=False)) / "config.toml"
 
 
-def state_file(name: str) -> Path:
-    """A file that remembers something between commands; losing it costs nothing."""
-    import platformdirs
-
-    return Path(platformdirs.user_state_dir("aspectra", appauthor=False)) / name
-
-
 def data_folder(name: str) -> Path:
     """A folder of the user's data, beside the default library; it need not exist."""
     return default_library().parent / name

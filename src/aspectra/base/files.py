@@ -160,6 +160,13 @@ def write_durably(path: Path, content: bytes | str) -> None:
     disk().sync_folder(path.parent)
 
 
+def state_file(name: str) -> Path:
+    """A file of the user's that remembers something between commands; losing it costs nothing."""
+    import platformdirs
+
+    return Path(platformdirs.user_state_dir("aspectra", appauthor=False)) / name
+
+
 def refuse_journal(database: Path, kind: type[AspectraError], hint: str) -> None:
     """Refuse an SQLite database that brings a rollback journal, before SQLite sees it.
 

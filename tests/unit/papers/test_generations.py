@@ -7,12 +7,13 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.files import Disk, disk, using
-from aspectra.papers.library.generations.folders import FORMAT, Checksums, Generations, checksum, damaged
+from aspectra.papers.library.generations.folders import FORMAT, Generations, checksum, damaged, file_sum
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.searcher import Searcher
@@ -90,8 +91,7 @@ DAMAGE = {
     "views are a list": _resealed(views=[]),
     "sizes are texts": _resealed(files={"ids.json": "7"}),
     "a file lies outside": _resealed(files={"../../library.db": 7}),
-    "blocks are empty": _resealed(block=0),
-    "the checksums are cut": _file("checksums", b"12345678"),
+    "checksums are left out": _resealed(files={"ids.json": 7}),
     "ids.json is no JSON": _file("ids.json", b'["ow'),
     "ids.json is another list": _file("ids.json", b'["fox"]'),
     "an array is text": _file("years.npy", b"not an array"),
@@ -302,7 +302,6 @@ def test_everything_is_on_the_disk_before_its_name_is(tmp_path):
         ("folder", "library"),  # of the new folder generations
         ("sync", "a.json"),
         ("sync", "b.json"),
-        ("sync", "checksums"),
         ("folder", "below"),
         ("sync", "manifest.json"),
         ("folder", ".building"),
@@ -354,20 +353,35 @@ def test_what_a_killed_run_left_is_listed_and_removed(library, run):
     assert sorted(p.name for p in library.generations.root.iterdir()) == ["000001", "CURRENT"]
 
 
-def test_sums_do_not_depend_on_how_a_file_is_read(tmp_path, monkeypatch):
-    from aspectra.papers.library.generations import folders as checksums
+def test_a_file_is_read_once_on_a_machine(library, monkeypatch):
+    from aspectra.papers.library.generations import folders
+
+    read = []
+    monkeypatch.setattr(folders, "file_sum", lambda path: read.append(path.name) or file_sum(path))
+    manifest = library.generations.manifest(library.generations.current())
+    for _ in range(2):
+        assert _search(library) == ["owl"]
+        assert sorted(read) == sorted(Path(name).name for name in manifest["files"])
+    with library.writing("add") as writer:
+        writer.add([Paper("owl", title="Owls", abstract="They hunt by day.", year=2001)])
+    build_index(library, rebuild=True)
+    read.clear()
+    years = library.generations.current() / "years.npy"
+    _search(library)
+    assert "years.npy" in read
+    read.clear()
+    years.write_bytes(years.read_bytes())
+    _search(library)
+    assert read == ["years.npy"]
+
+
+def test_the_sum_of_a_file_does_not_depend_on_how_it_is_read(tmp_path, monkeypatch):
+    from aspectra.papers.library.generations import folders
 
     (tmp_path / "a").write_bytes(bytes(range(256)) * 20)
-    (tmp_path / "b").write_bytes(b"")
-    monkeypatch.setattr(checksums, "BLOCK", 100)
-    once = Checksums.of(tmp_path, ["b", "a"])
-    monkeypatch.setattr(checksums, "_AT_ONCE", 250)
-    assert Checksums.of(tmp_path, ["a", "b"]).content == once.content
-    assert len(once.file("a")) == 52
-    assert len(once.file("b")) == 0
-    assert not once.file("a").changed(tmp_path / "a")
-    with pytest.raises(ValueError, match="sums of"):
-        Checksums(once.sizes, 100, once.content[:-8])
+    once = file_sum(tmp_path / "a")
+    monkeypatch.setattr(folders, "_AT_ONCE", 250)
+    assert file_sum(tmp_path / "a") == once == (5120, checksum(bytes(range(256)) * 20))
 
 
 def test_the_disk_in_use_is_the_system_s():

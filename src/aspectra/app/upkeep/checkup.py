@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aspectra.app.library import Library, open_library
-from aspectra.app.settings import state_file
 from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import AspectraError, LibraryCorrupt
-from aspectra.base.files import disk, make_folder, write_durably
+from aspectra.base.files import disk, make_folder, state_file, write_durably
 from aspectra.base.values import Value
 from aspectra.base.version import OURSELVES, __version__
 from aspectra.papers.library.copies.backup import REPAIRING, restore, salvage

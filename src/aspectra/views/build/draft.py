@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from aspectra.base.display import Progress
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.papers.library.derived import Arrays
-from aspectra.papers.library.generations.folders import FileSums
+from aspectra.papers.library.generations.folders import FileSum
 from aspectra.papers.library.store import Store
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.protocol import Encoder, prompt_facts
@@ -246,7 +246,7 @@ class Draft:
     kept: tuple[Path, dict[str, Any]] | None = None
     least: int = 0
     words: tuple[Path, dict[str, Any]] | None = None
-    linked: dict[str, FileSums] = field(default_factory=dict)
+    linked: dict[str, FileSum] = field(default_factory=dict)
     abstracts: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     full: list[bool] = field(default_factory=list)

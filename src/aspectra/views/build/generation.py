@@ -381,7 +381,7 @@ def _keep_standard(draft: Draft) -> None:
     """The standard that later papers are measured by: that of these papers, or what they are measured by."""
     generations = draft.library.generations
     if draft.kept is not None:
-        files = generations.checksums(*draft.kept).sizes
+        files = draft.kept[1]["files"]
         names = frozenset(name for name in files if name.startswith(f"{STANDARD}/"))
         draft.linked |= generations.share(*draft.kept, draft.folder, only=names)
     elif not draft.beside and len(draft.ids) >= draft.least > 0:

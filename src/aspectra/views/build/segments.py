@@ -196,7 +196,7 @@ def add_segment(
     views.pop(GRAPH_VIEW, None)
     if update_citations(whole, library, files, places, changes.now, changes.changed):
         views[GRAPH_VIEW] = {"kind": "graph"}
-    kept = {name: value for name, value in manifest.items() if name not in ("files", "block", "checksums")}
+    kept = {name: value for name, value in manifest.items() if name != "files"}
     return {
         **kept,
         "aspectra": __version__,

@@ -36,7 +36,7 @@ _ARRAYS = ("sample", "years", "text_hashes", "cited_by", "references", "full_tex
 class Generation:
     """One immutable generation, opened for reading until :meth:`close`.
 
-    Every byte is verified before it is used: one that is not what was written raises LibraryCorrupt.
+    Its files are checked when it is opened: one that is not as it was written raises LibraryCorrupt.
 
     Args:
         library: where it belongs; texts of seeds are read from it.

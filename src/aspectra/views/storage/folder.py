@@ -21,7 +21,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from aspectra.papers.library.generations.folders import Checksums, Generations, damaged
+from aspectra.papers.library.generations.folders import FileSum, Generations, damaged
 from aspectra.papers.paper import Paper, Unit
 from aspectra.papers.text.structure import abstract_sentences, lead_field
 from aspectra.views.storage.arrays import StoredArray, StoredFile, closed, save_array, save_json
@@ -75,7 +75,7 @@ class SegmentedArray(StoredArray):
         return out
 
     def whole(self) -> NDArray[Any]:
-        """All of it, verified; a copy."""
+        """All of it; a copy."""
         return self.over_rows(lambda rows: rows)
 
     def over_rows(self, compute: Callable[[NDArray[Any]], NDArray[Any]], axis: int = 0) -> NDArray[Any]:
@@ -111,24 +111,28 @@ class StoredFolder:
 
     Args:
         path: of the generation's folder, or of another one to be taken by itself.
-        sums: of the generation's files; None for one that is being built, whose files are taken as they are.
+        files: of the generation; None for one that is being built, whose files are taken as they are.
         below: name of the folder below ``path``, with a slash.
         layout: of the generation.
     """
 
     def __init__(
-        self, path: Path, sums: Checksums | None = None, below: str = "", layout: Layout | None = None
+        self,
+        path: Path,
+        files: Mapping[str, FileSum] | None = None,
+        below: str = "",
+        layout: Layout | None = None,
     ) -> None:
         self.path = path / below if below else path
         self._root = path
-        self._sums = sums
+        self._files = files
         self._below = below
         self._layout = layout or Layout()
         self._opened: list[StoredArray] = []
         self._closed = threading.Event()
 
     def _beside(self, below: str, layout: Layout) -> StoredFolder:
-        inner = StoredFolder(self._root, self._sums, below, layout)
+        inner = StoredFolder(self._root, self._files, below, layout)
         inner._opened, inner._closed = self._opened, self._closed
         return inner
 
@@ -147,7 +151,7 @@ class StoredFolder:
         return self._layout.order
 
     def _there(self, name: str) -> bool:
-        return (self._root / name).is_file() if self._sums is None else name in self._sums
+        return (self._root / name).is_file() if self._files is None else name in self._files
 
     def _name(self, name: str) -> str:
         """Below the generation's folder: the file of all segments, or that of the first."""
@@ -162,10 +166,10 @@ class StoredFolder:
             raise closed()
         if not self._there(name):
             raise damaged(f"{self._root.name}/{name} of the index cannot be read", "it is missing")
-        return StoredFile(self._root / name, None if self._sums is None else self._sums.file(name))
+        return StoredFile(self._root / name)
 
     def array(self, name: str, order: NDArray[np.int64] | EllipsisType | None = ...) -> StoredArray:
-        """An array, verified as it is read.
+        """An array.
 
         Args:
             name: of the file, without its ending.
@@ -187,7 +191,7 @@ class StoredFolder:
         return out
 
     def whole(self, name: str, order: NDArray[np.int64] | EllipsisType | None = ...) -> NDArray[Any]:
-        """An array, verified whole: for those that every search reads all of.
+        """An array as one of numpy's: for those that every search reads all of.
 
         Raises:
             LibraryCorrupt: the file is missing or damaged.
@@ -195,14 +199,14 @@ class StoredFolder:
         return self.array(name, order).whole()
 
     def json(self, name: str) -> Any:
-        """The value in a JSON file, verified; of the first segment, where no file is of all.
+        """The value in a JSON file; of the first segment, where no file is of all.
 
         Raises:
             LibraryCorrupt: the file is missing or damaged.
         """
         file = self._file(self._name(name))
         try:
-            return json.loads(bytes(file.whole()))
+            return json.loads(bytes(file.content))
         except (ValueError, RecursionError) as error:
             raise file.error(error) from error
         finally:
@@ -216,18 +220,18 @@ class StoredFolder:
 
 
 def open_folder(generations: Generations, path: Path, manifest: dict[str, Any]) -> StoredFolder:
-    """The files of a generation, verified as they are read.
+    """The files of a generation, after :meth:`Generations.check`.
 
     Raises:
-        LibraryCorrupt: its checksums, or the order of its papers, are damaged.
+        LibraryCorrupt: a file is missing, or has changed since it was written.
     """
-    sums = generations.checksums(path, manifest)
+    files = generations.check(path, manifest)
     segments = tuple(str(one["folder"]) for one in manifest.get("segments", ()))
     if not segments:
-        return StoredFolder(path, sums)
-    plain = StoredFolder(path, sums, WHOLE)
+        return StoredFolder(path, files)
+    plain = StoredFolder(path, files, WHOLE)
     order = plain.whole("order") if "order.npy" in plain else None
-    return StoredFolder(path, sums, layout=Layout(segments, WHOLE, order))
+    return StoredFolder(path, files, layout=Layout(segments, WHOLE, order))
 
 
 # The columns of a generation: what papers are ordered, sampled and filtered by.

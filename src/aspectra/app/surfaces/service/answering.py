@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from aspectra.app.output.papers import MOST_PAGES, check_page, page_of
-from aspectra.app.settings import state_file
 from aspectra.base.errors import (
     AspectraError,
     Gone,
@@ -32,7 +31,7 @@ from aspectra.base.errors import (
     UsageError,
     ViewMismatch,
 )
-from aspectra.base.files import digest
+from aspectra.base.files import digest, state_file
 from aspectra.base.values import Value, replace
 from aspectra.papers.library.folder.lock import locked
 

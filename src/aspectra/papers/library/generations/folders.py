@@ -3,8 +3,8 @@
 A generation is a folder of plain arrays and JSON that can be rebuilt from the database at any time. It is
 written under a temporary name, every file is flushed, the folder is renamed, and then the file ``CURRENT``
 is replaced: a reader sees the old generation or the new one, never a mixture, and keeps the one it opened.
-``CURRENT`` holds the generation's name and the checksum of its manifest; the manifest holds that of
-``checksums``, where those of all other files are (below).
+``CURRENT`` holds the generation's name and the checksum of its manifest; the manifest holds those of all
+other files.
 """
 
 from __future__ import annotations
@@ -18,26 +18,21 @@ import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
-from xxhash import xxh3_64_digest, xxh3_64_hexdigest
+from xxhash import xxh3_64, xxh3_64_hexdigest
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt
-from aspectra.base.files import disk, make_folder, write_durably
+from aspectra.base.files import digest, disk, make_folder, state_file, write_durably
 from aspectra.base.values import converted
 from aspectra.papers.library.folder.lock import locked, try_lock
 
-# Checksums of a generation's files, by block, so that a reader can verify what it reads and no more.
-#
-# Every file is cut into blocks of :data:`BLOCK` bytes; the sums of all blocks of all files, in the order of
-# their names, are one small file. The manifest holds the sum of that file, and ``CURRENT`` holds the sum of
-# the manifest: one changed bit anywhere breaks the chain. The sums are xxh3 (64 bits), which finds damage
-# and runs at the speed of memory; they do not withstand somebody who makes a file to match.
+# Checksums of a generation's files: one each, in the manifest, whose sum is in ``CURRENT``. One changed bit
+# anywhere breaks the chain. The sums are xxh3 (64 bits), which finds damage and runs at the speed of memory;
+# they do not withstand somebody who makes a file to match.
 
-# Sentences of a sample lie all over a large array: larger blocks would verify much that is never read.
-BLOCK = 1 << 15
-SUM_BYTES = 8
+FileSum = tuple[int, str]  # size of a file in bytes, and its checksum
 _AT_ONCE = 1 << 20
 
 
@@ -46,112 +41,21 @@ def checksum(content: bytes) -> str:
     return xxh3_64_hexdigest(content)
 
 
-def block_sums(stream: BinaryIO, block: int) -> tuple[int, bytes]:
-    """Size of a file, and the sums of its blocks, one after the other."""
-    size, sums = 0, bytearray()
-    step = max(block, _AT_ONCE // block * block)
-    while part := stream.read(step):
-        size += len(part)
-        view = memoryview(part)
-        for start in range(0, len(part), block):
-            sums += xxh3_64_digest(view[start : start + block])
-    return size, bytes(sums)
+def file_sum(path: Path) -> FileSum:
+    """Size and sum of a file; reads all of it."""
+    state, size = xxh3_64(), 0
+    with path.open("rb") as stream:
+        while part := stream.read(_AT_ONCE):
+            state.update(part)
+            size += len(part)
+    return size, state.hexdigest()
 
 
-class FileSums:
-    """The sums of one file.
-
-    Args:
-        size: of the file in bytes.
-        block: bytes that one sum covers.
-        sums: 8 bytes for each block.
-    """
-
-    def __init__(self, size: int, block: int, sums: bytes) -> None:
-        self.size = size
-        self.block = block
-        self._sums = sums
-
-    def __len__(self) -> int:
-        return len(self._sums) // SUM_BYTES
-
-    @property
-    def content(self) -> bytes:
-        """The sums, as they are stored."""
-        return self._sums
-
-    def holds(self, content: memoryview, number: int) -> bool:
-        """Check a block of the content against its sum."""
-        part = content[number * self.block : (number + 1) * self.block]
-        return xxh3_64_digest(part) == self._sums[number * SUM_BYTES : (number + 1) * SUM_BYTES]
-
-    def changed(self, path: Path) -> bool:
-        """True if the size or any block of a file differs from what was written; reads the whole file."""
-        with path.open("rb") as stream:
-            return block_sums(stream, self.block) != (self.size, self._sums)
-
-
-class Checksums:
-    """The sums of all files of a generation.
-
-    Args:
-        sizes: name of each file below the generation's folder -> its size in bytes.
-        block: bytes that one sum covers.
-        sums: of all files, in the order of their names.
-    """
-
-    def __init__(self, sizes: Mapping[str, int], block: int, sums: bytes) -> None:
-        self.sizes = dict(sorted(sizes.items()))
-        self.block = block
-        self._sums = sums
-        self._first: dict[str, int] = {}
-        count = 0
-        for name, size in self.sizes.items():
-            self._first[name] = count
-            count += -(-size // block)
-        if count * SUM_BYTES != len(sums):
-            raise ValueError(f"{len(sums) // SUM_BYTES:,} sums of {count:,} blocks")
-
-    @classmethod
-    def of(
-        cls, folder: Path, names: Iterable[str], known: Mapping[str, FileSums] = MappingProxyType({})
-    ) -> Checksums:
-        """Of files below a folder.
-
-        Args:
-            folder: that holds them.
-            names: of the files, below the folder.
-            known: the sums of some of them, which are not read.
-        """
-        sizes, sums = {}, bytearray()
-        for name in sorted(names):
-            if name in known and known[name].block == BLOCK:
-                sizes[name], more = known[name].size, known[name].content
-            else:
-                with (folder / name).open("rb") as stream:
-                    sizes[name], more = block_sums(stream, BLOCK)
-            sums += more
-        return cls(sizes, BLOCK, bytes(sums))
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.sizes
-
-    @property
-    def content(self) -> bytes:
-        """All sums, as they are stored."""
-        return self._sums
-
-    def file(self, name: str) -> FileSums:
-        """The sums of one file."""
-        size, first = self.sizes[name], self._first[name]
-        count = -(-size // self.block)
-        return FileSums(size, self.block, self._sums[first * SUM_BYTES : (first + count) * SUM_BYTES])
-
-
-# Of generations; 1 had no checksums that a reader could use, 2 finished weights of words and no segments.
-FORMAT = 3
+# Of generations; 1 had no checksums that a reader could use, 2 finished weights of words and no segments, 3
+# checksums of blocks.
+FORMAT = 4
 _REBUILD = "aspectra index --rebuild"
-_SUMS, _MANIFEST = "checksums", "manifest.json"
+_MANIFEST = "manifest.json"
 _BUILDING, _REMOVING, _POINTING = ".building-", ".removing-", ".CURRENT."
 _POINTER = re.compile(r"([0-9]{6,}) ([0-9a-f]{16})\n")
 _OLD_POINTER = re.compile(r"[0-9]{6,}\n?")  # of format 1
@@ -172,9 +76,7 @@ class _Manifest(_Format):
     settings: dict[str, Any]
     views: dict[str, dict[str, Any]]
     lenses: dict[str, dict[str, Any]]
-    files: dict[str, int]
-    block: int
-    checksums: str
+    files: dict[str, FileSum]
 
 
 def damaged(what: str, error: Exception | str) -> AspectraError:
@@ -264,24 +166,39 @@ class Generations:
             facts = converted(loaded, _Manifest)
         except (ValueError, RecursionError, msgspec.ValidationError) as error:
             raise damaged(what, error) from error
-        if facts.block < 1 or not all(_PLAIN.fullmatch(n) and ".." not in n.split("/") for n in facts.files):
+        if not all(_PLAIN.fullmatch(name) and ".." not in name.split("/") for name in facts.files):
             raise damaged(what, "it names files outside its folder")
         return loaded
 
-    def checksums(self, path: Path, manifest: dict[str, Any]) -> Checksums:
-        """The sums of a generation's files.
+    def check(self, path: Path, manifest: dict[str, Any]) -> dict[str, FileSum]:
+        """Check that the files of a generation are as they were written; returns name -> size and sum.
+
+        A file is read once on a machine, and again where it was replaced or written since. Which ones were
+        read is kept in the user's own state, since a library may be on a medium that is only read.
 
         Raises:
-            LibraryCorrupt: they are damaged.
+            LibraryCorrupt: a file is missing, or has changed since it was written.
         """
-        what = f"the checksums of the index generation {path.name} are damaged"
-        try:
-            content = (path / _SUMS).read_bytes()
-            if checksum(content) != manifest["checksums"]:
-                raise ValueError("they are not what was written")
-            return Checksums(manifest["files"], manifest["block"], content)
-        except (OSError, ValueError) as error:
-            raise damaged(what, error) from error
+        files = {name: (size, content) for name, (size, content) in manifest["files"].items()}
+        memory = state_file(f"index-{digest(os.path.abspath(self.root))[:16]}.json")
+        known, checked = _known(memory), {}
+        for name, written in files.items():
+            what = f"{path.name}/{name} of the index cannot be read"
+            try:
+                found = (path / name).stat()
+                stamp = f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns}"
+                if found.st_size != written[0]:
+                    raise damaged(what, f"it has {found.st_size:,} bytes, {written[0]:,} were written")
+                if known.get(stamp) != written[1] and file_sum(path / name) != written:
+                    raise damaged(what, "it has changed since it was written")
+            except OSError as error:
+                raise damaged(what, error) from error
+            checked[stamp] = written[1]
+        if checked.items() - known.items():
+            with contextlib.suppress(OSError):  # then they are read again the next time
+                make_folder(memory.parent)
+                write_durably(memory, json.dumps(checked))
+        return files
 
     def hold(self, path: Path) -> int:
         """Keep a generation on disk while a reader uses it; returns a descriptor, to be closed at the end.
@@ -346,7 +263,7 @@ class Generations:
         building: Path,
         leave_out: str = "",
         only: Collection[str] | None = None,
-    ) -> dict[str, FileSums]:
+    ) -> dict[str, FileSum]:
         """Give a new generation the files of another one, by hard links; returns their sums.
 
         Where the file system has no hard links they are copied: a copy has the sums of what was written, so
@@ -359,21 +276,23 @@ class Generations:
             leave_out: how the names of files begin that are not taken.
             only: names of the files that are taken; default: all others.
         """
-        sums, linked = self.checksums(path, manifest), {}
-        for name in sums.sizes:
+        linked = {}
+        for name, (size, content) in manifest["files"].items():
             if (leave_out and name.startswith(leave_out)) or (only is not None and name not in only):
                 continue
             target = building / name
             if not target.parent.is_dir():
                 target.parent.mkdir(parents=True)
-            linked[name] = sums.file(name)
+            linked[name] = (size, content)
             if not disk().link(path / name, target):
                 with (path / name).open("rb") as source, disk().create(target) as stream:
                     shutil.copyfileobj(source, stream)
                 disk().sync(target)
         return linked
 
-    def flush(self, building: Path, linked: Mapping[str, FileSums] = MappingProxyType({})) -> Checksums:
+    def flush(
+        self, building: Path, linked: Mapping[str, FileSum] = MappingProxyType({})
+    ) -> dict[str, FileSum]:
         """Sum and flush the files in ``building``: what takes long, and needs no lock.
 
         Args:
@@ -382,17 +301,17 @@ class Generations:
         """
         files = sorted(p for p in building.rglob("*") if p.is_file())
         names = {path: path.relative_to(building).as_posix() for path in files}
-        sums = Checksums.of(building, names.values(), linked)
-        with disk().create(building / _SUMS) as stream:
-            stream.write(sums.content)
-        for path in (*files, building / _SUMS):
-            if names.get(path) not in linked:
+        sums = {name: linked.get(name) or file_sum(path) for path, name in names.items()}
+        for path, name in names.items():
+            if name not in linked:
                 disk().sync(path)
         for folder in sorted({p.parent for p in files} - {building}, reverse=True):
             disk().sync_folder(folder)
         return sums
 
-    def switch(self, building: Path, manifest: dict[str, Any], sums: Checksums) -> tuple[Path, list[Path]]:
+    def switch(
+        self, building: Path, manifest: dict[str, Any], sums: Mapping[str, FileSum]
+    ) -> tuple[Path, list[Path]]:
         """Switch to the generation in ``building``; only for the writer of the library.
 
         Returns its final folder, and what :meth:`retire` put away then.
@@ -411,9 +330,7 @@ class Generations:
         full = {
             "generation": number,
             **manifest,
-            "files": sums.sizes,
-            "block": sums.block,
-            "checksums": checksum(sums.content),
+            "files": sums,
         }
         content = json.dumps(full, indent=1, ensure_ascii=False).encode("utf-8")
         with disk().create(building / _MANIFEST) as stream:
@@ -437,7 +354,7 @@ class Generations:
         return target, self.retire(keep=() if before is None else (before.name,))
 
     def publish(
-        self, building: Path, manifest: dict[str, Any], linked: Mapping[str, FileSums] = MappingProxyType({})
+        self, building: Path, manifest: dict[str, Any], linked: Mapping[str, FileSum] = MappingProxyType({})
     ) -> Path:
         """:meth:`flush` and :meth:`switch`, one after the other; returns the final folder."""
         target, retired = self.switch(building, manifest, self.flush(building, linked))
@@ -485,8 +402,7 @@ class Generations:
             content: read all files; only their sizes are compared without.
         """
         problems = []
-        sums = self.checksums(path, self.manifest(path))
-        for name, size in sums.sizes.items():
+        for name, (size, content_sum) in self.manifest(path)["files"].items():
             file = path / name
             try:
                 found = file.stat().st_size if file.is_file() else -1
@@ -494,11 +410,19 @@ class Generations:
                     problems.append(f"{name} is missing")
                 elif found != size:
                     problems.append(f"{name} has {found:,} bytes, {size:,} were written")
-                elif content and sums.file(name).changed(file):
+                elif content and file_sum(file) != (size, content_sum):
                     problems.append(f"{name} has changed since it was written")
             except OSError as error:
                 problems.append(f"{name} cannot be read: {error.strerror or error}")
         return problems
+
+
+def _known(memory: Path) -> dict[str, str]:
+    """Stamp of a file -> its sum when it was read last."""
+    try:
+        return {**json.loads(memory.read_bytes())}
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def _number(path: Path) -> int:
