@@ -227,6 +227,12 @@ def test_questions(text, spellings, topic):
     assert _asked(text) == (spellings, topic, [])
 
 
+def test_a_limit_on_some_papers_alone_is_said_and_not_searched():
+    read = understand(Query("keep it to journals; conference papers only if highly cited"))
+    assert [one.words for one in read.unread] == ["conference papers only if highly cited"]
+    assert "conference" not in read.query.text
+
+
 def test_a_list_behind_a_subject_that_lacks_something_is_not_applied():
     text = "mites without letters, papers by Ito or papers in French"
     assert _asked(text) == ([], "mites without letters", ["papers by Ito or papers in French"])

@@ -89,7 +89,9 @@ def _index(library: Store) -> dict[str, Any] | None:
                 "fingerprint": view.get("fingerprint", ""),
                 "truncated": view.get("truncated"),
                 "bytes": sum(
-                    size for file, size in files.items() if file.startswith(f"{view.get('folder', name)}/")
+                    size
+                    for file, (size, _) in files.items()
+                    if file.startswith(f"{view.get('folder', name)}/")
                 ),
             }
             for name, view in sorted(manifest["views"].items())

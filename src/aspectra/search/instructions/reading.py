@@ -257,6 +257,8 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
             return Read(piece, "exception", sign)
     if sign.place == "inner" and not (number and before[-1].requests and piece.carries):
         sign = Sign()
+    if number and sign.place == "unsure":  # "conference papers only if highly cited"
+        return Read(piece, "unread", sign, why=MEANT)
     if "perm" in sign.cats and (number or not question or not piece.free or sign.place == "lead"):
         return Read(piece, "permission", sign)
     sign = replace(sign, rules=tuple(denial(m) for m in sign.rules))

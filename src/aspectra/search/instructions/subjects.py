@@ -149,8 +149,8 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
                 return pending, at + 1, True  # "since 2020 on ..."
             break
         if mark.low.endswith("的") and mark.cat == "func" and pending and at + 1 < len(marks):
-            beside = marks[at - 1].low in _WORDS["sides"] and marks[at - 2].cat == "name"
-            near = marks[at - 2] if beside else marks[at - 1]
+            sided = marks[at - 1].low in _WORDS["sides"] and marks[at - 2].cat == "name"
+            near = marks[at - 2] if sided else marks[at - 1]
             of_papers = near.attribute != "year" or mark.low != "的" or _in_time(near, False)
             if near.attribute not in ("", "kind") and of_papers:
                 return pending, at + 1, True  # "发表在Nature上的", "2020年发表的"

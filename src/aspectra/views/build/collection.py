@@ -7,7 +7,7 @@ segments, and a few files of its own that are of all papers together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate
@@ -21,7 +21,7 @@ from aspectra.base.errors import AspectraError
 from aspectra.base.files import digest, make_folder
 from aspectra.base.version import __version__
 from aspectra.papers.library.folder.lock import WriterLock
-from aspectra.papers.library.generations.folders import FileSums
+from aspectra.papers.library.generations.folders import FileSum
 from aspectra.papers.library.store import Store
 from aspectra.views.build.draft import STANDARD, IndexReport
 from aspectra.views.build.records import write_citations
@@ -165,21 +165,10 @@ class Part:
         return cls(shard, folder, manifest)
 
     @property
-    def sums(self) -> Mapping[str, FileSums]:
-        """Name -> checksum of each file."""
-        held = self.shard.generations.checksums(self.folder, self.manifest)
-        return {name: held.file(name) for name in held.sizes}
-
-    @property
     def standard(self) -> str:
-        """Hash of the standard that its papers are measured by; "" without one."""
-        return digest(
-            [
-                [name, one.content.hex()]
-                for name, one in sorted(self.sums.items())
-                if name.startswith(STANDARD)
-            ]
-        )
+        """Hash of the standard that its papers are measured by."""
+        files = sorted(self.manifest["files"].items())
+        return digest([one for one in files if one[0].startswith(f"{STANDARD}/")])
 
     @property
     def views(self) -> dict[str, Any]:
@@ -217,7 +206,7 @@ def _assemble(library: Store, parts: Sequence[Part], state: str) -> Path:
     generations = library.generations
 
     def write(building: Path) -> Path:
-        linked: dict[str, FileSums] = {}
+        linked: dict[str, FileSum] = {}
         segments: list[dict[str, Any]] = []
         for number, part in enumerate(parts):
             below = f"shard-{number}/" if number else ""  # the files of the first segment lie in the folder
@@ -266,11 +255,7 @@ def _write_whole(
             files.close()
     if write_citations(whole, library, len(ids)):
         views[GRAPH_VIEW] = {"kind": "graph"}
-    kept = {
-        name: value
-        for name, value in parts[0].manifest.items()
-        if name not in ("files", "block", "checksums", "generation", "standard")
-    }
+    kept = {name: value for name, value in parts[0].manifest.items() if name not in ("files", "generation")}
     return {
         **kept,
         "aspectra": __version__,
