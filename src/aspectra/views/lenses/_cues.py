@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from aspectra.base.expressions import expression
 from aspectra.base.values import Remembered
@@ -294,22 +295,15 @@ class _Phrases:
                 node = steps.setdefault((node, words.setdefault(word, len(words) + 1)), len(steps) + 1)
             ends[node] = number
         self._size = len(words) + 1
-        keys = {node * self._size + word: after for (node, word), after in steps.items()}
-        self._keys = np.array([*sorted(keys), np.iinfo(np.int64).max])
-        self._after = np.array([*map(keys.__getitem__, sorted(keys)), 0])
+        keys = sorted((node * self._size + word, after) for (node, word), after in steps.items())
+        self._keys, self._after = np.array([*keys, (np.iinfo(np.int64).max, 0)]).T
         self._ends = np.full(len(steps) + 1, -1)
         self._ends[[*ends]] = [*ends.values()]
         self._begins = np.isin(np.arange(self._size), [word for node, word in steps if node == 0])
         begun = [(word[:-1], number) for word, number in words.items() if word.endswith("\n")]
-        begun_by: dict[str, list[tuple[str, int]]] = {}
-        for word, number in begun:
-            begun_by.setdefault(word[:1], []).append((word, number))
-
-        def forms(token: str) -> tuple[int, ...]:
-            some = (number for word, number in begun_by.get(token[:1], ()) if token.startswith(word))
-            return (words.get(token, 0), *some)
-
-        self._forms = Remembered(forms)
+        self._forms = Remembered(
+            lambda token: (words.get(token, 0), *(n for word, n in begun if token.startswith(word)))
+        )
         firsts = "".join({text[0] for _, text in self._loose})
         self._first = re.compile(f"[{re.escape(firsts)}]" if firsts else "(?!)")
 
@@ -377,23 +371,18 @@ class CueTable:
                 else:
                     counted.append(i)
         self._phrases = _Phrases([*self._counted])
-        found = [(i, c) for i, c in enumerate(every) if c.pattern is not None]
-        # Of what is needed, the longest part without white space is in something written.
-        parts = [[max(need.split(), key=len) for need in c.needs] for _, c in found]
-        bits = [1 << n for n in range(len(found))]
-        # The last are those that are still to be looked for where such a part was found.
-        self._patterns = [
-            (bit, i, c, () if [*c.needs] == some else c.needs)
-            for bit, (i, c), some in zip(bits, found, parts, strict=True)
-        ]
-        self._parts = [both for both in zip(bits, parts, strict=True) if both[1]]
-        self._always = sum(bit for bit, some in zip(bits, parts, strict=True) if not some)
-        self._titled = sum(bit for bit, (_, c) in zip(bits, found, strict=True) if c.where == "title")
-        self._bits = Remembered(self._bits_of)
+        self._patterned = [i for i, c in enumerate(every) if c.pattern is not None]
+        self._needing = Remembered(self._that_need)
+        # What is still to be looked for where a token has a part of it.
+        self._needs = [() if len(" ".join(c.needs).split()) == len(c.needs) else c.needs for c in every]
 
-    def _bits_of(self, token: str) -> int:
-        """A bit for each pattern that may be found where a text has a token."""
-        return sum(bit for bit, parts in self._parts if _holds(token, parts))
+    def _that_need(self, token: str) -> list[int]:
+        """The cues of which a text with the token may hold a pattern: those that need a part of it.
+
+        Of what is needed, the longest part without white space is in something written.
+        """
+        needs = ((i, self._every[i].needs) for i in self._patterned)
+        return [i for i, some in needs if any(max(need.split(), key=len) in token for need in some)]
 
     @classmethod
     def load(cls, name: str) -> CueTable:
@@ -403,10 +392,9 @@ class CueTable:
     def add_up(self, batch: LeadBatch) -> dict[str, Doubles]:
         """Label -> (papers,) the log-odds that its cues add."""
         counts = self._phrases_in(batch)
-        for lead, near, have in zip(batch.leads, self._near(batch), counts, strict=True):
-            for bit, i, c, needs in self._patterns if near else ():
-                if near & bit and have[i] < c.most:
-                    have[i] += len(c.matches(lead, c.most - have[i], needs))
+        for row, i in np.argwhere(self._may_match(batch)).tolist():
+            if (more := self._every[i].most - counts[row, i]) > 0:
+                counts[row, i] += len(self._every[i].matches(batch.leads[row], more, self._needs[i]))
         rows, numbers = np.nonzero(counts)
         worth = self._weights[numbers] * np.minimum(counts, self._most)[rows, numbers]
         cells = rows * len(self.cues) + self._labels[numbers]
@@ -423,29 +411,25 @@ class CueTable:
         counts = np.bincount(cells, minlength=size[0] * size[1]).reshape(size)
         found = zip(rows.tolist(), phrases.tolist(), places.tolist(), strict=True)
         for (row, phrase), some in itertools.groupby(found, itemgetter(0, 1)):
-            if judged[phrase]:
-                positions = [at for *_, at in some]
-                for i, written in judged[phrase]:
-                    if (more := self._every[i].most - counts[row, i]) > 0:
-                        counts[row, i] += len(
-                            self._every[i].found(written, batch.leads[row], more, positions)
-                        )
+            positions = [at for *_, at in some] if judged[phrase] else []
+            for i, written in judged[phrase]:
+                c = self._every[i]
+                if (more := c.most - counts[row, i]) > 0:
+                    counts[row, i] += len(c.found(written, batch.leads[row], more, positions))
         return counts
 
-    def _near(self, batch: LeadBatch) -> list[int]:
-        """The bits of the patterns that may be found in each text."""
-        near = [self._always] * len(batch.leads)
-        if not self._parts:
-            return near
+    def _may_match(self, batch: LeadBatch) -> NDArray[np.bool_]:
+        """(papers, cues) whether the pattern of a cue may be found."""
         written = batch.written
-        bits = [*map(self._bits.__getitem__, written.known)]
-        at = np.flatnonzero(np.array([*map(bool, bits)], np.bool_)[written.numbers])
-        tellings = zip(
-            written.rows[at].tolist(), written.numbers[at].tolist(), batch.in_title[at].tolist(), strict=True
-        )
-        for row, number, in_title in tellings:
-            near[row] |= bits[number] if in_title else bits[number] & ~self._titled
-        return near
+        needing = [*map(self._needing.__getitem__, written.known)]
+        at = np.flatnonzero(np.array([*map(bool, needing)], np.bool_)[written.numbers])
+        numbers, each = spread(needing, written.numbers[at])
+        titled = np.array([c.where == "title" for c in self._every])
+        there = np.repeat(batch.in_title[at], each) | ~titled[numbers]
+        out = np.zeros((len(batch.leads), len(self._every)), np.bool_)
+        out[:, [i for i in self._patterned if not self._every[i].needs]] = True
+        out[np.repeat(written.rows[at], each)[there], numbers[there]] = True
+        return out
 
 
 def strongest(cues: Iterable[Cue], lead: LeadText) -> tuple[int, int] | None:

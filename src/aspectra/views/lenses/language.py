@@ -178,10 +178,9 @@ def _simple_weights(batch: LeadBatch, simple: NDArray[np.bool_]) -> Floats:
     rows = [*map(_PLAIN_ROWS.__getitem__, written.known)]
     simple &= written.sums(np.array([some is None for some in rows], np.float64)) == 0
     chosen = simple[written.rows]
-    words, sizes = spread([some or () for some in rows], written.numbers[chosen])
-    told, first, sizes = np.unique(
-        np.repeat(written.rows[chosen], sizes), return_index=True, return_counts=True
-    )
+    words, each = spread([some or () for some in rows], written.numbers[chosen])
+    texts = np.repeat(written.rows[chosen], each)
+    told, first, sizes = np.unique(texts, return_index=True, return_counts=True)
     out = np.zeros((len(simple), len(LANGUAGES)), np.float32)
     if len(told):
         begins = (np.arange(len(words)) - np.repeat(first, sizes)) % _BLOCK == 0

@@ -18,15 +18,7 @@ from aspectra.base.values import Remembered
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import split_sentences
 from aspectra.views.lenses._cues import CueLens
-from aspectra.views.lenses._lead import (
-    Doubles,
-    LeadBatch,
-    LeadLayout,
-    LeadText,
-    LineKind,
-    asks,
-    lead_batch,
-)
+from aspectra.views.lenses._lead import Doubles, LeadBatch, LeadLayout, LeadText, LineKind, asks, lead_batch
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan, logistic
 from aspectra.views.view import Floats
 
