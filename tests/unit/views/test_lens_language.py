@@ -181,8 +181,10 @@ def test_words_of_tokens_are_the_words_of_the_text(text):
     assert language._words(text) == language._WORD.findall(text.lower())
 
 
+ENGLISH, DUTCH = SENTENCES["en"], SENTENCES["nl"]
 WRITTEN = st.lists(
     st.one_of(
+        st.sampled_from([ENGLISH, f"{DUTCH} {DUTCH}", f"{ENGLISH} {DUTCH} {DUTCH} {ENGLISH} {ENGLISH}"]),
         st.sampled_from(
             [*SENTENCES.values(), "don’t", "well-known", "naïve", "`code`", "https://x.org", "α"]
         ),
