@@ -15,6 +15,7 @@ from test_parts_of_a_search import PAPERS, SETTINGS, generated
 from aspectra.app.ingest.library_facts import remarks
 from aspectra.app.library import create_library
 from aspectra.base.errors import AspectraError, LibraryCorrupt, NoSuchPaper, UsageError
+from aspectra.base.values import replace
 from aspectra.papers.library.copies.backup import back_up
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.library.shards import MANIFEST, MOST, SPAN, shard_of
@@ -226,7 +227,7 @@ def test_what_cannot_be_read_is_refused_by_name(tmp_path):
         Store.create(folder, shards=3)
     with Store(folder) as collection:
         put(collection, WORKS)
-        with pytest.raises(UsageError, match="is a collection"), collection.writing("tag"):
+        with pytest.raises(UsageError, match="is a collection"), collection.writing("edit"):
             pass
         for work in (build_index, merge_segments, lambda library: back_up(library, tmp_path / "copy")):
             with pytest.raises(UsageError, match="is a collection"):
@@ -303,6 +304,43 @@ def test_files_are_added_once_and_go_to_all_shards(tmp_path):
         assert many.show("Mice fear owls") == one.show("Mice fear owls")
         assert many.store.versions(["a"]) == one.store.versions(["a"]) == {"a": ["a2"]}
         assert many.search("mice").ids == one.search("mice").ids == ["c"]
+
+
+def test_marks_lie_beside_the_shards(tmp_path):
+    noted = tmp_path / "noted.jsonl"
+    with create_library(tmp_path / "other") as other:
+        put(other.store, [Paper("n", "A noted paper", authors=("Al Alder",))])
+        other.marks.tag("n", add=["kept"])
+        noted.write_text(other.export(["n"], "jsonl"))
+    with create_library(tmp_path / "one") as one, create_library(tmp_path / "many", shards=3) as many:
+        for library in (one, many):
+            put(library.store, WORKS)
+            library.add(noted)
+            library.index(encoders=[], lenses=[])
+            library.marks.tag("d", "10.1/b", add=["owls", "mice"])
+            library.marks.tag("d", remove=["mice"])
+            library.marks.note("c", "Read again.")
+            library.marks.decide("exclude", "d", "x1", reason="off topic")
+            library.marks.decide("include", "10.1/a")
+            library.marks.undo()
+        for read in (
+            lambda marks: marks.tags(),
+            lambda marks: marks.tag_counts(),
+            lambda marks: {i: (d.decision, d.reason) for i, d in marks.decisions().items()},
+            lambda marks: [(i, note.text) for i, note in marks.notes()],
+            lambda marks: [action.verb for action in marks.actions()],
+        ):
+            assert read(many.store.marks) == read(one.store.marks)
+        assert many.store.marks.tags()["d"] == ["owls"]
+        assert many.search("mice", conditions=["require tag=owls"]).ids == ["d"]
+        assert many.store.check() == []
+        assert all(shard.marks.tags() == {} for shard in many.store.shards.values())
+        # A paper that is gone takes its marks along, as in a library; what changed is copied again.
+        many.remove("d")
+        put(many.store, [replace(WORKS[2], abstract="They turn and turn.")])
+        many.index()
+        assert many.store.check() == []
+        assert many.store.marks.tags() == {"10.1/b": ["mice", "owls"], "n": ["kept"]}
 
 
 def test_a_file_that_cannot_be_read_to_its_end_leaves_what_was_read(tmp_path):

@@ -1,4 +1,8 @@
-"""Writes papers into the shards of a collection."""
+"""Writes papers into the shards of a collection, and marks on them beside these.
+
+What a searcher says about papers is in the collection's own database, so that shards can be shared. A paper
+that has a mark is copied there, since its marks refer to it.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,78 @@ from tempfile import SpooledTemporaryFile
 import msgspec
 
 from aspectra.base.errors import NoSuchPaper
+from aspectra.papers.library.marks.actions import count_change
 from aspectra.papers.library.mutations import AddReport, Writer
-from aspectra.papers.library.shards import shard_of
+from aspectra.papers.library.row_sums import ROWS
+from aspectra.papers.library.shards import first_place, shard_of
 from aspectra.papers.paper import Paper, Remark
 
 _IN_MEMORY = 1 << 24  # bytes of the records of one file for one shard, before they go to the disk
+
+
+# Marks that records bring; the other columns of their tables count rows or are checksums.
+_MARKS = {name: [one for one in ROWS[name] if one != "id"] for name in ("tags", "notes", "decisions")}
+_PARTS = ("papers", "sections", "identifiers", "authors", "citations")  # of a paper, the paper first
+
+# Columns of references without the papers that they mean, which need not be copied.
+_UNLINKED = "pos, ordinal, record, NULL, row_hash(pos, ordinal, NULL)"
+
+
+def take_marks(db: sqlite3.Connection, shards: Iterable[int]) -> None:
+    """Move the marks that records brought from the shards into the collection.
+
+    Args:
+        db: a writing connection to the collection, in autocommit mode.
+        shards: their numbers.
+    """
+    moved = 0
+    for number in shards:
+        for table, names in _MARKS.items():
+            columns = ", ".join(names)
+            put = (
+                f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM shard{number}.{table}"
+            )
+            moved += db.execute(put).rowcount
+            db.execute(f"DELETE FROM shard{number}.{table}")
+    if moved:
+        count_change(db, "marks", "notes")
+
+
+def copy_marked(db: sqlite3.Connection, shards: Iterable[int], *, anew: bool = False) -> None:
+    """Copy the papers that have marks into the collection's own database.
+
+    Args:
+        db: as in :func:`take_marks`, without foreign keys.
+        shards: as there.
+        anew: copy all of them again, and drop the marks of papers that are gone.
+    """
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        if anew:
+            for table in _MARKS:
+                db.execute(f"DELETE FROM main.{table} WHERE pos NOT IN (SELECT pos FROM papers)")
+            for table in _PARTS:
+                db.execute(f"DELETE FROM main.{table}")
+        marked = " UNION ".join(f"SELECT pos FROM main.{table}" for table in _MARKS)
+        lacking = f"SELECT pos FROM ({marked}) WHERE pos NOT IN (SELECT pos FROM main.papers)"
+        for number in shards:
+            inside = f"pos > {first_place(number)} AND pos < {first_place(number + 1)}"
+            places = ",".join(str(pos) for (pos,) in db.execute(f"{lacking} AND {inside}"))
+            for table in _PARTS if places else ():
+                # What it cites is in the collection, and need not be copied.
+                columns = (
+                    "pos, ordinal, record, NULL, row_hash(pos, ordinal, NULL)"
+                    if table == "citations"
+                    else "*"
+                )
+                db.execute(
+                    f"INSERT OR REPLACE INTO main.{table} SELECT {columns} FROM shard{number}.{table} "
+                    f"WHERE pos IN ({places})"
+                )
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
 
 
 class ShardsWriter(Writer):
@@ -63,6 +134,7 @@ class ShardsWriter(Writer):
                     report=report,
                     same=same,
                 )
+        take_marks(self._db, range(len(self._writers)))
         if failures:
             raise failures[0]
         return report

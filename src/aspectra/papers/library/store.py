@@ -163,9 +163,10 @@ class Store:
 
     @contextlib.contextmanager
     def _writing_shards(self, purpose: str) -> Iterator[Writer]:
-        from aspectra.papers.library.routing import ShardsWriter
+        from aspectra.papers.library.routing import ShardsWriter, copy_marked
 
-        if purpose not in ("add", "remove"):
+        papers = purpose in ("add", "remove")
+        if not papers and purpose not in ("tag", "note", "decide", "undo", "redo", "aspect"):
             self.check_one(purpose)
         if self.missing:
             raise UsageError(
@@ -176,12 +177,21 @@ class Store:
         with contextlib.ExitStack() as stack:
             stack.enter_context(taking_turns(self._turn))
             stack.enter_context(WriterLock(self.folder, purpose))
-            writers = [stack.enter_context(shard.writing(purpose)) for shard in self.shards.values()]
-            connect = schema.connect(self.database, write=True, shards=self._shards)
+            shards = self.shards.values() if papers else ()
+            writers = [stack.enter_context(shard.writing(purpose)) for shard in shards]
+            db = stack.enter_context(self._connect_shards())
             try:
-                yield ShardsWriter(stack.enter_context(contextlib.closing(connect)), writers)
+                yield ShardsWriter(db, writers)
+                copy_marked(db, self._shards)
             except (sqlite3.Error, UnicodeEncodeError) as error:
                 raise schema.translate(error, self.database) from error
+
+    @contextlib.contextmanager
+    def _connect_shards(self) -> Iterator[sqlite3.Connection]:
+        """A writing connection to a collection; what marks refer to is copied after they are written."""
+        with contextlib.closing(schema.connect(self.database, write=True, shards=self._shards)) as db:
+            db.execute("PRAGMA foreign_keys = OFF")
+            yield db
 
     @cached_property
     def derived(self) -> Derived:
@@ -222,15 +232,17 @@ class Store:
     def link_shards(self) -> None:
         """Group works and link citations over the shards of a collection; only for who holds its lock."""
         from aspectra.papers.library.links.across import link_shards
+        from aspectra.papers.library.routing import copy_marked
 
         with (
-            contextlib.closing(schema.connect(self.database, write=True, shards=self._shards)) as db,
+            self._connect_shards() as db,
             contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as few,
         ):
             try:
                 install(few)
                 schema.create_tables(few, "tables", "derived", "marks", "checksums")
                 link_shards(db, few)
+                copy_marked(db, self._shards, anew=True)
             except sqlite3.Error as error:
                 raise schema.translate(error, self.database) from error
 
