@@ -17,12 +17,14 @@ from aspectra.app.library import create_library
 from aspectra.base.errors import AspectraError, LibraryCorrupt, NoSuchPaper, UsageError
 from aspectra.base.values import replace
 from aspectra.papers.library.copies.backup import back_up
+from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.library.shards import MANIFEST, MOST, SPAN, shard_of
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference
 from aspectra.search.scoring.phases import join
 from aspectra.search.searcher import Searcher
+from aspectra.views.build import collection as building
 from aspectra.views.build.collection import Part, index_shards
 from aspectra.views.build.run import build_index, merge_segments
 from aspectra.views.build.segments import Segments
@@ -369,3 +371,45 @@ def test_places_lie_in_the_range_of_the_shard(tmp_path):
     rows = collection.fetch("SELECT pos, id FROM papers")
     assert all(pos // SPAN == shard_of(paper, 3) for pos, paper in rows)
     collection.close()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "build_index",
+        "Store.link_shards",
+        "_assemble",
+        "_write_whole",
+        "Generations.flush",
+        "Generations.switch",
+    ],
+)
+def test_an_index_that_is_stopped_leaves_the_old_one_and_goes_on(tmp_path, monkeypatch, place):
+    settings = IndexSettings(encoders=(), chunks=(), lenses=())
+    collection = Store.create(tmp_path / "collection", shards=3)
+    put(collection, WORKS)
+    index_shards(collection, settings)
+    new = Paper("new", "Mice sleep in the hive", "All winter.", year=2024)
+    put(collection, [new])
+    owner = {"Store": Store, "Generations": Generations}.get(place.partition(".")[0], building)
+    work = getattr(owner, place.rpartition(".")[2])
+    left = {"build_index": 1, "Generations.flush": 1, "Generations.switch": 1}.get(place, 0)
+
+    def stopped(*given, **named):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        return work(*given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, place.rpartition(".")[2], stopped)
+        with pytest.raises(KeyboardInterrupt):
+            index_shards(collection)
+    with Searcher(Store(tmp_path / "collection")) as old:
+        assert old.search("mice").ids == ["d"]
+    done = index_shards(collection)
+    assert (done.papers, done.changed) == (len(WORKS) + 1, True)
+    assert len([*(tmp_path / "collection/generations").glob(".building*")]) == 0
+    with Searcher(collection) as found:
+        assert sorted(found.search("mice").ids) == ["d", "new"]
