@@ -193,6 +193,14 @@ def guarded(text: str, reads: Sequence[Read]) -> list[Read]:
             out[n] = replace(read, role="request", subject=None)
             continue
         searched = read is reads[n] and read.role == "subject" and not read.requests
-        if searched and any(r.role == "subject" for r in out[:n]) and _doubtful(read):
+        listed = read.piece.joint == "comma" and out[n - 1].role == "subject" and _enumerated(out, n)
+        if searched and not listed and any(r.role == "subject" for r in out[:n]) and _doubtful(read):
             out[n] = replace(read, role="unread", subject=None, why=MEANT)
     return out
+
+
+def _enumerated(reads: Sequence[Read], at: int) -> bool:
+    """True if a piece is an item of a list of plain things that are all searched for."""
+    end = next((n for n in range(at + 1, len(reads)) if reads[n].piece.joint != "comma"), len(reads))
+    plain = all(r.role == "subject" and not r.requests for r in reads[at:end])
+    return plain and reads[end - 1].piece.marks[0].low in _WORDS["and"]

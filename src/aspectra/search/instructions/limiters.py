@@ -28,6 +28,7 @@ _PAIR = 2
 _MOST = 8  # combinations that one denial names
 _DOCUMENTS = ("kind", "status")  # attributes that say what papers are
 _COUNTED = 3  # words of a number of things
+_BEHIND = ("func", "polite", "bound", "name")  # categories of marks behind "papers on" that no subject has
 _NAME = 3  # characters of a name that begins with a digit: "3d"
 _COMBINED = "a denial of several things at once"
 _DETAIL = "a detail of what is asked for"
@@ -208,9 +209,8 @@ def _earned(text: str, piece: Piece, values: Sequence[Request]) -> bool:
         if not english:  # verbs of other languages are mostly unknown: "las tesis no me valen"
             while at >= 0 and piece.marks[at].cat == "func" and piece.marks[at].low not in _WORDS["and"]:
                 at -= 1
-            joined = at >= 0 and (
-                piece.marks[at].low in _WORDS["and"] or piece.marks[at].cat in ("cue", "lead")
-            )
+            joint = piece.marks[max(0, at)]
+            joined = at >= 0 and (joint.low in _WORDS["and"] or joint.cat in ("cue", "lead"))
             if (values and not joined) or any(m.carries for m in piece.marks[first:last]):
                 return False
             continue
@@ -245,9 +245,7 @@ def _led(piece: Piece, values: Sequence[Request], sign: Sign) -> tuple[int, int]
             documents = [n for n, m in enumerate(piece.marks[:at]) if m.cat == "doc"]
             told = bool(documents) and (not sign.negative or piece.marks[documents[-1] - 1].free)
             headed = told or any(r.end <= mark.start for r in values)
-            plain = all(
-                m.cat in ("func", "polite", "bound", "name") or m.attribute == "language" for m in behind
-            )
+            plain = all(m.cat in _BEHIND or m.attribute == "language" for m in behind)
             before = piece.marks[at - 1]
             if headed and not plain and not (before.free or is_rule(before)):
                 return behind[0].start, behind[-1].end

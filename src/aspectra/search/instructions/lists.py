@@ -155,6 +155,9 @@ def _either(read: Read) -> Read:
         behind = min([*(r.start for r in other), *(a for a, _, _ in read.lost if a > mark.start)], default=0)
         if mark.low not in _OR or not one or not behind:
             continue
+        last = max(r.end for r in one)
+        if any(m.carries or m.free for m in read.piece.marks if last <= m.start < behind):
+            continue
         known = bool(other) and other[0].start == behind and not read.lost
         if known and one[-1].attribute == other[0].attribute and not ATTRIBUTES.get(one[-1].attribute).every:
             continue

@@ -42,6 +42,7 @@ _PLAIN: dict[str, dict[int, Any]] = {
     "fr": _ROMANCE,
     "es": _ROMANCE,
 }
+_NOTHING = Mark("", 0, 0, "")  # what stands before the first mark and behind the last
 _LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # start of a lexicon's line that is not a continuation
 _BEGINS = expression(
     r"(?<=[.?!] )(?:From|In|By|At|Out(?= of)|Appearing|Published|Von|Aus|Par|Dans|Por|En)"
@@ -240,28 +241,20 @@ def _beside(marks: list[Mark], at: int) -> Mark | None:
 def _named(marks: list[Mark]) -> None:
     """Change marks whose neighbours change their meaning: *nerve block*, *exceptions to*, *with students*."""
     for at, mark in enumerate(marks):
-        before = marks[at - 1] if at else None
-        after = marks[at + 1] if at + 1 < len(marks) else None
+        before = marks[at - 1] if at else _NOTHING
+        after = marks[at + 1] if at + 1 < len(marks) else _NOTHING
         people = mark.attribute == "audience" and mark.low.endswith("s")
-        if people and before is not None and (before.low == "with" or before.cat == "neg"):
+        if people and (before.low == "with" or before.cat == "neg"):
             marks[at] = replace(mark, cat="word", attribute="", values=())  # who was studied
             continue
-        writers = after is not None and after.low in _WORDS["writers"]
-        if after is not None and (writers or after.low in _WORDS["labs"]):  # "by German authors"
-            one = mark.attribute == "author" or (
-                before is not None and before.low in _WORDS["by"] and mark.free
-            )
+        if (writers := after.low in _WORDS["writers"]) or after.low in _WORDS["labs"]:  # "by German authors"
+            one = mark.attribute == "author" or (before.low in _WORDS["by"] and mark.free)
             if mark.attribute in ("language", "population") or (one and writers):
                 marks[at] = replace(mark, cat="taste", sub="", attribute="", values=())
                 marks[at + 1] = replace(after, cat="doc", attribute="", values=())
                 continue
-        if (
-            after is not None
-            and after.attribute == "affiliation"
-            and after.low.startswith("of ")
-            and mark.free
-            and mark.low in _WORDS["sites"]
-        ):
+        site = mark.free and mark.low in _WORDS["sites"]
+        if site and after.attribute == "affiliation" and after.low.startswith("of "):
             if any(m.attribute == "affiliation" for m in marks[max(0, at - 3) : at]):
                 names = tuple(f"{mark.low.capitalize()} of {value}" for value in after.values)
                 marks[at] = replace(after, start=mark.start, low=f"{mark.low} {after.low}", values=names)
@@ -272,38 +265,26 @@ def _named(marks: list[Mark]) -> None:
         if other := _beside(marks, at):
             marks[at] = other
             continue
-        if mark.cat == "except" and mark.low.startswith("exceptions") and before is not None and before.free:
-            marks[at] = replace(mark, cat="word")  # "copyright exceptions for data mining"
-            continue
-        if mark.cat == "hard" and mark.low in _WORDS["adjectives"] and after is not None and after.free:
-            marks[at] = replace(mark, cat="word")  # "essential oils"
-            continue
-        if (
-            mark.low == "first"
-            and before is not None
-            and (before.carries or before.cat == "doc" or before.low in _WORDS["ones"])
-            and (not after or after.cat in DELIMITERS)
-        ):
+        kept = before.carries or before.cat == "doc" or before.low in _WORDS["ones"]
+        if mark.low == "first" and kept and after.cat in ("", *DELIMITERS):
             marks[at] = replace(mark, cat="soft", attribute="", values=())  # "reviews first"
             continue
-        if mark.cat == "hard" and mark.low == "need" and after is not None and after.low == "for":
+        # "copyright exceptions for data mining", "essential oils", "the need for sleep"
+        noun = mark.cat == "except" and mark.low.startswith("exceptions") and before.free
+        noun = noun or (mark.cat == "hard" and mark.low in _WORDS["adjectives"] and after.free)
+        if noun or (mark.cat == "hard" and mark.low == "need" and after.low == "for"):
             marks[at] = replace(mark, cat="word")
-        ends = after is None or after.cat in DELIMITERS
-        told = after is not None and (after.carries or after.low in _WORDS["published"])
-        refused = before is not None and (before.carries if ends else mark.low == "non" and told)
-        if mark.cat == "fix" and mark.low in _WORDS["bare_no"] and refused:
+            continue
+        told = after.carries or after.low in _WORDS["published"]
+        refused = before.carries if after.cat in ("", *DELIMITERS) else mark.low == "non" and told
+        if mark.cat == "fix" and mark.low in _WORDS["bare_no"] and refused and before is not _NOTHING:
             marks[at] = replace(mark, cat="neg", sub="strong")  # "Blogs nein"
-            continue
-        if mark.cat != "neg" or before is None:
-            continue
-        if mark.low == "not" and before.low == "or" and after is not None and after.low == "to":
+        elif mark.cat == "neg" and mark.low == "not" and before.low == "or" and after.low == "to":
             marks[at] = replace(mark, cat="word", sub="")  # "to be or not to be"
-            continue
-        if mark.low in _WORDS["verbs"] and before.free:
-            told = after is not None and (after.carries or after.cat in ("doc", "taste", "func", "polite"))
-            if not told:
+        elif mark.cat == "neg" and mark.low in _WORDS["verbs"] and before.free:
+            if not after.carries and after.cat not in ("doc", "taste", "func", "polite"):
                 marks[at] = replace(mark, cat="word", sub="")
-        elif mark.low in _WORDS["bare_no"] and before.cat in _BREAKS and after and after.cat in _BREAKS:
+        elif mark.cat == "neg" and mark.low in _WORDS["bare_no"] and {before.cat, after.cat} <= {*_BREAKS}:
             marks[at] = replace(mark, cat="fix", sub="")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from aspectra.base.values import replace
 from aspectra.search.instructions.marks import SIGNS
@@ -116,7 +116,7 @@ def sign_of(piece: Piece) -> Sign:
         return Sign()
     first = piece.marks.index(rules[0])
     swallowed = rules[0].cat == "neg" and any(m.cat == "perm" and "swallow" in m.flags for m in rules)
-    if swallowed or _narrates(piece.marks, first):
+    if swallowed or _narrates(piece.marks, first) or _twice(piece.marks, rules):
         return Sign(tuple(rules), "unsure")
     if not any(m.free or (m.cat == "cue" and n) for n, m in enumerate(piece.marks[:first])):
         return Sign(tuple(rules), "lead")
@@ -146,6 +146,18 @@ def _narrates(marks: Sequence[Mark], first: int) -> bool:
         and any(m.free for m in ahead)
         and not any(m.carries or m.cat == "doc" for m in ahead)
     )
+
+
+def _twice(marks: Sequence[Mark], rules: Sequence[Mark]) -> bool:
+    """True if another denial follows the words that the first denies.
+
+    So in *avoid by Smith or Jones I don't need beginners*.
+    """
+    for one, other in pairwise([m for m in rules if m.cat == "neg"]):
+        between = marks[marks.index(one) + 1 : marks.index(other)]
+        if other.low not in _NOR and other.low != one.low and any(m.carries or m.free for m in between):
+            return any(m.carries or m.free for m in marks[marks.index(other) + 1 :])
+    return False
 
 
 def _modifies(piece: Piece, at: int) -> bool:
@@ -191,7 +203,8 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
     if at:
         before = piece.marks[at - 1]
         loose = not mark.sure or "bare" in mark.flags
-        if loose and mark.cat == "value" and (before.free or (before.cat == "doc" and not signed)):
+        loose = loose and mark.cat == "value" and mark.start - before.end <= 1
+        if loose and (before.free or (before.cat == "doc" and not signed)):
             return False
         if _of_subject(piece.marks, at) or (mark.attribute == "audience" and before.low in _BY | _ABOUT):
             return False
@@ -277,7 +290,8 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
         return out
     # Who has papers does not want them again: "I already have the ones by Smith", "I have no background".
     others = [r for r in out if r not in had] or had
-    return [r if r.attribute == "audience" else replace(r, relation="exclude") for r in others]
+    kept = ("audience", "aspect")
+    return [r if r.attribute in kept else replace(r, relation="exclude") for r in others]
 
 
 def phrases(piece: Piece, used: Sequence[Request]) -> list[tuple[int, int]]:

@@ -78,9 +78,8 @@ def _no_request(piece: Piece) -> str:
         return TASTE
     if piece.carries:
         return ""
-    if first.cat == "demand" or (
-        sum(m.free for m in marks) < _PAIR and any(m.cat == "demand" for m in marks)
-    ):
+    demanded = sum(m.free for m in marks) < _PAIR and any(m.cat == "demand" for m in marks)
+    if demanded or first.cat == "demand":
         return _DEMAND
     if first.cat == "taste" and (not piece.free or " " in first.low):
         return TASTE
@@ -122,11 +121,8 @@ def _unsigned_question(text: str, piece: Piece, number: int, *, alone: bool, com
         read = {r.start for r in values}
         had = bool(values) and marks[0].attribute == "known"  # "I already know" says how the rest is meant
         left = [m for m in marks[had:] if m.carries and m.start not in read]
-        set_off = (
-            not alone
-            or company
-            or (all(r.attribute in FACTS or r.hard for r in values) and marks[0].low != marks[-1].low)
-        )
+        facts = all(r.attribute in FACTS or r.hard for r in values) and marks[0].low != marks[-1].low
+        set_off = not alone or company or facts
         asks = marks[0].low in _WORDS["auxiliary"] and not any(m.cat in ("doc", "open") for m in marks)
         if asks or (alone and values and all(r.attribute in WEB for r in values) and len(marks) >= _SHORT):
             return Read(piece, "subject", subject=(piece.start, piece.end))
@@ -152,9 +148,7 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
         return Read(piece, "unread", why=_DEMAND)
     if is_event(piece):
         return Read(piece, "unread", why=EVENT)
-    purpose = (
-        len(piece.marks) > 1 and piece.marks[0].low in _WORDS["for"] and piece.marks[1].low in _WORDS["my"]
-    )
+    purpose = piece.marks[0].low in _WORDS["for"] and any(m.low in _WORDS["my"] for m in piece.marks[1:2])
     if purpose and not any(m.low in _WORDS["relatives"] or m.attribute == "audience" for m in piece.marks):
         return Read(piece, "chatter")  # what it is for
     values = requests_of(piece, Sign(), company=True)
@@ -174,11 +168,8 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
         return Read(piece, "unread", why=MEANT)
     if values:
         more = free_requests(text, piece, values, Sign()) if cued else []
-        lost = (
-            ()
-            if cued or values[0].attribute == "audience"
-            else tuple((piece.marks[a].start, piece.marks[b - 1].end, UNKNOWN) for a, b in free)
-        )
+        left = [] if cued or values[0].attribute == "audience" else free
+        lost = tuple((piece.marks[a].start, piece.marks[b - 1].end, UNKNOWN) for a, b in left)
         if any(r.attribute == "aspect" for r in values):
             more, lost = [], ()
         elif all(r.attribute in WEB for r in values):
@@ -186,7 +177,8 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
         return Read(piece, "request", Sign(), (*values, *more), lost=(*lost, *tastes(piece)))
     if not content or (piece.marks[0].low in _WORDS["self"] and len(content) < LIST):
         return Read(piece, "chatter")
-    if free and (content[0].cat in ("lead", "cue") or piece.marks[0].low in _WORDS["place"]):
+    leads = content[0].cat in ("lead", "cue") or piece.marks[0].low in _WORDS["place"]
+    if free and leads and piece.marks[0].low not in _WORDS["for"]:
         return Read(piece, "request", Sign(), tuple(free_requests(text, piece, (), Sign())))
     return Read(piece, "unread", why=UNKNOWN)
 
@@ -226,19 +218,16 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     have = piece.marks[0].attribute == "known" and len(piece.marks) > 1 and piece.marks[1].cat == "neg"
     if have and not any(m.cat == "doc" or m.carries for m in piece.marks[1:]):
         return Read(piece, "chatter")  # "I have no login"
-    if (
-        piece.marks[0].cat == "polite"
-        and piece.marks[0].low.startswith(("i am", "i'm", "we are", "we're"))
-        and not sign.rules
-        and (not question or context.others)
-    ):
+    told = piece.marks[0].cat == "polite" and piece.marks[0].low.startswith(
+        ("i am", "i'm", "we are", "we're")
+    )
+    if told and not sign.rules and (not question or context.others):
         return Read(piece, "chatter")
-    if piece.joint == "list":  # "exclude A and purely B"
+    if piece.joint == "list" and before[-1].sign.negative:  # "exclude A and purely B"
         return signed(text, piece, before[-1].sign, others=context.others, question=question)
     first = piece.marks[0].low
-    if (first in _WORDS["if"] and piece.carries) or (
-        number and first in _WORDS["then"] and before[-1].why == _IF
-    ):
+    follows = number and first in _WORDS["then"] and before[-1].why == _IF
+    if follows or (first in _WORDS["if"] and piece.carries):
         return Read(piece, "unread", sign, why=_IF)
     if number and sign.rules and nested(piece, before[-1]):
         sign = replace(sign, rules=(*before[-1].sign.rules, *sign.rules))
@@ -257,7 +246,7 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
             return Read(piece, "exception", sign)
     if sign.place == "inner" and not (number and before[-1].requests and piece.carries):
         sign = Sign()
-    if number and sign.place == "unsure":  # "conference papers only if highly cited"
+    if number and sign.place == "unsure":
         return Read(piece, "unread", sign, why=MEANT)
     if "perm" in sign.cats and (number or not question or not piece.free or sign.place == "lead"):
         return Read(piece, "permission", sign)

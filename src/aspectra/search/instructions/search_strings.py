@@ -79,9 +79,8 @@ def _database(text: str) -> str | None:
     cut = _CUT.search(bare) is not None
     pieces = (_MARKS_BESIDE_CUT if cut else _MARKS).split(bare)
     terms, marks = [piece.strip() for piece in pieces[::2]], pieces[1::2]
-    beside = any(
-        (m == "(" and a) or (m == ")" and b) for m, a, b in zip(marks, terms, terms[1:], strict=False)
-    )
+    joints = zip(marks, terms, terms[1:], strict=False)
+    beside = any((m == "(" and a) or (m == ")" and b) for m, a, b in joints)
     if beside or any(_SENTENCE.search(term) or len(term.split()) > _MOST_WORDS for term in terms):
         return "" if _LINES.fullmatch(text) else None
     clear = cut or bare != text or ("(" in marks and ")" in marks)
@@ -99,11 +98,8 @@ def read_string(query: Query) -> tuple[Query, tuple[Unread, ...]] | None:
     Raises:
         UsageError: the string only says what papers must not have.
     """
-    last = [
-        one
-        for one in operators(query.text)
-        if one.last and not query.text.startswith(("NOT ", "AND "), one.start)
-    ]
+    last = [one for one in operators(query.text) if one.last]
+    last = [one for one in last if not query.text.startswith(("NOT ", "AND "), one.start)]
     if last and _database(query.text[: last[0].start].strip()) is not None:  # "(bees OR wasps) -reviews"
         beside = f"{query.text[last[0].start :]} {query.instruction}".strip()
         query = replace(query, text=query.text[: last[0].start].strip(), instruction=beside)

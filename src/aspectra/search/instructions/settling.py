@@ -169,7 +169,8 @@ def permit(text: str, reads: list[Read], at: int) -> None:
     read = reads[at]
     piece = _plainly(read)
     values = requests_of(piece, Sign(), company=True)
-    host = _host(reads, at, across=True)
+    apart = read.piece.sentence != reads[at - 1].piece.sentence and reads[at - 1].role != "fix"
+    host = -1 if apart and at > 1 and read.sign.place != "post" else _host(reads, at, across=True)
     after = reads[at + 1] if at + 1 < len(reads) else read
     otherwise = after.piece.marks[0].low in _WORDS["otherwise"]
     pairs = _exemptions(text, [v for v in values if v.attribute != "aspect"])

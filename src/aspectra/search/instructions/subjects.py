@@ -23,21 +23,7 @@ _ADJECTIVES = frozenset("recency citations access status venue_rank".split())
 # Years before these are history more often than limits: with "since", and with "after" or "before".
 _LATELY, _NOW_ISH = 1990, 2010
 _POINTS = ("after", "before", "nach", "vor", "avant", "après", "antes", "después")
-_PUBLISHED = (
-    "published",
-    "posted",
-    "written",
-    "appeared",
-    "erschienen",
-    "veröffentlicht",
-    "publié",
-    "publicad",
-    "from the year",
-    "aus dem jahr",
-    "vom jahr",
-    "de l'année",
-    "del año",
-)
+_PUBLISHED, _NEWS = tuple(_WORDS["published"]), tuple(_WORDS["news"])  # how a time or a head begins
 # Attributes of which values stand behind the subject: *X in top journals*.
 _NAMED = frozenset("venue affiliation author publisher".split())
 # Attributes that stand behind it in Chinese.
@@ -47,16 +33,6 @@ _NOUNS = ("doc", "open", "change", "value")  # categories of marks that a name w
 _PLAIN = Sign()
 _ARTICLES = ("a", "an", "the")
 _TEACHING = ("book", "tutorial", "survey")  # kinds that are written for somebody
-_NEWS = (
-    "state",
-    "the latest",
-    "the newest",
-    "the very",
-    "latest",
-    "what's new",
-    "what is new",
-    "quoi de neuf",
-)
 _SHORT = 4  # letters of *oa*, *free*, *code*
 _NAMES = 2  # words of *by Ong*
 # Categories of marks among requests in front of a subject.
@@ -133,8 +109,8 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
         leads = mark.cat == "lead" or (at > 0 and _leads(marks, at, head, pending))
         if leads:
             ahead = at + 1
-            beside = ("audience", "language", "year")
-            while ahead < len(marks) and (marks[ahead].cat == "func" or marks[ahead].attribute in beside):
+            around = ("audience", "language", "year")
+            while ahead < len(marks) and (marks[ahead].cat == "func" or marks[ahead].attribute in around):
                 ahead += 1
             again = ahead < len(marks) and marks[ahead].cat == "lead"
             if again and head >= 0 and ahead > at + 1 and marks[ahead - 1].carries:
@@ -149,8 +125,8 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
                 return pending, at + 1, True  # "since 2020 on ..."
             break
         if mark.low.endswith("的") and mark.cat == "func" and pending and at + 1 < len(marks):
-            sided = marks[at - 1].low in _WORDS["sides"] and marks[at - 2].cat == "name"
-            near = marks[at - 2] if sided else marks[at - 1]
+            beside = marks[at - 1].low in _WORDS["sides"] and marks[at - 2].cat == "name"
+            near = marks[at - 2] if beside else marks[at - 1]
             of_papers = near.attribute != "year" or mark.low != "的" or _in_time(near, False)
             if near.attribute not in ("", "kind") and of_papers:
                 return pending, at + 1, True  # "发表在Nature上的", "2020年发表的"

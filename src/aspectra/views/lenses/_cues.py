@@ -301,8 +301,14 @@ class _Phrases:
         self._ends[[*ends]] = [*ends.values()]
         self._begins = np.isin(np.arange(self._size), [word for node, word in steps if node == 0])
         begun = [(word[:-1], number) for word, number in words.items() if word.endswith("\n")]
+        begun_by: dict[str, list[tuple[str, int]]] = {}
+        for word, number in begun:
+            begun_by.setdefault(word[:1], []).append((word, number))
         self._forms = Remembered(
-            lambda token: (words.get(token, 0), *(n for word, n in begun if token.startswith(word)))
+            lambda token: (
+                words.get(token, 0),
+                *(n for word, n in begun_by.get(token[:1], ()) if token.startswith(word)),
+            )
         )
         firsts = "".join({text[0] for _, text in self._loose})
         self._first = re.compile(f"[{re.escape(firsts)}]" if firsts else "(?!)")
@@ -372,6 +378,7 @@ class CueTable:
                     counted.append(i)
         self._phrases = _Phrases([*self._counted])
         self._patterned = [i for i, c in enumerate(every) if c.pattern is not None]
+        self._parts = [(i, [max(need.split(), key=len) for need in every[i].needs]) for i in self._patterned]
         self._needing = Remembered(self._that_need)
         # What is still to be looked for where a token has a part of it.
         self._needs = [() if len(" ".join(c.needs).split()) == len(c.needs) else c.needs for c in every]
@@ -381,8 +388,7 @@ class CueTable:
 
         Of what is needed, the longest part without white space is in something written.
         """
-        needs = ((i, self._every[i].needs) for i in self._patterned)
-        return [i for i, some in needs if any(max(need.split(), key=len) in token for need in some)]
+        return [i for i, parts in self._parts if any(part in token for part in parts)]
 
     @classmethod
     def load(cls, name: str) -> CueTable:

@@ -70,8 +70,6 @@ def read_aspect(
         skipped = _SEED if tokens[at].low == "unlike" else frozenset()
         while start < len(tokens) and (tokens[start].low in _ADVERBS or tokens[start].low in skipped):
             start += 1
-        if start >= len(tokens):
-            return None
         same = trigger[1] == "same"
         if noun := _find(context, tokens, start, "aspect"):
             end = start + noun[0]

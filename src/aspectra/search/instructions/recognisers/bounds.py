@@ -191,83 +191,56 @@ def _unit(text: str) -> str:
     return _KINDS.get(text) or _KINDS.get(text[:4]) or _KINDS[text[:3]]
 
 
+def _count(number: int, unit: str) -> str:
+    """A number of a unit as a value of length has it; minutes as the words read in them."""
+    if unit == "minute":
+        return f"{number * WORDS_PER_MINUTE} words"
+    return f"{number} {_PLURAL.get(unit, unit)}"
+
+
 def _length_bound(upper: bool, strict: bool, number: int, unit: str) -> Bound | None:
     """The value of a bound on length; *shorter than a paragraph* is a sentence."""
-    if unit in ("words", "characters"):
-        low, high = f">={number} {unit}", f"<={number} {unit}"
-        return Bound("length", (high if upper else low,), low if upper else high)
-    if unit == "minute":
-        count = f"{number * WORDS_PER_MINUTE} words"
-        return Bound(
-            "length",
-            ((f"<={count}") if upper else f">={count}",),
-            (">=" if upper else "<=") + count,
-            vague=True,
-        )
-    if unit == "page":
-        count = f"{number} pages"
-        return Bound("length", (("<=" if upper else ">=") + count,), (">=" if upper else "<=") + count)
-    if unit == "sentence":
-        if number == 1 and upper != strict:  # at most one, or more than one
-            pair = ("sentence", ">=paragraph")
-            return Bound("length", (pair[0] if upper else pair[1],), pair[1] if upper else pair[0])
-        if number == 1:
-            return None
-        if upper:
-            return Bound("length", ("<=paragraph",), "article")
-        return Bound("length", (">=paragraph",), "sentence")
-    if unit == "paragraph":
-        if number > 1 and upper and not (strict and number == 2):
-            count = f"{number * _WORDS_PER_PARAGRAPH} words"
-            return Bound("length", (f"<={count}",), f">={count}")
-        if upper:
-            return (
-                Bound("length", ("sentence",), ">=paragraph")
-                if strict and number == 1
-                else Bound("length", ("<=paragraph",), "article")
-            )
-        if strict or number > 1:
-            return Bound("length", ("article",), "<=paragraph")
-        return Bound("length", (">=paragraph",), "sentence")
-    # article
-    if upper and strict:
-        return Bound("length", ("<=paragraph",), "article")
-    if not upper:
-        return Bound("length", ("article",), "<=paragraph")
-    return None
+    if unit in ("words", "characters", "minute", "page"):
+        ends = f"<={_count(number, unit)}", f">={_count(number, unit)}"
+    elif unit == "paragraph" and upper and number > 1 + strict:
+        ends = f"<={number * _WORDS_PER_PARAGRAPH} words", f">={number * _WORDS_PER_PARAGRAPH} words"
+    elif unit == "sentence" and number == 1 and upper == strict:
+        return None  # fewer than one, or one at least
+    elif unit == "article" and upper and not strict:
+        return None
+    else:
+        one = number <= 1 and strict == upper if unit == "paragraph" else number == 1 or not upper
+        ends = ("sentence", ">=paragraph") if unit != "article" and one else ("<=paragraph", "article")
+    value, opposite = ends if upper else ends[::-1]
+    return Bound("length", (value,), opposite, vague=unit == "minute")
 
 
 def _length(low: str, at: int) -> tuple[int, Bound] | None:
-    bound: Bound | None
     if match := _RANGE.match(low, at):
         first, last, unit = _number(match["low"]), _number(match["high"]), _unit(match["unit"])
         if unit in ("words", "characters", "page") and first <= last:
-            return match.end(), Bound(
-                "length", (f">={first} {_PLURAL.get(unit, unit)}", f"<={last} {_PLURAL.get(unit, unit)}")
-            )
+            return match.end(), Bound("length", (f">={_count(first, unit)}", f"<={_count(last, unit)}"))
         return None
+    strict = about = False
     if match := _BEFORE.match(low, at):
-        how, unit = match["how"], _unit(match["unit"])
-        if match["number"] in ("a few", "several") and unit != "sentence":
+        how = match["how"]
+        if match["number"] in ("a few", "several") and _unit(match["unit"]) != "sentence":
             return None
         upper = bool(re.fullmatch(f"{_UPPER}|{_UNDER}|<=?|≤", how))
         strict = not re.fullmatch(f"{_UPPER}|{_LOWER}|[<>]=|[≤≥]", how)
-        bound = _length_bound(upper, strict, _number(match["number"]), unit)
     elif match := _UNIT_FIRST.match(low, at):
         upper, strict = match["how"][0] in "<≤", match["how"] in "<>"
-        bound = _length_bound(upper, strict, _number(match["number"]), _unit(match["unit"]))
     elif match := _BEHIND.match(low, at):
         upper = bool(re.fullmatch(_AFTER_UPPER, match["how"]))
-        bound = _length_bound(upper, False, _number(match["number"]), _unit(match["unit"]))
     elif match := _AMID.match(low, at):
         upper = match["how"].endswith(("fewer", "less", "weniger"))
-        bound = _length_bound(upper, False, _number(match["number"]), _unit(match["unit"]))
     elif (match := _ABOUT.match(low, at)) and (match["said"] or _unit(match["unit"]) in _COUNTED):
-        bound = _length_bound(True, False, _number(match["said"] or match["number"]), _unit(match["unit"]))
-        bound = Bound("length", bound.values, bound.opposite, vague=True) if bound else None
+        upper = about = True
     else:
         return None
-    return (match.end(), bound) if bound else None
+    number = _number((about and match["said"]) or match["number"])
+    bound = _length_bound(upper, strict, number, _unit(match["unit"]))
+    return (match.end(), replace(bound, vague=bound.vague or about)) if bound else None
 
 
 def _beyond(how: str, number: int, *, whole: bool) -> tuple[str, str]:
@@ -306,9 +279,8 @@ def _counted(low: str, at: int) -> tuple[int, Bound] | None:
     if match := _PEOPLE_RANGE.match(low, at):
         first, last = sorted((_number(match["low"]), _number(match["high"])))
         return match.end(), Bound("sample", (f"{first}..{last}",))
-    if (match := _AGED.match(low, at)) and (
-        match["who"] or match["aged"] or re.search("old|age", match["old"] or "")
-    ):
+    match = _AGED.match(low, at)
+    if match and (match["who"] or match["aged"] or re.search("old|age", match["old"] or "")):
         words = low[match.start("who") if match["who"] else match.start() : match.end()]
         return match.end(), Bound("population", (words.strip(),), needs="" if match["who"] else "company")
     return None
@@ -323,18 +295,11 @@ def _half(year: int, *, upper: bool) -> Bound:
 
 def _one(match: re.Match[str], low: str) -> Bound:
     got = match.groupdict()
-    for name, shift, upper in (
-        ("ya", 1, False),
-        ("yb", -1, True),
-        ("ys", 0, False),
-        ("yf", 0, False),
-        ("yo", 0, False),
-        ("yu", 0, True),
-        ("ye", 0, True),
-    ):
+    for name in ("ya", "yb", "ys", "yf", "yo", "yu", "ye"):
         if got[name]:
+            shift = {"ya": 1, "yb": -1}.get(name, 0)
             whole = int(got[name]) + shift - match.group().endswith("前")  # 以前 leaves the year itself out
-            bound = _half(whole, upper=upper)
+            bound = _half(whole, upper=name in ("yb", "yu", "ye"))
             # "nothing from 2020" denies 2020
             return replace(bound, opposite=got["yf"]) if got["yf"] else bound
     done = re.match(_DONE, low[match.start() : match.end()])
@@ -352,9 +317,8 @@ def _one(match: re.Match[str], low: str) -> Bound:
 def _decade(match: re.Match[str]) -> Bound | None:
     """Ten years: *années 1990*, *in den Neunzigern*, *20世纪90年代*; not *in den 1990*."""
     lead, said = (match["lead"] or "").strip(), match["ten"] or match["bare"]
-    if not (
-        match["bare"] or match["end"] or "ann" in lead or "años" in lead or said.endswith(("ies", "zigern"))
-    ):
+    named = "ann" in lead or "años" in lead or said.endswith(("ies", "zigern"))
+    if not (named or match["bare"] or match["end"]):
         return None
     first = int(said) if said.isdecimal() else _TENS[said]
     first += 0 if first >= _EARLIEST else 2000 if "21" in lead or "本" in lead else 1900
@@ -364,23 +328,17 @@ def _decade(match: re.Match[str]) -> Bound | None:
 def _ago(match: re.Match[str]) -> Bound | None:
     """*From the past five years*, counted back from the year that it is."""
     now = date.today().year
-    if any(
-        _number(count) >= _EARLIEST for count in match.groupdict().values() if count and count[0].isdigit()
-    ):
+    counts = [count for count in match.groupdict().values() if count and count[0].isdigit()]
+    if any(_number(count) >= _EARLIEST for count in counts):
         return None  # a year: "earlier than 2022"
     if match["these"]:
         return Bound("year", (str(now),))
     if match["older"]:
         return _half(now - _number(match["on"]) - 1, upper=True)
-    back = (
-        10
-        if match["ten"]
-        else 3
-        if match["few"]
-        else -(-_number(match["months"]) // 12)
-        if match["months"]
-        else _number(match["n"] or match["most"] or match["yn"] or match["nn"] or "one")
-    )
+    said = match["n"] or match["most"] or match["yn"] or match["nn"] or "one"
+    back = 10 if match["ten"] else 3 if match["few"] else _number(said)
+    if match["months"]:
+        back = -(-_number(match["months"]) // 12)
     return _half(now - back, upper=False) if now - back >= _EARLIEST else None
 
 

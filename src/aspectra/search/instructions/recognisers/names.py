@@ -361,9 +361,8 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
                 return match.end(), Name("author", (owner["who"],))
             return match.end(), Name(attribute, names, match.start("names") > match.start() or len(names) > 1)
     if (match := _AFFILIATED.match(text, at)) and not _NO_NAME.match(match["names"]):
-        return match.end(), Name(
-            "affiliation", _several(match["names"]), sure=bool(match["sure"] or match["authors"])
-        )
+        sure = bool(match["sure"] or match["authors"])
+        return match.end(), Name("affiliation", _several(match["names"]), sure)
     if (match := _ISSUED.match(text, at)) and not _NO_NAME.match(match["name"]):
         return match.end(), Name("publisher", (match["name"],))
     if match := _KNOWN_VENUE.match(text, at) or _LOWER_VENUE.match(text, at):

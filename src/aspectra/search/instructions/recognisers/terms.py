@@ -15,8 +15,11 @@ from aspectra.search.instructions.recognisers.lexicon import (
 
 _MOST_WORDS = 6  # of an unquoted term
 _QUOTES = "“”„\"«»「」『』《》‘’`'"
+_LISTED = ("quote", "comma", "colon")  # kinds of tokens in a list of quotes
 _JOINS = ("and", "or", "&", "und", "oder", "和", "或", "与", "、", "nor", "as", "well")
 _STOPS = ("neg", "hard", "soft", "perm", "lead", "open", "polite", "wish")
+# Categories of words between a term and what says that it occurs.
+_BEFORE_POST = ("neg", "hard", "soft", "func", "polite", "wish", "doc")
 _WORDS = word_sets("terms")
 _BETWEEN = _WORDS["between"]
 _NAMED = _WORDS["named"]
@@ -95,11 +98,7 @@ def _followed_by_post(tokens: Sequence[Token], at: int, main: Lexicon, context: 
             return True
         if tokens[at].low in ("out", "away", "off"):
             return True
-        lengths = [
-            n
-            for n, e in main.matches(tokens, at)
-            if e.category in ("neg", "hard", "soft", "func", "polite", "wish", "doc")
-        ]
+        lengths = [n for n, e in main.matches(tokens, at) if e.category in _BEFORE_POST]
         if not lengths and tokens[at].low not in _JOINS:
             return False
         at += max(lengths, default=1)
@@ -136,15 +135,11 @@ def read_term(
     if token.kind == "quote":
         found, after = _quoted(text, tokens, at)
         category = before.cat if before else ""
-        if found and asked in ("neg", "hard"):
-            return found, after, True
-        if found and earlier and before is not None and before.low in _JOINS and _ends(tokens, after):
-            return found, after, True
-        if found and (category in ("neg", "hard", "term") or _followed_by_post(tokens, after, main, context)):
-            return found, after, True
-        if found and category in ("colon", "comma") and at >= 2 and _after_terms(tokens, at, main):
-            return found, after, True
-        return None
+        ruled = asked in ("neg", "hard") or category in ("neg", "hard", "term")
+        joined = earlier and before is not None and before.low in _JOINS and _ends(tokens, after)
+        listed = category in ("colon", "comma") and at >= 2 and _after_terms(tokens, at, main)
+        said = ruled or joined or listed or _followed_by_post(tokens, after, main, context)
+        return (found, after, True) if found and said else None
     if token.low in _TELLS and (ahead := _quote_behind(tokens, at + 1)):
         found, after = _quoted(text, tokens, ahead)
         return (found, after, True) if found else None
@@ -212,9 +207,7 @@ def _introduced(before: Mark | None, verb: bool) -> bool:
 def _after_terms(tokens: Sequence[Token], at: int, main: Lexicon) -> bool:
     """True if only a command or another term precedes a quote's colon or comma: *exclude: "a", "b"*."""
     before = at - 1
-    while before >= 0 and (
-        tokens[before].kind in ("quote", "comma", "colon") or tokens[before].low in _JOINS
-    ):
+    while before >= 0 and (tokens[before].kind in _LISTED or tokens[before].low in _JOINS):
         before -= 1
     while before > 0 and tokens[before - 1].kind not in DELIMITERS and before > at - 5:
         before -= 1
