@@ -22,6 +22,7 @@ from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.library.shards import MANIFEST, MOST, SPAN, shard_of
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference
+from aspectra.search.query import Query
 from aspectra.search.scoring.phases import join
 from aspectra.search.searcher import Searcher
 from aspectra.views.build import collection as building
@@ -413,3 +414,29 @@ def test_an_index_that_is_stopped_leaves_the_old_one_and_goes_on(tmp_path, monke
     assert len([*(tmp_path / "collection/generations").glob(".building*")]) == 0
     with Searcher(collection) as found:
         assert sorted(found.search("mice").ids) == ["d", "new"]
+
+
+def test_words_that_were_searchable_early_are_weighed_by_the_standard(tmp_path, load, monkeypatch):
+    """Reverse probes weigh words, of each shard by the standard."""
+    monkeypatch.setattr("aspectra.views.build.run.MANY", 10)
+    one, many = both(tmp_path, [replace(paper, sections=()) for paper in PAPERS], 3, load)
+    with one, many:
+        for seed in ("p007", "p030", "p071"):
+            plan = one.plan(Query(seeds=(seed,), limit=40), "directional")
+            assert answer(many, plan) == answer(one, plan)
+
+
+def test_a_rebuilt_shard_is_read_by_the_collection(tmp_path, load):
+    one, many = both(tmp_path, PAPERS, 3, load)
+    one.close()
+    collection = many.library
+    before = collection.generations.current()
+    done = index_shards(collection, load=load, rebuild=True)
+    assert done.changed
+    folder = collection.generations.current()
+    assert folder.name == done.generation != before.name
+    for number, below in enumerate(("", "shard-1", "shard-2")):
+        own = Part.of(collection.shards[number]).folder
+        for file in own.rglob("*documents_values.npy"):
+            assert file.samefile(folder / below / file.relative_to(own))
+    many.close()

@@ -103,7 +103,8 @@ def index_shards(
         parts = [Part.of(shard) for shard in shards]
         library.link_shards()
         folder, manifest = current_generation(library)
-        state = digest([[part.manifest["state"] for part in parts], library.revision])
+        # A generation that was written anew, by another standard, has the state of the one before.
+        state = digest([[[part.folder.name, part.manifest["state"]] for part in parts], library.revision])
         total.papers = sum(part.manifest["papers"] for part in parts)
         if folder is not None and manifest.get("state") == state:
             total.generation = folder.name

@@ -110,6 +110,7 @@ def make_ahead(
     load: Callable[[str], Encoder],
     *,
     lenient: bool,
+    early: bool = True,
 ) -> IndexReport:
     """Make values of papers where many lack them; returns how many were made.
 
@@ -119,6 +120,7 @@ def make_ahead(
         progress: called with (step, done, total).
         load: makes an encoder from its specification.
         lenient: see :func:`~aspectra.views.build.run.build_index`.
+        early: make what there is searchable meanwhile.
 
     Raises:
         LibraryBusy: another process makes them, or writes all the time.
@@ -134,7 +136,7 @@ def make_ahead(
             return None
         chosen, encoders, _ = with_encoders(chosen, load, manifest, lenient)
         turns = InTurns(library, made)
-        found = _Ahead(Work(library, turns, chosen, encoders, progress), turns, manifest)
+        found = _Ahead(Work(library, turns, chosen, encoders, progress), turns, manifest, early)
         return found if found.is_long else None
 
     ahead = planned()
@@ -166,10 +168,11 @@ class _Ahead:
         work: makes them.
         turns: stores them.
         manifest: of the generation in use.
+        early: see :func:`make_ahead`.
     """
 
-    def __init__(self, work: Work, turns: InTurns, manifest: dict[str, Any]) -> None:
-        self.work, self._turns, self._manifest = work, turns, manifest
+    def __init__(self, work: Work, turns: InTurns, manifest: dict[str, Any], early: bool) -> None:
+        self.work, self._turns, self._manifest, self._early = work, turns, manifest, early
         derived, lenses = work.library.derived, work.settings.applied_lenses
         self._lacking = len(derived.missing(lens_values(lenses[0]))) if lenses else 0
         self._without = max([len(derived.missing(abstract_vectors(e))) for _, e in work.encoders], default=0)
@@ -207,6 +210,8 @@ class _Ahead:
 
     def _publish(self, settings: IndexSettings, encoders: Sequence[Any], waiting: Sequence[str]) -> None:
         """Switch to a generation of what there is; ``waiting`` is what it lacks."""
+        if not self._early:
+            return
         work, turns = self.work, self._turns
         library, told = work.library, " and ".join(waiting)
         state = digest([library.revision, settings.to_dict(), told])
@@ -258,7 +263,9 @@ def build_index(
         MissingExtra: an encoder is not installed.
     """
     library.check_one("index")
-    made = make_ahead(library, settings, progress, load, lenient=lenient)
+    # What shows the words early would measure them by the shard's own papers.
+    early = standard is None
+    made = make_ahead(library, settings, progress, load, lenient=lenient, early=early)
     chosen = settings or settings_of(library)
     with library.writing("index") as writer:
         folder, manifest = current_generation(library)
@@ -289,7 +296,7 @@ def build_index(
         identity = {"state": state, "fixed": fixed}
         rows = paper_rows(library, parts_read(chosen)) if rows is None else rows
         work.make_full_texts()
-        words = None if rebuild else words_of(library, folder, manifest, chosen)
+        words = None if rebuild or standard is not None else words_of(library, folder, manifest, chosen)
         draft = Draft(
             library,
             Path(),
