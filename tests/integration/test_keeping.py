@@ -266,7 +266,9 @@ def test_the_database_is_checked_once_a_week(lib, monkeypatch):
         now -= 365 * 24 * 3600  # a clock set back
         assert check_if_due(library)
         now += 8 * 24 * 3600
-        break_table(lib)
+        with sqlite3.connect(lib / "library.db") as db:
+            db.execute("UPDATE papers SET year = 1000 WHERE pos = 1")
+        db.close()
         for _ in range(2):  # and again as long as it is damaged
             with pytest.raises(LibraryCorrupt):
                 check_if_due(library)

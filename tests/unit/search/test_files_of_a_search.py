@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from aspectra.papers.paper import Paper
-from aspectra.views.storage.arrays import save_array
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
@@ -48,11 +46,3 @@ def test_a_reverse_search_opens_both_sides_of_the_words(opened):
     searcher, names = opened
     searcher.index.look_up([Probe("abstract@bm25", seeds=("p1",), reverse=True)])
     assert any(name.split("/")[-1].startswith("asking") for name in names)
-
-
-def test_an_opened_array_touches_no_memory_for_its_rows(tmp_path):
-    save_array(tmp_path / "flags.npy", np.zeros(5_000_000, np.bool_))
-    held = StoredFolder(tmp_path).array("flags")
-    assert not held._verified.any()
-    assert held._verified.flags.owndata
-    assert not held[np.array([1, 4_999_999])].any()

@@ -231,8 +231,7 @@ class Store:
 
     def link_shards(self) -> None:
         """Group works and link citations over the shards of a collection; only for who holds its lock."""
-        from aspectra.papers.library.links.across import link_shards
-        from aspectra.papers.library.routing import copy_marked
+        from aspectra.papers.library.routing import copy_marked, link_shards
 
         with (
             self._connect_shards() as db,
