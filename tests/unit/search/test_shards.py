@@ -21,7 +21,7 @@ from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.library.shards import MANIFEST, MOST, SPAN, shard_of
 from aspectra.papers.library.store import Store
-from aspectra.papers.paper import Paper, Reference
+from aspectra.papers.paper import Paper, Reference, Remark
 from aspectra.search.query import Query
 from aspectra.search.scoring.phases import join
 from aspectra.search.searcher import Searcher
@@ -307,6 +307,20 @@ def test_files_are_added_once_and_go_to_all_shards(tmp_path):
         assert many.show("Mice fear owls") == one.show("Mice fear owls")
         assert many.store.versions(["a"]) == one.store.versions(["a"]) == {"a": ["a2"]}
         assert many.search("mice").ids == one.search("mice").ids == ["c"]
+
+
+def test_a_file_that_was_cut_says_nothing_of_the_records_it_lost(tmp_path):
+    papers = [Paper(f"p{number}", f"Owls hunt at night {number}") for number in range(9)]
+    cut = [*papers[:4], Remark("line 9", "unreadable")]
+    for folder, shards in (("one", 0), ("many", 3)):
+        with Store.create(tmp_path / folder, shards=shards) as library:
+            for records in (papers, cut):
+                with library.writing("add") as writer:
+                    writer.add(records, path="owls.bib")
+            assert len(library.marks.origins([paper.id for paper in papers])) == 9
+            with library.writing("add") as writer:
+                writer.add(papers[:4], path="owls.bib")
+            assert len(library.marks.origins([paper.id for paper in papers])) == 4
 
 
 def test_marks_lie_beside_the_shards(tmp_path):

@@ -121,12 +121,14 @@ class ShardsWriter(Writer):
         """See :meth:`Writer.add`; remarks are kept by the first shard."""
         report = AddReport() if report is None else report
         failures: list[BaseException] = []
+        cut = False
         with contextlib.ExitStack() as stack:
             files = [stack.enter_context(SpooledTemporaryFile(max_size=_IN_MEMORY)) for _ in self._writers]
             try:
                 for record in records:
                     number = shard_of(record.id, len(files)) if isinstance(record, Paper) else 0
                     files[number].write(_line(record))
+                    cut = isinstance(record, Remark) and record.skipped  # the last one: see Writer.add
             except BaseException as error:  # what was read before the failure is kept
                 failures.append(error)
             for writer, file in zip(self._writers, files, strict=True):
@@ -135,7 +137,7 @@ class ShardsWriter(Writer):
                     _records(file),
                     path=path,
                     source=source,
-                    whole=whole and not failures,
+                    whole=whole and not failures and not cut,
                     report=report,
                     same=same,
                 )
