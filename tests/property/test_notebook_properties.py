@@ -172,7 +172,7 @@ plans = st.builds(
 def test_rankings(plan, some, warnings, times):
     ranking = Ranking(plan, tuple(some * times), tuple(warnings), fit=Fit(None, 0.1, 0.1, weak=True))
     shown = check(ranking)
-    assert "mark" in shown.seen or not any(short(q.quote, 9) for hit in some for q in hit.evidence)
+    assert "mark" in shown.seen or not any(short(q.quote, 9) for hit in some for q in hit.evidence[:3])
     assert len(ranking) <= 100 or "100 of " in shown.text
 
 
