@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
+import sqlite3
 from collections import Counter
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from aspectra.base.values import replace
 from aspectra.papers.library.copies.backup import back_up
 from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.mutations import AddReport
+from aspectra.papers.library.schema import Reader
 from aspectra.papers.library.shards import MANIFEST, MOST, SPAN, shard_of
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Remark
@@ -454,3 +457,26 @@ def test_a_rebuilt_shard_is_read_by_the_collection(tmp_path, load):
         for file in own.rglob("*documents_values.npy"):
             assert file.samefile(folder / below / file.relative_to(own))
     many.close()
+
+
+def test_statements_of_others_in_a_shard_are_refused(tmp_path):
+    folder = tmp_path / "collection"
+    Store.create(folder, shards=2).close()
+    with contextlib.closing(sqlite3.connect(folder / "shards/1/library.db")) as db:
+        db.execute("CREATE VIEW more AS SELECT 1")
+    with pytest.raises(LibraryCorrupt, match=r"shards/1/library\.db is not a library") as error:
+        Store(folder)
+    assert "view" in error.value.why
+
+
+def test_a_snapshot_of_a_collection_reads_its_revisions_once(tmp_path, monkeypatch):
+    collection = Store.create(tmp_path / "collection", shards=3)
+    put(collection, WORKS)
+    with collection.snapshot():
+        before = collection.revision
+        put(Store(tmp_path / "collection"), [Paper("new", "Mice sleep")])
+        monkeypatch.setattr(Reader, "fetch", None)  # nothing is read again
+        assert collection.revision == before > 0
+        monkeypatch.undo()
+    assert collection.revision > before
+    collection.close()

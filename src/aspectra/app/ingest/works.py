@@ -25,7 +25,7 @@ from aspectra.papers.library.links.versions import (
 from aspectra.papers.library.marks.reader import Listing, Marks, Wanted, listed, unknown_tag
 from aspectra.papers.library.marks.values import Action, Note
 from aspectra.papers.library.row_sums import MARKED
-from aspectra.papers.library.shards import SPAN
+from aspectra.papers.library.shards import SPAN, first_place
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 
@@ -146,7 +146,8 @@ class Works:
     @property
     def last_positions(self) -> list[int]:
         """The position of the paper that was added last; of a collection, that of each shard."""
-        firsts = [number * SPAN for number in self._store.shards or (0,)]
+        held = self._store.collection
+        firsts = map(first_place, range(1 if held is None else len(held.shards)))
         last = "SELECT coalesce(max(pos), ?1) FROM papers WHERE pos >= ?1 AND pos < ?1 + ?2"
         return [int(self._store.fetch(last, (first, SPAN))[0][0]) for first in firsts]
 
@@ -156,7 +157,7 @@ class Works:
         Args:
             positions: earlier :attr:`last_positions`.
         """
-        ends = ((last, (last // SPAN + 1) * SPAN) for last in positions)
+        ends = ((last, first_place(last // SPAN + 1)) for last in positions)
         new = "(" + " OR ".join(f"pos > {last} AND pos < {end}" for last, end in ends) + ")"
         with self._store.snapshot():
             rows = self._store.fetch(

@@ -331,7 +331,7 @@ def _refused(*_: object) -> list[tuple[Any, ...]]:
     raise UsageError(
         "values of the papers of a collection are made and counted in its shards",
         why="each shard is a library of its own",
-        hint="aspectra shard status",
+        hint="aspectra status",
     )
 
 

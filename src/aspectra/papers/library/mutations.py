@@ -258,6 +258,20 @@ class AddReport:
         return self.added + self.updated + self.unchanged
 
 
+@contextlib.contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """Make what is written within it one transaction of a connection in autocommit mode."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        # After "disk full" SQLite has already rolled back.
+        with contextlib.suppress(sqlite3.Error):
+            db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
+
+
 class Writer:
     """Writes to a library; made by :meth:`Store.writing`, which holds the lock.
 
@@ -278,17 +292,8 @@ class Writer:
         """The writing connection, in autocommit mode but within :meth:`MarksWriter.action`."""
         return self._db
 
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            # After "disk full" SQLite has already rolled back.
-            with contextlib.suppress(sqlite3.Error):
-                self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
+    def _transaction(self) -> contextlib.AbstractContextManager[None]:
+        return transaction(self._db)
 
     def set_meta(self, key: str, value: str) -> None:
         """Store one value of the library's own small key-value table."""

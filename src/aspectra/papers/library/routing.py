@@ -20,13 +20,12 @@ from aspectra.base.errors import NoSuchPaper
 from aspectra.papers.library.links.citations import open_links
 from aspectra.papers.library.links.versions import regroup_all
 from aspectra.papers.library.marks.actions import count_change
-from aspectra.papers.library.mutations import AddReport, Writer
+from aspectra.papers.library.mutations import AddReport, Writer, transaction
 from aspectra.papers.library.row_sums import ROWS
 from aspectra.papers.library.shards import MOST, SPAN, first_place, shard_of
 from aspectra.papers.paper import Paper, Remark
 
 _IN_MEMORY = 1 << 24  # bytes of the records of one file for one shard, before they go to the disk
-
 
 # Marks that records bring; the other columns of their tables count rows or are checksums.
 _MARKS = {name: [one for one in ROWS[name] if one != "id"] for name in ("tags", "notes", "decisions")}
@@ -44,16 +43,15 @@ def take_marks(db: sqlite3.Connection, shards: Iterable[int]) -> None:
         shards: their numbers.
     """
     moved = 0
-    for number in shards:
-        for table, names in _MARKS.items():
-            columns = ", ".join(names)
-            put = (
-                f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM shard{number}.{table}"
-            )
-            moved += db.execute(put).rowcount
-            db.execute(f"DELETE FROM shard{number}.{table}")
-    if moved:
-        count_change(db, "marks", "notes")
+    with transaction(db):
+        for number in shards:
+            for table, names in _MARKS.items():
+                columns = ", ".join(names)
+                put = f"INSERT OR IGNORE INTO main.{table} ({columns}) "
+                moved += db.execute(f"{put} SELECT {columns} FROM shard{number}.{table}").rowcount
+                db.execute(f"DELETE FROM shard{number}.{table}")
+        if moved:
+            count_change(db, "marks", "notes")
 
 
 def copy_marked(db: sqlite3.Connection, shards: Iterable[int], *, anew: bool = False) -> None:
@@ -64,8 +62,7 @@ def copy_marked(db: sqlite3.Connection, shards: Iterable[int], *, anew: bool = F
         shards: as there.
         anew: copy all of them again, and drop the marks of papers that are gone.
     """
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(db):
         if anew:
             for table in _MARKS:
                 db.execute(f"DELETE FROM main.{table} WHERE pos NOT IN (SELECT pos FROM papers)")
@@ -77,20 +74,9 @@ def copy_marked(db: sqlite3.Connection, shards: Iterable[int], *, anew: bool = F
             inside = f"pos > {first_place(number)} AND pos < {first_place(number + 1)}"
             places = ",".join(str(pos) for (pos,) in db.execute(f"{lacking} AND {inside}"))
             for table in _PARTS if places else ():
-                # What it cites is in the collection, and need not be copied.
-                columns = (
-                    "pos, ordinal, record, NULL, row_hash(pos, ordinal, NULL)"
-                    if table == "citations"
-                    else "*"
-                )
-                db.execute(
-                    f"INSERT OR REPLACE INTO main.{table} SELECT {columns} FROM shard{number}.{table} "
-                    f"WHERE pos IN ({places})"
-                )
-    except BaseException:
-        db.execute("ROLLBACK")
-        raise
-    db.execute("COMMIT")
+                columns = _UNLINKED if table == "citations" else "*"
+                rows = f"SELECT {columns} FROM shard{number}.{table} WHERE pos IN ({places})"
+                db.execute(f"INSERT OR REPLACE INTO main.{table} {rows}")
 
 
 class ShardsWriter(Writer):
@@ -194,6 +180,12 @@ def _records(lines: Iterable[bytes]) -> Iterator[Paper | Remark]:
 
 _APART = f"HAVING min(pos / {SPAN}) < max(pos / {SPAN})"
 _LISTED = "(SELECT value FROM json_each(?))"
+# Table -> its columns by which versions of a work are told.
+_COMPARED = {
+    **{table: ROWS[table] for table in ("papers", "pairs")},
+    "identifiers": ("scheme", "value", "pos"),
+    "authors": ("name", "family", "pos"),
+}
 
 
 def link_shards(db: sqlite3.Connection, few: sqlite3.Connection) -> None:
@@ -205,25 +197,22 @@ def link_shards(db: sqlite3.Connection, few: sqlite3.Connection) -> None:
     """
     groups = _groups_across(db, few)
     links = [(pos, ordinal, target) for target, pos, ordinal in open_links(db)]
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(db):
         db.execute("DELETE FROM works")
         db.execute("DELETE FROM links")
         db.executemany("INSERT INTO works VALUES (?, ?)", groups)
         db.executemany("INSERT INTO links VALUES (?, ?, ?)", links)
-    except BaseException:
-        db.execute("ROLLBACK")
-        raise
-    db.execute("COMMIT")
 
 
 def _groups_across(db: sqlite3.Connection, few: sqlite3.Connection) -> list[tuple[int, int]]:
     """(place, group) of the papers of groups with papers of several shards."""
     listed = [json.dumps(sorted(_in_several_shards(db)))]
-    for table in ("papers", "identifiers", "authors"):
-        _copy(db, few, table, f"FROM {table} WHERE pos IN {_LISTED}", listed)
+    for table, columns in _COMPARED.items():
+        where, values = (f"WHERE pos IN {_LISTED}", listed) if "pos" in columns else ("", [])
+        held = db.execute(f"SELECT {', '.join(columns)} FROM {table} {where}", values)
+        marks = ", ".join("?" * len(columns))
+        few.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", held)
     few.execute("UPDATE papers SET checksum = 0")
-    _copy(db, few, "pairs", "FROM main.pairs")
     regroup_all(few)
     grouped = "SELECT pos, version_group FROM papers WHERE version_group IS NOT NULL"
     found = few.execute(grouped).fetchall()
@@ -231,18 +220,6 @@ def _groups_across(db: sqlite3.Connection, few: sqlite3.Connection) -> list[tupl
     for pos, group in found:
         shards.setdefault(group, set()).add(pos // SPAN)
     return [(pos, MOST * SPAN + group) for pos, group in found if len(shards[group]) > 1]
-
-
-def _copy(
-    db: sqlite3.Connection, few: sqlite3.Connection, table: str, rows: str, values: Sequence[str] = ()
-) -> None:
-    """Copy rows of a table, all columns but checksums."""
-    found = db.execute(f"SELECT * {rows}", values)
-    columns = [name for name, *_ in found.description if name != "checksum"]
-    selected = db.execute(f"SELECT {', '.join(columns)} {rows}", values)
-    few.executemany(
-        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", selected
-    )
 
 
 def _in_several_shards(db: sqlite3.Connection) -> set[int]:

@@ -256,6 +256,8 @@ def connect(path: Path, *, write: bool, shards: Mapping[int, Path] = NO_SHARDS) 
     if shards:
         try:
             attach(connection, shards)
+            for number, shard in shards.items():
+                _refuse_statements(connection, shard, f"shard{number}.")
         except BaseException as error:
             connection.close()
             if isinstance(error, FAULTS):
@@ -345,12 +347,7 @@ def _open(path: Path, *, write: bool, at_rest: bool = False) -> tuple[sqlite3.Co
     try:
         if isinstance(connection, _AtRest) and os.access(path.parent, os.W_OK):
             connection.lock = hold(path.parent)
-        if connection.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('view', 'trigger')").fetchone():
-            raise LibraryCorrupt(
-                f"{path} is not a library of Aspectra",
-                why="it holds a view or a trigger: statements of somebody else's, which may never end",
-                hint=_MOVE,
-            )
+        _refuse_statements(connection, path)
         connection.create_function("digest", -1, remembering(_digest), deterministic=True)
         row_sums.install(connection)
         connection.execute("PRAGMA foreign_keys = ON")
@@ -363,6 +360,23 @@ def _open(path: Path, *, write: bool, at_rest: bool = False) -> tuple[sqlite3.Co
     except BaseException:
         connection.close()
         raise
+
+
+def _refuse_statements(connection: sqlite3.Connection, path: Path, schema: str = "") -> None:
+    """Refuse a database with statements of somebody else's.
+
+    Args:
+        connection: to it.
+        path: of it.
+        schema: its name in the connection, with a dot; "" for the connection's own.
+    """
+    kinds = "('view', 'trigger')"
+    if connection.execute(f"SELECT 1 FROM {schema}sqlite_schema WHERE type IN {kinds}").fetchone():
+        raise LibraryCorrupt(
+            f"{path} is not a library of Aspectra",
+            why="it holds a view or a trigger: statements of somebody else's, which may never end",
+            hint=_MOVE,
+        )
 
 
 def _digest(*parts: object) -> str:

@@ -333,8 +333,6 @@ class Store:
     @property
     def revision(self) -> int:
         """Counts committed changes of papers."""
-        if self._shards:
-            return sum(int(row[0]) for row in self.fetch(self._revisions))
         return int(self.meta("revision", "0"))
 
     @property
@@ -348,13 +346,18 @@ class Store:
         held = self._snapshot()
         known: dict[str, str | None] = {} if held is None else held.meta
         if key not in known:
-            sound = self.checksums.sound("meta")
-            found = self.fetch(f"SELECT value FROM meta WHERE key = ? AND {sound}", (key,))
-            if not found:
-                self.checksums.check_all("meta")
-            known[key] = str(found[0][0]) if found else None
+            known[key] = self._setting(key)
         value = known[key]
         return default if value is None else value
+
+    def _setting(self, key: str) -> str | None:
+        if key == "revision" and self._shards:
+            return str(sum(int(row[0]) for row in self.fetch(self._revisions)))
+        sound = self.checksums.sound("meta")
+        found = self.fetch(f"SELECT value FROM meta WHERE key = ? AND {sound}", (key,))
+        if not found:
+            self.checksums.check_all("meta")
+        return str(found[0][0]) if found else None
 
     def get(self, paper_id: str) -> Paper:
         """The paper with this id, whole.
@@ -482,17 +485,14 @@ class Store:
 
     def _of_groups(self, numbers: Iterable[int]) -> list[Any]:
         """(group, id) of the papers of a collection's groups of versions, by group and place."""
-        inside = "SELECT value - {first} FROM json_each(?1)"
-        arms = ["SELECT pos FROM main.works WHERE version_group IN (SELECT value FROM json_each(?1))"]
-        arms += [
-            f"SELECT pos FROM shard{n}.papers WHERE version_group IN ({inside.format(first=first_place(n))})"
-            for n in self._shards
-        ]
-        return self.fetch(
-            f"SELECT version_group, id FROM papers WHERE pos IN ({' UNION '.join(arms)}) "
-            "AND version_group IN (SELECT value FROM json_each(?1)) ORDER BY version_group, pos",
-            [json.dumps(sorted(numbers))],
-        )
+        inside = "version_group IN (SELECT value{less} FROM json_each(?1))"
+        arms = [f"SELECT pos FROM main.works WHERE {inside.format(less='')}"]
+        for number in self._shards:
+            own = inside.format(less=f" - {first_place(number)}")
+            arms.append(f"SELECT pos FROM shard{number}.papers WHERE {own}")
+        where = f"pos IN ({' UNION '.join(arms)}) AND {inside.format(less='')}"
+        statement = f"SELECT version_group, id FROM papers WHERE {where} ORDER BY version_group, pos"
+        return self.fetch(statement, [json.dumps(sorted(numbers))])
 
     def cited_by(self, paper_id: str) -> list[str]:
         """Ids of papers in the library that cite this one."""

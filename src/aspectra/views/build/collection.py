@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import AspectraError
@@ -79,7 +80,7 @@ def index_shards(
     shards = [shard for shard in library.shards.values() if len(shard)]
     total = IndexReport(changed=False)
     with WriterLock(library.folder, "index"):
-        reference = None if rebuild else _with_standard(shards)
+        reference = None if rebuild else next(filter(None, map(Part.with_standard, shards)), None)
         for shard in shards:
             anew = rebuild
             while True:
@@ -92,12 +93,12 @@ def index_shards(
                     load=load,
                     segments=_LIMITS,
                     lenient=lenient,
-                    standard=reference,
+                    standard=None if reference is None else (reference.folder, reference.manifest),
                 )
-                _count(total, report)
+                total.with_made(report).changed |= report.changed
                 part = Part.of(shard)
-                reference = reference or (part.folder, part.manifest)
-                if anew or part.standard == Part(shard, *reference).standard:
+                reference = reference or part
+                if anew or part.standard == reference.standard:
                     break
                 anew = True  # it was indexed by itself, by a standard of its own
         parts = [Part.of(shard) for shard in shards]
@@ -113,32 +114,6 @@ def index_shards(
             total.changed = True
             total.generation = _assemble(library, parts, state).name
     return total
-
-
-def _with_standard(shards: Sequence[Store]) -> tuple[Path, dict[str, Any]] | None:
-    """Folder and manifest of the first generation that keeps a standard; None without one."""
-    for shard in shards:
-        folder, manifest = current_generation(shard)
-        if folder is not None and f"{STANDARD}/facts.json" in manifest["files"]:
-            return folder, manifest
-    return None
-
-
-def _count(total: IndexReport, report: IndexReport) -> None:
-    """Add what one run did to what all did."""
-    for name in ("encoded", "encoded_full", "read", "lensed"):
-        setattr(total, name, getattr(total, name) + getattr(report, name))
-    total.changed |= report.changed
-    total.absent |= report.absent
-    for name, mine in (
-        ("truncated", report.truncated),
-        ("lacking_terms", report.lacking_terms),
-        ("seconds_for_terms", report.seconds_for_terms),
-        ("seconds", report.seconds),
-    ):
-        held = getattr(total, name)
-        for key, value in mine.items():
-            held[key] = held.get(key, 0) + value
 
 
 @dataclass(frozen=True)
@@ -164,6 +139,13 @@ class Part:
                 f"the shard {shard.folder} has no index", why="its index is damaged", hint="aspectra index"
             )
         return cls(shard, folder, manifest)
+
+    @classmethod
+    def with_standard(cls, shard: Store) -> Part | None:
+        """The same, where its generation keeps a standard; else None."""
+        folder, manifest = current_generation(shard)
+        kept = f"{STANDARD}/facts.json" in manifest.get("files", ())
+        return cls(shard, folder, manifest) if folder is not None and kept else None
 
     @property
     def standard(self) -> str:
@@ -232,15 +214,13 @@ def _write_whole(
     whole = building / WHOLE
     opened = [part.opened() for part in parts]
     try:
-        order, ids = _order(opened), [one for files in opened for one in stored_ids(files)]
+        ids_of = [stored_ids(files) for files in opened]
+        order, ids = _order(opened), [*chain.from_iterable(ids_of)]
         if order is not None:
             save_array(whole / "order.npy", order)
         save_array(whole / "id_order.npy", id_order(ids))
         drawn = [
-            ids_of[at]
-            for files in opened
-            for ids_of in [stored_ids(files)]
-            for at in files.whole("sample", None)
+            held[at] for held, files in zip(ids_of, opened, strict=True) for at in files.whole("sample", None)
         ]
         save_array(whole / "sample.npy", places_of(sample_ids(drawn), ids))
         views = parts[0].views
@@ -270,7 +250,7 @@ def _write_whole(
     }
 
 
-def _order(opened: Sequence[StoredFolder]) -> Any:
+def _order(opened: Sequence[StoredFolder]) -> NDArray[np.int64] | None:
     """(papers,) stored row of each paper, counted through all segments; None where these are in order."""
     stored = [sum(len(part.array("years")) for part in files.segments) for files in opened]
     starts = [0, *accumulate(stored)]

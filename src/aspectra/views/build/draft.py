@@ -201,13 +201,17 @@ class IndexReport:
     changed: bool = True
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def with_made(self, ahead: IndexReport) -> IndexReport:
-        """Add the counts of the values that were made ahead of this run."""
-        self.encoded += ahead.encoded
-        self.encoded_full += ahead.encoded_full
-        self.lensed += ahead.lensed
-        for step, seconds in ahead.seconds.items():
-            self.seconds[step] = self.seconds.get(step, 0.0) + seconds
+    def with_made(self, other: IndexReport) -> IndexReport:
+        """Add what another run made: one ahead of this run, or one of another shard."""
+        self.encoded += other.encoded
+        self.encoded_full += other.encoded_full
+        self.read += other.read
+        self.lensed += other.lensed
+        self.absent |= other.absent
+        for name in ("truncated", "lacking_terms", "seconds_for_terms", "seconds"):
+            mine = getattr(self, name)
+            for key, value in getattr(other, name).items():
+                mine[key] = mine.get(key, 0) + value
         return self
 
 

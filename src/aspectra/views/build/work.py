@@ -174,9 +174,8 @@ def fixed_state(
 
 def settings_of(library: Store) -> IndexSettings:
     """The settings the library, or a shard of it, was last indexed with; or the defaults."""
-    for shard in library.shards.values():
-        return settings_of(shard)
-    return IndexSettings.loads(library.meta(SETTINGS_KEY))
+    one = next(iter(library.shards.values()), library)
+    return IndexSettings.loads(one.meta(SETTINGS_KEY))
 
 
 def with_encoders(
