@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from aspectra.base.values import replace
 from aspectra.papers.paper import Paper, Unit, field_text
@@ -199,8 +200,9 @@ class Explainer:
             raise ValueError("a draft that was not searched has nothing to explain")
         self._rows, self._ranked, self._positions = rows, rows.of(positions), positions
         brought = positions[~np.isin(positions, self._ranked.papers)]
-        self._brought = engine.score(draft.search, rows, brought)
+        self._brought = engine.score(draft.search, self._ranked, brought)
         grades = apply_conditions(engine.grader, plan.conditions, brought, 0.0).grades
+        self._counted: dict[int, NDArray[np.int64]] = {}
         zeros = [np.zeros(len(brought))] * len(grades)
         self._brought = replace(self._brought, grades=grades, moves=zeros)
 
@@ -211,6 +213,13 @@ class Explainer:
                 return table, int(at[0])
         raise IndexError(number)
 
+    def _above(self, number: int) -> NDArray[np.int64]:
+        """(ranked papers,) how many a probe scores higher; counted at once, since the parts may be far."""
+        if number not in self._counted:
+            raw = self._ranked.raw[number]
+            self._counted[number] = self._rows.above(number, np.zeros(0, np.float32) if raw is None else raw)
+        return self._counted[number]
+
     def probes(self, number: int, *, ranks: bool) -> tuple[ProbeScore, ...]:
         """Each probe's score of a paper; with ``ranks`` also its place in the probe's own order."""
         source, at = self._place(number)
@@ -220,7 +229,7 @@ class Explainer:
             score = None if raw is None or np.isnan(raw[at]) else float(raw[at])
             rank = None
             if ranks and source is self._ranked and score is not None:
-                rank = 1 + self._rows.above(n, score)
+                rank = 1 + int(self._above(n)[at])
             value = None if standard is None else float(standard[at])
             out.append(ProbeScore(probe.view, probe.weight, score, value, rank, probe.aspect))
         return tuple(out)

@@ -25,8 +25,8 @@ from aspectra.search.conditions.grading import (
 )
 from aspectra.search.plan import Plan, Search
 from aspectra.search.scoring.chain import Chain, Scale
-from aspectra.search.scoring.phases import Fused, Mask, Rows, Scoring
-from aspectra.search.scoring.scores import score_exactly, score_papers
+from aspectra.search.scoring.phases import Fused, Held, Mask, Part, Rows, Scoring, each
+from aspectra.search.scoring.scores import Parted, score_exactly, score_papers
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
 from aspectra.views.view import Positions
@@ -86,6 +86,7 @@ class Engine:
         sample: positions of the papers that scores are standardised against; None for the generation's own.
         versions: ids -> id -> other versions of the same work; None for those that the library knows.
         parts: (papers,) True for the papers of each part that scores its own; None for all.
+        parted: makes the parts of a search, where these lie elsewhere; None for those of ``parts``.
     """
 
     def __init__(
@@ -95,12 +96,14 @@ class Engine:
         sample: Positions | None = None,
         versions: Versions | None = None,
         parts: Sequence[Mask] = (None,),
+        parted: Parted | None = None,
     ) -> None:
         self.index = index
         self.library = index.library
         self.sample = index.sample if sample is None else sample
         self._versions = self.library.versions if versions is None else versions
         self.grader = Grader(index, parts)
+        self._parted = parted or (lambda asked, allowed: [Part(index, asked, allowed, one) for one in parts])
         self._changes: tuple[int, frozenset[str], int] = (-1, frozenset(), 0)
 
     def __len__(self) -> int:
@@ -225,16 +228,17 @@ class Engine:
         how = Scoring(search, graded, plan.compliance, self.sample, scales, asked, chain)
         ids: list[str] = []
         scores: list[float] = []
-        done: list[Fused] = []
+        done: list[Held] = []
         for mask in in_year_order(self.index.years, search.years, self.allowed(plan, within)):
-            left = depth - sum(len(one.papers) for one in done)
+            left = depth - sum(map(len, done))
             if done and left <= 0:
                 break
-            rows = score_papers(self.grader, how, mask, left)
+            rows = score_papers(self.grader, self._parted, how, mask, left)
             if done and len(rows):  # all of them below the papers before
-                above = min(one.scores.min(initial=np.inf) for one in done)
-                lower = max(max(one.scores.max(initial=-np.inf) for one in rows.parts) - above + 1.0, 0.0)
-                rows = Rows(tuple(replace(one, scores=one.scores - lower) for one in rows.parts))
+                above = min(lowest for lowest, _ in each(done, lambda one: one.bounds()))
+                highest = max(best for _, best in each(rows.parts, lambda one: one.bounds()))
+                lower = max(highest - above + 1.0, 0.0)
+                rows = Rows(tuple(one.moved(-lower) for one in rows.parts))
             best = rows.best(count - len(ids), self.index.id_order)
             ids += [self.index.ids[position] for position in best.papers]
             scores += best.scores.tolist()
@@ -246,9 +250,9 @@ class Engine:
         rows = self.find(plan, plan.search, 0, depth=len(self)).rows
         return rows.place(self.index.position(paper_id), self.index.id_order)
 
-    def score(self, search: Search, rows: Rows, papers: Positions) -> Fused:
+    def score(self, search: Search, ranked: Fused, papers: Positions) -> Fused:
         """Scores of papers that a search did not rank, see :func:`score_exactly`."""
-        return score_exactly(self.grader, search, rows, papers)
+        return score_exactly(self.index, search, ranked, papers)
 
     def versions(self, ids: Iterable[str]) -> Mapping[str, Sequence[str]]:
         """Id -> ids of other versions of the same work, for those that have any."""

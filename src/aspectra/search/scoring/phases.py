@@ -4,14 +4,16 @@ A part *surveys* its own papers: how the probes score its share of the fixed sam
 parts tell is *merged*: all of them score by it. Then each part gives *rows*: the scores of its papers on the
 scale of the whole, then what conditions add to these on the scale of the best of all parts. Where few papers
 are to be scored exactly, or graded from their texts, they are asked for by name. A phase follows from its
-arguments alone, so that it may be repeated, and the answer is the same in bits whatever the parts.
+arguments alone, so that it may be repeated, and the answer is the same in bits whatever the parts, and
+whether they lie in this process or elsewhere (:mod:`aspectra.cluster`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, reduce
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, cached_property, reduce
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from msgspec import Struct, field
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import Condition
-from aspectra.search.conditions.grading import Grader, apply_conditions
+from aspectra.search.conditions.grading import Grader, apply_conditions, best_scores
 from aspectra.search.plan import Search
 from aspectra.search.planning.aspects import REST
 from aspectra.search.scoring.chain import Chain, Scale, highest, reciprocal_ranks, scale
@@ -29,6 +31,84 @@ from aspectra.views.protocol import Asked
 from aspectra.views.view import Floats, Positions, Scored, top_positions
 
 Mask = NDArray[np.bool_] | None
+_AT_ONCE = 64  # calls to parts that lie elsewhere
+
+
+class Elsewhere(Protocol):
+    """An object that may stand for another one in another process."""
+
+    @property
+    def elsewhere(self) -> bool:
+        """True if each call is sent to another process."""
+        ...
+
+
+T = TypeVar("T")
+E = TypeVar("E", bound=Elsewhere)
+
+
+def each(parts: Sequence[E], call: Callable[[E], T]) -> list[T]:
+    """Results of a call on each of several parts, in order; parts elsewhere are called at the same time."""
+    if len(parts) > 1 and any(part.elsewhere for part in parts):
+        return [*_callers().map(call, parts)]
+    return [*map(call, parts)]
+
+
+@cache
+def _callers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_AT_ONCE, "parts")
+
+
+class Held(Elsewhere, Protocol):
+    """Scored papers that one part of a collection holds."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def scales(self) -> list[Scale | None]:
+        """See :attr:`Fused.scales`."""
+        ...
+
+    def fused(self) -> Fused:
+        """All of them."""
+        ...
+
+    def best(self, k: int, id_order: NDArray[np.int32]) -> Fused:
+        """The k best, best first; ``id_order`` as in :func:`fuse`."""
+        ...
+
+    def of(self, papers: Positions) -> Fused:
+        """Those among the given papers, in any order."""
+        ...
+
+    def top(self, among: int) -> NDArray[np.floating]:
+        """See :func:`best_scores`."""
+        ...
+
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest score; (inf, -inf) without papers."""
+        ...
+
+    def above(self, number: int, scores: Floats) -> NDArray[np.int64]:
+        """(n,) how many of them a probe scores higher than each of these scores."""
+        ...
+
+    def before(self, score: float, rank: int, id_order: NDArray[np.int32]) -> int:
+        """Number of papers that are ranked before one with this score and this rank of its id."""
+        ...
+
+    def moved(self, by: float) -> Held:
+        """The same with a number added to each score."""
+        ...
+
+    def contrasted(self, weights: Mapping[int, float], slope: float) -> Held:
+        """The same where the weighed sum of some probes counts ``slope`` times.
+
+        Args:
+            weights: number of a probe -> its weight, with which its scores are in the sum already.
+            slope: see :func:`fuse`.
+        """
+        ...
 
 
 class Fused(Struct, frozen=True):
@@ -51,6 +131,45 @@ class Fused(Struct, frozen=True):
     scales: list[Scale | None]
     grades: list[Floats] = field(default_factory=list)
     moves: list[NDArray[np.float64]] = field(default_factory=list)
+
+    elsewhere: ClassVar[bool] = False
+
+    def __len__(self) -> int:
+        return len(self.papers)
+
+    def fused(self) -> Fused:
+        """See :class:`Held`, as are the others."""
+        return self
+
+    def best(self, k: int, id_order: NDArray[np.int32]) -> Fused:
+        return self.take(top_positions(self.scores, k, id_order[self.papers]))
+
+    def of(self, papers: Positions) -> Fused:
+        return self.take(np.flatnonzero(np.isin(self.papers, papers)))
+
+    def top(self, among: int) -> NDArray[np.floating]:
+        return best_scores(self.scores, among)
+
+    def bounds(self) -> tuple[float, float]:
+        return float(self.scores.min(initial=np.inf)), float(self.scores.max(initial=-np.inf))
+
+    def above(self, number: int, scores: Floats) -> NDArray[np.int64]:
+        raw = self.raw[number]
+        counts = [0 if raw is None else int(np.count_nonzero(raw > score)) for score in scores]
+        return np.array(counts, np.int64)
+
+    def before(self, score: float, rank: int, id_order: NDArray[np.int32]) -> int:
+        alike = id_order[self.papers[self.scores == score]]
+        return int(np.count_nonzero(self.scores > score)) + int(np.count_nonzero(alike > rank))
+
+    def moved(self, by: float) -> Fused:
+        return replace(self, scores=self.scores + by)
+
+    def contrasted(self, weights: Mapping[int, float], slope: float) -> Fused:
+        # The weighed sum is in the scores already: what stays of it is slope times that.
+        columns = ((weight, self.standardised[n]) for n, weight in weights.items())
+        held = reduce(np.add, (weight * column for weight, column in columns if column is not None))
+        return replace(self, scores=self.scores + (slope - 1.0) * held)
 
     def take(self, at: Positions) -> Fused:
         """Only the papers at these places."""
@@ -121,10 +240,10 @@ class Rows(Struct, frozen=True):
         parts: of each part its papers, in one piece or several; at least one.
     """
 
-    parts: tuple[Fused, ...]
+    parts: tuple[Held, ...]
 
     def __len__(self) -> int:
-        return sum(len(part.papers) for part in self.parts)
+        return sum(each(self.parts, len))
 
     @property
     def scales(self) -> list[Scale | None]:
@@ -133,30 +252,24 @@ class Rows(Struct, frozen=True):
 
     def best(self, k: int, id_order: NDArray[np.int32]) -> Fused:
         """The k best papers, best first; ``id_order`` as in :func:`fuse`."""
-        tops = [part.take(top_positions(part.scores, k, id_order[part.papers])) for part in self.parts]
-        found = join(tops)
-        return found if len(tops) == 1 else found.take(top_positions(found.scores, k, id_order[found.papers]))
+        tops = each(self.parts, lambda part: part.best(k, id_order))
+        return tops[0] if len(tops) == 1 else join(tops).best(k, id_order)
 
-    def above(self, number: int, score: float) -> int:
-        """Number of papers that a probe scores higher."""
-        columns = [part.raw[number] for part in self.parts]
-        return sum(int(np.count_nonzero(raw > score)) for raw in columns if raw is not None)
+    def above(self, number: int, scores: Floats) -> NDArray[np.int64]:
+        """(n,) how many papers a probe scores higher than each of these scores."""
+        return np.asarray(np.sum(each(self.parts, lambda part: part.above(number, scores)), axis=0))
 
     def place(self, paper: int, id_order: NDArray[np.int32]) -> int:
         """The place of a paper in their order, from 1; 0 where it is not among them."""
         found = self.of(np.array([paper]))
-        if not len(found.papers):
+        if not len(found):
             return 0
-        score, above = found.scores[0], 0
-        for part in self.parts:
-            alike = part.papers[part.scores == score]
-            above += int(np.count_nonzero(part.scores > score))
-            above += int(np.count_nonzero(id_order[alike] > id_order[paper]))
-        return 1 + above
+        score, rank = float(found.scores[0]), int(id_order[paper])
+        return 1 + sum(each(self.parts, lambda part: part.before(score, rank, id_order)))
 
     def of(self, papers: Positions) -> Fused:
         """The rows of the given papers, in any order; papers without a row are left out."""
-        return join([part.take(np.flatnonzero(np.isin(part.papers, papers))) for part in self.parts])
+        return join(each(self.parts, lambda part: part.of(papers)))
 
 
 class Survey(Struct, frozen=True):
@@ -186,6 +299,8 @@ class Part:
         allowed: (papers of the index,) True where a paper may be ranked; None where every paper may.
         held: (papers of the index,) True for those of the part; None for all.
     """
+
+    elsewhere: bool = False
 
     def __init__(self, index: Index, asked: Sequence[Asked], allowed: Mask, held: Mask = None) -> None:
         self._index, self._asked, self._held = index, asked, held
@@ -249,7 +364,7 @@ class Part:
     def _mine(self, papers: Positions, scores: Floats) -> Floats:
         return scores if self._held is None else np.where(self._held[papers], scores, np.float32(np.nan))
 
-    def rows(self, weights: Mapping[int, float], scales: Mapping[int, Scale]) -> Fused:
+    def rows(self, weights: Mapping[int, float], scales: Mapping[int, Scale]) -> Held:
         """The papers that may be ranked, with their weighed sum of standardised scores.
 
         Args:
@@ -264,7 +379,7 @@ class Part:
             np.add(out.scores, weights[number] * values, out=out.scores)
         return out
 
-    def sums(self, weights: Sequence[float], lowest: Sequence[float]) -> Fused:
+    def sums(self, weights: Sequence[float], lowest: Sequence[float]) -> Held:
         """The papers that may be ranked, with the weighed sum of their scores as they are.
 
         Args:
@@ -278,20 +393,15 @@ class Part:
             np.add(out.scores, weights[number] * filled.astype(np.float64), out=out.scores)
         return out
 
-    def exact(self, numbers: Sequence[int], papers: Positions) -> list[Floats]:
-        """Per probe (n,) scores of these papers; NaN for those that are elsewhere."""
-        answers = self._index.score([self._asked[number] for number in numbers], papers)
-        return [self._mine(papers, answer.scores) for answer in answers]
-
     def graded(
         self,
         grader: Grader,
         conditions: Sequence[Condition],
         numbers: Sequence[int],
-        rows: Fused,
+        rows: Held,
         worth: float,
         field: float,
-    ) -> Fused:
+    ) -> Held:
         """Papers of this part with what some conditions add to their scores, without those that these drop.
 
         Args:
@@ -302,15 +412,16 @@ class Part:
             worth: the most that one preference adds or takes.
             field: mean of the best papers of the whole collection, below which no exclusion lowers any.
         """
-        above = np.maximum(rows.scores - field, 0.0)
-        found = apply_conditions(grader, [conditions[n] for n in numbers], rows.papers, worth, above)
-        zeros = np.zeros(len(rows.papers))
-        grades = list(rows.grades) or [zeros.astype(np.float32)] * len(conditions)
-        moves = list(rows.moves) or [zeros] * len(conditions)
+        before = rows.fused()
+        above = np.maximum(before.scores - field, 0.0)
+        found = apply_conditions(grader, [conditions[n] for n in numbers], before.papers, worth, above)
+        zeros = np.zeros(len(before))
+        grades = list(before.grades) or [zeros.astype(np.float32)] * len(conditions)
+        moves = list(before.moves) or [zeros] * len(conditions)
         for number, grade, move in zip(numbers, found.grades, found.moves, strict=True):
             grades[number], moves[number] = grade, move
-        rows = replace(rows, scores=rows.scores + sum(found.moves), grades=grades, moves=moves)
-        return rows if found.passed.all() else rows.take(np.flatnonzero(found.passed))
+        out = replace(before, scores=before.scores + sum(found.moves), grades=grades, moves=moves)
+        return out if found.passed.all() else out.take(np.flatnonzero(found.passed))
 
     def best(self, numbers: Sequence[int], k: int, few: bool = False) -> list[Scored]:
         """Per probe its k best papers; with ``few`` a costly one scores only those that may be ranked.
@@ -322,7 +433,7 @@ class Part:
             for number in numbers:
                 if not self.cheap(number) and index.view(self._asked[number].probe.view).units is None:
                     self._columns[number] = scores = np.full(len(index), np.nan, np.float32)
-                    scores[self.kept] = self.exact([number], self.kept)[0]
+                    scores[self.kept] = exactly(index, [self._asked[number]], self.kept)[0]
         columns = zip(numbers, self._scores(numbers), strict=True)
         return [index.best(self._asked[n], Scored(every, one), k, self._allowed) for n, one in columns]
 
@@ -344,54 +455,56 @@ def _either(parts: Sequence[Floats]) -> Floats:
 
 def lists(parts: Sequence[Part], k: int, id_order: NDArray[np.int32]) -> list[Positions]:
     """Per probe its k best papers of all parts, best first, see :meth:`Part.listed`."""
-    tops = zip(*(part.listed(k, id_order) for part in parts), strict=True)
+    tops = zip(*each(parts, lambda part: part.listed(k, id_order)), strict=True)
     return [_ranked(of_probe, k, id_order).papers for of_probe in tops]
 
 
-def split(parts: Sequence[Part], rows: Fused) -> tuple[Fused, ...]:
+def split(parts: Sequence[Part], rows: Fused) -> tuple[Held, ...]:
     """Papers as the parts hold them."""
     return tuple(part.own(rows) for part in parts)
 
 
-def exactly(parts: Sequence[Part], numbers: Sequence[int], papers: Positions) -> list[Floats]:
-    """Per probe (n,) scores of papers of any parts."""
-    return [*map(_either, zip(*(part.exact(numbers, papers) for part in parts), strict=True))]
+def exactly(index: Index, asked: Sequence[Asked], papers: Positions) -> list[Floats]:
+    """Per probe (n,) scores of a few papers, of whatever parts."""
+    return [answer.scores for answer in index.score(asked, papers)]
 
 
-def fuse(parts: Sequence[Part], how: Scoring, id_order: NDArray[np.int32], depth: int) -> tuple[Fused, ...]:
+def fuse(parts: Sequence[Part], how: Scoring, index: Index, depth: int) -> tuple[Held, ...]:
     """Fused scores of the papers of each part, before conditions.
 
     Args:
         parts: of the collection.
-        how: what they are scored by.
-        id_order: (papers,) rank of each paper's id, for ties.
+        how: what they are scored by, with the probes looked up.
+        index: of the collection; the rank of each paper's id decides ties.
         depth: papers wanted.
     """
-    probes, fusion = how.search.probes, how.search.fusion
+    probes, fusion, id_order = how.search.probes, how.search.fusion, index.id_order
     kept_all = any(c.relation == "require" and ATTRIBUTES.get(c.attribute).finds for c in how.conditions)
     if len(probes) == 1 and probes[0].weight > 0 and not kept_all:
         few = sum(part.ranked for part in parts) <= fusion.candidates
-        top = _ranked([part.best([0], depth, few)[0] for part in parts], depth, id_order)
+        top = _ranked(each(parts, lambda part: part.best([0], depth, few)[0]), depth, id_order)
         return split(parts, Fused(top.papers, _finite(top.scores), [top.scores], [None], [None]))
     if fusion.kind == "rrf":
         return split(parts, _fuse_ranks(parts, how.search, id_order, depth))
     if fusion.kind == "sum":
         every = range(len(probes))
-        lows = zip(*(part.lowest(every) for part in parts), strict=True)
+        lows = zip(*each(parts, lambda part: part.lowest(every)), strict=True)
         lowest = [min((one for one in of if one is not None), default=0.0) for of in lows]
         return tuple(part.sums([probe.weight for probe in probes], lowest) for part in parts)
     everything = sum(part.papers for part in parts) <= fusion.scan_limit
     quick = [n for n in range(len(probes)) if everything or parts[0].cheap(n)]
     costly = [n for n in range(len(probes)) if n not in quick]
-    surveys = zip(*(part.survey(quick, how.sample) for part in parts), strict=True)
+    surveys = zip(*each(parts, lambda part: part.survey(quick, how.sample)), strict=True)
     told = dict(zip(quick, map(Survey.merged, surveys), strict=True))
     scales = {n: how.scale(n, one.sample, one.highest) for n, one in told.items()}
     drawn = {n: scales[n].apply(told[n].sample) for n in quick}
-    rows = tuple(part.rows({n: probes[n].weight for n in quick}, scales) for part in parts)
+    rows: tuple[Held, ...] = tuple(part.rows({n: probes[n].weight for n in quick}, scales) for part in parts)
     if costly:
-        found = Rows(rows).best(max(fusion.candidates, depth), id_order) if quick else join(rows)
+        wide = max(fusion.candidates, depth)
+        found = Rows(rows).best(wide, id_order) if quick else join([one.fused() for one in rows])
         total, raw, standard, scaled = found.scores, [*found.raw], [*found.standardised], [*found.scales]
-        answers, references = (exactly(parts, costly, papers) for papers in (found.papers, how.sample))
+        named = [how.asked[n] for n in costly]
+        answers, references = (exactly(index, named, papers) for papers in (found.papers, how.sample))
         for n, scores, reference in zip(costly, answers, references, strict=True):
             raw[n] = scores
             scaled[n] = one = how.scale(n, reference, highest(scores))
@@ -399,8 +512,8 @@ def fuse(parts: Sequence[Part], how: Scoring, id_order: NDArray[np.int32], depth
             drawn[n] = one.apply(reference)
             total = total + probes[n].weight * values
         rows = split(parts, Fused(found.papers, total, raw, standard, scaled))
-    contrasted = _contrasted(how.search, drawn)
-    return rows if contrasted is None else tuple(map(contrasted, rows))
+    contrast = _contrast(how.search, drawn)
+    return rows if contrast is None else tuple(one.contrasted(*contrast) for one in rows)
 
 
 def _fuse_ranks(parts: Sequence[Part], search: Search, id_order: NDArray[np.int32], depth: int) -> Fused:
@@ -408,7 +521,8 @@ def _fuse_ranks(parts: Sequence[Part], search: Search, id_order: NDArray[np.int3
     lists: list[tuple[Positions, float]] = []
     raw: list[Floats | None] = []
     listed = np.zeros(papers, dtype=np.bool_)
-    found = zip(*(part.best(range(len(search.probes)), depth) for part in parts), strict=True)
+    every = range(len(search.probes))
+    found = zip(*each(parts, lambda part: part.best(every, depth)), strict=True)
     for probe, tops in zip(search.probes, found, strict=True):
         top = _ranked(tops, depth, id_order)
         lists.append((top.papers, probe.weight))
@@ -431,15 +545,17 @@ def _ranked(parts: Sequence[Scored], k: int, id_order: NDArray[np.int32]) -> Sco
     return Scored(papers, scores).best(k, id_order[papers])
 
 
-def _contrasted(search: Search, drawn: Mapping[int, NDArray[np.float64]]) -> Callable[[Fused], Fused] | None:
-    """Make a function that applies the fusion's contrast, once the weighted rest has been subtracted.
+def _contrast(
+    search: Search, drawn: Mapping[int, NDArray[np.float64]]
+) -> tuple[dict[int, float], float] | None:
+    """Weights of the probes on the rest of a paper, and how often what they sum up to is to count.
 
     Args:
         search: whose probes on the rest of a paper have the aspect :data:`REST`.
         drawn: per probe the standardised scores of the sample.
 
     Returns:
-        A function of the papers of any part; None where nothing changes.
+        None where nothing changes.
     """
     weights = {n: probe.weight for n, probe in enumerate(search.probes) if probe.aspect and n in drawn}
     rest = [n for n in weights if search.probes[n].aspect == REST]
@@ -451,14 +567,7 @@ def _contrasted(search: Search, drawn: Mapping[int, NDArray[np.float64]]) -> Cal
     whole = sum(weights[n] for n in rest)
     spread = float(np.var(other))
     slope = whole * float(np.cov(wanted, other, bias=True)[0, 1]) / spread if spread > 1e-12 else 0.0
-
-    def contrasted(rows: Fused) -> Fused:
-        # The weighted sum of the rest is in the scores already: what stays of it is slope times that.
-        columns = ((weights[n], rows.standardised[n]) for n in rest)
-        held = reduce(np.add, (weight * column for weight, column in columns if column is not None))
-        return replace(rows, scores=rows.scores + (slope - 1.0) * held)
-
-    return contrasted
+    return {n: weights[n] for n in rest}, slope
 
 
 def _finite(scores: Floats) -> Floats:

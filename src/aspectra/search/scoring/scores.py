@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from aspectra.base.values import replace
-from aspectra.search.conditions.grading import Grader, best_scores, field_mean, lead
+from aspectra.search.conditions.grading import Grader, field_mean, lead
 from aspectra.search.plan import Search
 from aspectra.search.scoring.chain import Lists, run_chain
 from aspectra.search.scoring.phases import (
     Fused,
+    Held,
     Mask,
     Part,
     Rows,
     Scoring,
     blank,
+    each,
     exactly,
     fuse,
     lists,
     split,
 )
+from aspectra.views.index.opened import Index
+from aspectra.views.protocol import Asked
 from aspectra.views.view import Positions, Probe
+
+# The parts of a collection under one search: probes that were looked up, and which papers may be ranked.
+Parted = Callable[[Sequence[Asked], Mask], Sequence[Part]]
 
 _BATCH = 40  # candidates graded at a time by conditions that read texts
 
 
-def _lists(grader: Grader, search: Search, allowed: Mask) -> Lists:
+def _lists(grader: Grader, parted: Parted, search: Search, allowed: Mask) -> Lists:
     """The lists of a chain: of the papers that may be ranked, without the seeds."""
     index = grader.index
     able = np.ones(len(index), np.bool_) if allowed is None else allowed.copy()
@@ -37,7 +44,7 @@ def _lists(grader: Grader, search: Search, allowed: Mask) -> Lists:
         # A paper without a text in the view that a probe searches with, as of a lens, finds nothing.
         out = [np.zeros(0, np.int64)] * len(probes)
         asked = {n: one for n, one in enumerate(index.look_up(probes)) if one.words or one.vectors.any()}
-        parts = [Part(index, [*asked.values()], able, one) for one in grader.parts]
+        parts = parted([*asked.values()], able)
         for number, papers in zip(asked, lists(parts, k, index.id_order), strict=True):
             out[number] = papers
         return out
@@ -45,25 +52,27 @@ def _lists(grader: Grader, search: Search, allowed: Mask) -> Lists:
     return listed
 
 
-def score_papers(grader: Grader, how: Scoring, allowed: Mask, depth: int) -> Rows:
+def score_papers(grader: Grader, parted: Parted, how: Scoring, allowed: Mask, depth: int) -> Rows:
     """Fused scores with what the conditions add, without the papers they drop.
 
     Where a condition reads texts, only papers that may be among the ``depth`` best are graded and returned.
 
     Args:
-        grader: of the papers, by parts that score and grade their own.
+        grader: of the papers.
+        parted: makes the parts that score their own papers.
         how: what they are scored by.
         allowed: (papers,) True where a paper may be ranked; None where every paper may.
         depth: papers wanted.
     """
     conditions, index = how.conditions, grader.index
-    asked = () if how.chain else how.asked or index.look_up(how.search.probes)
-    held = [Part(index, asked, allowed, one) for one in grader.parts]
+    if not how.chain and not how.asked:
+        how = replace(how, asked=index.look_up(how.search.probes))
+    held = parted(() if how.chain else how.asked, allowed)
     count = max(how.search.fusion.candidates, depth) if conditions else depth
     if how.chain is None:
-        rows = fuse(held, how, index.id_order, count)
+        rows = fuse(held, how, index, count)
     else:
-        total = run_chain(index, how.search, how.chain, _lists(grader, how.search, allowed))
+        total = run_chain(index, how.search, how.chain, _lists(grader, parted, how.search, allowed))
         kept = np.flatnonzero(total)
         rows = split(held, replace(blank(kept, len(how.search.probes)), scores=total[kept]))
     if not conditions:
@@ -72,10 +81,10 @@ def score_papers(grader: Grader, how: Scoring, allowed: Mask, depth: int) -> Row
     if slow and len(Rows(rows)) > count:
         rows = split(held, Rows(rows).best(count, index.id_order))
     among = sum(part.ranked for part in held)
-    best = np.concatenate([best_scores(one.scores, among) for one in rows])
+    best = np.concatenate(each(rows, lambda one: one.top(among)))
     worth, field = how.compliance * lead(best, among), field_mean(best)
 
-    def graded(numbers: Sequence[int], rows: Sequence[Fused]) -> tuple[Fused, ...]:
+    def graded(numbers: Sequence[int], rows: Sequence[Held]) -> tuple[Held, ...]:
         pairs = zip(held, rows, strict=True)
         return tuple(part.graded(grader, conditions, numbers, one, worth, field) for part, one in pairs)
 
@@ -89,38 +98,36 @@ def score_papers(grader: Grader, how: Scoring, allowed: Mask, depth: int) -> Row
     done: list[Fused] = []
     settled = np.zeros(0)
     first, size = 0, max(_BATCH, 2 * depth)
-    while first < len(fused.papers):
+    while first < len(fused):
         if len(settled) >= depth:
             last = np.partition(settled, len(settled) - depth)[len(settled) - depth]
             if fused.scores[first] + most < last:
                 break
-        done += graded(slow, split(held, fused.take(np.arange(len(fused.papers))[first : first + size])))
+        batch = split(held, fused.take(np.arange(len(fused))[first : first + size]))
+        done += [one.fused() for one in graded(slow, batch)]
         settled = np.concatenate([one.scores for one in done])
         first += size
     return Rows(tuple(done) or (fused,))
 
 
-def score_exactly(grader: Grader, search: Search, rows: Rows, papers: Positions) -> Fused:
+def score_exactly(index: Index, search: Search, ranked: Fused, papers: Positions) -> Fused:
     """Scores that a search would have given to papers that it did not rank; they get no place in its order.
 
     Args:
-        grader: of the papers, by parts.
+        index: that holds the papers.
         search: that was run.
-        rows: what it gave.
+        ranked: papers that it ranked, of which the scales are taken; maybe none.
         papers: (n,) positions.
 
     Returns:
         Scores of each probe; the fused score is NaN, and grades and moves are empty.
     """
-    out = replace(blank(papers, len(search.probes)), scores=np.full(len(papers), np.nan), scales=rows.scales)
-    known = (
-        [number for number, scores in enumerate(rows.parts[0].raw) if scores is not None]
-        if len(papers)
-        else []
+    out = replace(
+        blank(papers, len(search.probes)), scores=np.full(len(papers), np.nan), scales=ranked.scales
     )
-    asked = grader.index.look_up([search.probes[number] for number in known])
-    held = [Part(grader.index, asked, None, one) for one in grader.parts]
-    for number, scores in zip(known, exactly(held, range(len(known)), papers), strict=True):
-        out.raw[number], scale = scores, rows.scales[number]
+    known = [n for n, scores in enumerate(ranked.raw) if scores is not None and len(papers)]
+    asked = index.look_up([search.probes[number] for number in known])
+    for number, scores in zip(known, exactly(index, asked, papers), strict=True):
+        out.raw[number], scale = scores, ranked.scales[number]
         out.standardised[number] = None if scale is None else scale.apply(scores)
     return out
