@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aspectra.papers.paper import Paper, Section
@@ -193,6 +193,7 @@ WRITTEN = st.lists(
 )
 
 
+@example(texts=[([], ["".join({"E": f"{ENGLISH} ", "D": f"{DUTCH} "}[one] for one in "EDDEEEDDEEDDEDDEE")])])
 @given(texts=st.lists(st.tuples(WRITTEN, WRITTEN), min_size=1, max_size=3))
 def test_numbered_words_weigh_what_the_text_weighs(texts):
     papers = [Paper("x", " ".join(title), " ".join(text)) for title, text in texts]

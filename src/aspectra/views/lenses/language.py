@@ -143,13 +143,23 @@ def _evidence(words: Sequence[str]) -> Floats:
     """(blocks, languages) what runs of :data:`_BLOCK` words say for each language."""
     tables = _tables()
     rows = _rows(words)
-    scores: Floats = np.add.reduceat(tables.weights[rows], range(0, len(rows), _BLOCK), axis=0)
+    held = [tables.cells[row] for row in rows]
+    blocks = np.repeat(np.arange(len(rows)) // _BLOCK, [*map(len, held)])
+    scores = _added(-(-len(rows) // _BLOCK), blocks, np.array([*chain.from_iterable(held)], np.int64))
     for block in range(len(scores)):
         joint = "".join(words[block * _BLOCK : (block + 1) * _BLOCK])
         if not joint.isascii():
             letters = [tables.letters[letter] for letter in tables.letter.findall(joint)]
             scores[block] += tables.weights[letters].sum(axis=0)
     return scores
+
+
+def _added(count: int, blocks: NDArray[np.int64], cells: NDArray[np.int64]) -> Floats:
+    """(count, languages) sums of cells by block, one after the other: sums in other orders differ in bits."""
+    out = np.zeros((count, len(LANGUAGES)), np.float32)
+    worth = _tables().weights.ravel()[cells]
+    np.add.at(out.reshape(-1), blocks * len(LANGUAGES) + cells % len(LANGUAGES), worth)
+    return out
 
 
 def _rows(words: Sequence[str]) -> list[int]:
@@ -185,10 +195,8 @@ def _simple_weights(batch: LeadBatch, simple: NDArray[np.bool_]) -> Floats:
     if len(told):
         begins = (np.arange(len(words)) - np.repeat(first, sizes)) % _BLOCK == 0
         cells, each = spread(tables.cells, words)
-        scores = np.zeros((begins.sum(), len(LANGUAGES)), np.float32)
         blocks = np.repeat(np.cumsum(begins) - 1, each)
-        np.add.at(scores, (blocks, cells % len(LANGUAGES)), tables.weights.ravel()[cells])
-        out[told] = _latin(scores, sizes)
+        out[told] = _latin(_added(int(begins.sum()), blocks, cells), sizes)
     return out
 
 
