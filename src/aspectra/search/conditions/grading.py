@@ -44,7 +44,7 @@ Mask = NDArray[np.bool_]
 _Stated = Condition | Exemption  # an attribute and a value
 
 
-class _Known(NamedTuple):
+class Known(NamedTuple):
     """Grades of the papers of an index for one value of an attribute.
 
     Attributes:
@@ -70,10 +70,10 @@ class Grader:
 
     def __init__(self, index: Index, parts: Sequence[Mask | None] = (None,)) -> None:
         self.index, self.parts = index, parts
-        self._known: OrderedDict[tuple[str, str, int], _Known] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str, int], Known] = OrderedDict()
         self._lock = Lock()
 
-    def known(self, stated: _Stated) -> _Known:
+    def known(self, stated: _Stated) -> Known:
         """Measurements of a value, and its grades if the attribute is cheap; each is computed once."""
         attribute = ATTRIBUTES.get(stated.attribute)
         key = (stated.attribute, stated.value, attribute.state(self.index))
@@ -88,15 +88,15 @@ class Grader:
                 self._known.popitem(last=False)
         return made
 
-    def _made(self, attribute: Attribute, value: str) -> _Known:
+    def _made(self, attribute: Attribute, value: str) -> Known:
         index, every = self.index, np.arange(len(self.index))
         held = [(index, every if part is None else np.flatnonzero(part)) for part in self.parts]
         attribute = attribute.for_parts(value, held)
         if not attribute.cheap:
-            return _Known(attribute, None, attribute.missing(value, index))
+            return Known(attribute, None, attribute.missing(value, index))
         grades = attribute.grades(value, index, every)
         unknown = bool(len(index)) and bool(np.isnan(grades).all())
-        return _Known(attribute, grades, attribute.missing(value, index) if unknown else "")
+        return Known(attribute, grades, attribute.missing(value, index) if unknown else "")
 
     def attribute(self, stated: _Stated) -> Attribute:
         """The attribute, as it grades a part of this collection."""

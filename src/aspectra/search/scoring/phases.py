@@ -213,8 +213,9 @@ class Scoring(Struct, frozen=True):
         return scale(sample, best) if given is None else given
 
 
-def join(parts: Sequence[Fused]) -> Fused:
+def join(held: Sequence[Held]) -> Fused:
     """Parts of one candidate list as one; at least one of them."""
+    parts = each(held, lambda one: one.fused())
     if len(parts) == 1:
         return parts[0]
 
@@ -501,7 +502,7 @@ def fuse(parts: Sequence[Part], how: Scoring, index: Index, depth: int) -> tuple
     rows: tuple[Held, ...] = tuple(part.rows({n: probes[n].weight for n in quick}, scales) for part in parts)
     if costly:
         wide = max(fusion.candidates, depth)
-        found = Rows(rows).best(wide, id_order) if quick else join([one.fused() for one in rows])
+        found = Rows(rows).best(wide, id_order) if quick else join(rows)
         total, raw, standard, scaled = found.scores, [*found.raw], [*found.standardised], [*found.scales]
         named = [how.asked[n] for n in costly]
         answers, references = (exactly(index, named, papers) for papers in (found.papers, how.sample))

@@ -42,6 +42,7 @@ from aspectra.views.storage.folder import (
     open_folder,
     places_of,
     sample_ids,
+    segment_folder,
     stored_ids,
 )
 from aspectra.views.text.tokens import LexicalSettings
@@ -192,7 +193,7 @@ def _assemble(library: Store, parts: Sequence[Part], state: str) -> Path:
         linked: dict[str, FileSum] = {}
         segments: list[dict[str, Any]] = []
         for number, part in enumerate(parts):
-            below = f"shard-{number}/" if number else ""  # the files of the first segment lie in the folder
+            below = segment_folder(number)
             (building / below).mkdir(exist_ok=True)
             only = [name for name in part.manifest["files"] if not name.startswith((WHOLE, f"{STANDARD}/"))]
             taken = generations.share(part.folder, part.manifest, building / below, only=only)

@@ -24,7 +24,14 @@ from aspectra.views.lenses.protocol import LensValues
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import StoredArray
-from aspectra.views.storage.folder import Units, open_folder, paper_spans, stored_codes, stored_ids
+from aspectra.views.storage.folder import (
+    Units,
+    open_folder,
+    open_shard,
+    paper_spans,
+    stored_codes,
+    stored_ids,
+)
 from aspectra.views.text.tokens import LexicalSettings
 from aspectra.views.view import ROLE_GROUPS, Floats, Positions
 
@@ -42,22 +49,35 @@ class Generation:
         library: where it belongs; texts of seeds are read from it.
         folder: the generation's folder.
         load: makes an encoder from its specification.
+        shard: number of the only shard that is read, of the generation of a collection: it scores its own
+            papers, by statistics of the collection; None for all papers.
 
     Raises:
         LibraryCorrupt: it is damaged, was written by a newer version, or is gone.
         AspectraError: too many files are open.
     """
 
-    def __init__(self, library: Store, folder: Path, load: Callable[[str], Encoder] = load_encoder) -> None:
+    def __init__(
+        self,
+        library: Store,
+        folder: Path,
+        load: Callable[[str], Encoder] = load_encoder,
+        shard: int | None = None,
+    ) -> None:
         self.library = library
         self.folder = folder
         # Views are opened when they are first used; until then nothing may take their files away.
         self._release = weakref.finalize(self, os.close, library.generations.hold(folder))
         try:
             self.manifest: dict[str, Any] = library.generations.manifest(folder)
-            self.files = open_folder(library.generations, folder, self.manifest)
+            if shard is None:
+                self.files = self._whole = open_folder(library.generations, folder, self.manifest)
+                self.papers = slice(0, self.manifest["papers"])  # positions in the whole generation
+            else:
+                opened = open_shard(library.generations, folder, self.manifest, shard)
+                self.files, self._whole, self.papers = opened
             self.ids: list[str] = stored_ids(self.files)
-            self.id_order: NDArray[np.int32] = self.files.whole("id_order")
+            self.id_order: NDArray[np.int32] = self._whole.whole("id_order")[self.papers]
         except BaseException:
             self._release()
             raise
@@ -102,6 +122,7 @@ class Generation:
         for name in _ARRAYS:
             self.__dict__.pop(name, None)
         self.files.close()
+        self._whole.close()
         self._release()
 
     @cached_property
@@ -125,7 +146,9 @@ class Generation:
     @cached_property
     def sample(self) -> Positions:
         """Positions of the fixed random sample that scores are standardised against."""
-        return self.files.whole("sample")
+        drawn = self._whole.whole("sample")
+        inside = (self.papers.start <= drawn) & (drawn < self.papers.stop)
+        return np.asarray(drawn[inside] - self.papers.start)
 
     @cached_property
     def years(self) -> NDArray[np.int32]:

@@ -281,8 +281,14 @@ def open_words(generation: Generation, facts: ViewFacts, other: Other) -> Lexica
 class Index(Generation):
     """One immutable generation and its views; see :class:`~aspectra.views.index.generation.Generation`."""
 
-    def __init__(self, library: Store, folder: Path, load: Callable[[str], Encoder] = load_encoder) -> None:
-        super().__init__(library, folder, load)
+    def __init__(
+        self,
+        library: Store,
+        folder: Path,
+        load: Callable[[str], Encoder] = load_encoder,
+        shard: int | None = None,
+    ) -> None:
+        super().__init__(library, folder, load, shard)
         self._views: dict[str, View] = {}
         if library.marks.notes_revision:  # no file is behind the view of notes: they change without an index
             views = {**self.manifest["views"], ViewFacts.words_of(NOTES).name: {"kind": NOTES}}

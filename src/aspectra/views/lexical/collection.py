@@ -203,10 +203,18 @@ class WordIndex:
 
     @cached_property
     def frequency(self) -> NDArray[np.integer]:
-        """(words,) documents that hold each."""
-        if "frequency.npy" in self.folder:
+        """(words,) documents that hold each.
+
+        Of a shard in several segments also those that were replaced: it is weighed by the collection's.
+        """
+        if self.folder.shares("frequency.npy"):
             return self.folder.whole("frequency")
-        return self.segments[0].held
+        if len(self.segments) == 1:
+            return self.segments[0].held
+        out = np.zeros(len(self.vocabulary), np.int64)
+        for number, one in enumerate(self.segments):
+            out[[*range(len(one.held))] if number == 0 else [*self._local[number - 1]]] += one.held
+        return out
 
     @cached_property
     def _lengths(self) -> tuple[tuple[int, int], ...]:

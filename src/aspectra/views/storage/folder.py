@@ -153,13 +153,20 @@ class StoredFolder:
     def _there(self, name: str) -> bool:
         return (self._root / name).is_file() if self._files is None else name in self._files
 
+    def shares(self, name: str) -> bool:
+        """True if there is one file of this name for all segments together."""
+        return bool(self._layout.whole) and self._there(f"{self._layout.whole}{self._below}{name}")
+
     def _name(self, name: str) -> str:
         """Below the generation's folder: the file of all segments, or that of the first."""
-        whole = f"{self._layout.whole}{self._below}{name}"
-        return whole if self._layout.whole and self._there(whole) else self._below + name
+        return f"{self._layout.whole if self.shares(name) else ''}{self._below}{name}"
 
     def __contains__(self, name: str) -> bool:
         return self._there(self._name(name))
+
+    def _first(self, name: str) -> str:
+        """The same, of a file that is not an array: those of a shard lie with its first segment."""
+        return f"{'' if self.shares(name) else self._layout.segments[0]}{self._name(name)}"
 
     def _file(self, name: str) -> StoredFile:
         if self._closed.is_set():
@@ -204,7 +211,7 @@ class StoredFolder:
         Raises:
             LibraryCorrupt: the file is missing or damaged.
         """
-        file = self._file(self._name(name))
+        file = self._file(self._first(name))
         try:
             return json.loads(bytes(file.content))
         except (ValueError, RecursionError) as error:
@@ -232,6 +239,44 @@ def open_folder(generations: Generations, path: Path, manifest: dict[str, Any]) 
     plain = StoredFolder(path, files, WHOLE)
     order = plain.whole("order") if "order.npy" in plain else None
     return StoredFolder(path, files, layout=Layout(segments, WHOLE, order))
+
+
+def segment_folder(shard: int) -> str:
+    """Folder of the files of a shard below the generation of a collection: those of the first lie in it."""
+    return f"shard-{shard}/" if shard else ""
+
+
+def open_shard(
+    generations: Generations, path: Path, manifest: dict[str, Any], shard: int
+) -> tuple[StoredFolder, StoredFolder, slice]:
+    """One shard of a generation of a collection.
+
+    Args:
+        generations: of the collection.
+        path: of the generation.
+        manifest: of it.
+        shard: number of the shard among those that hold papers.
+
+    Returns:
+        Its files, those of all shards together, and the positions of its papers among all.
+
+    Raises:
+        LibraryCorrupt: a file is missing, or has changed since it was written.
+    """
+    files = generations.check(path, manifest)
+    papers = [*manifest["shards"].values()]
+    mine = slice(first := sum(papers[:shard]), first + papers[shard])
+    of: dict[int, list[str]] = {number: [] for number in range(len(papers))}
+    for segment in manifest["segments"]:
+        name = str(segment["folder"])
+        number = next(n for n in reversed(of) if name.startswith(segment_folder(n)))
+        of[number].append(name)
+    whole, order = StoredFolder(path, files, WHOLE), None
+    if "order.npy" in whole:
+        before = chain.from_iterable(names for number, names in of.items() if number < shard)
+        rows = sum(len(StoredFolder(path, files, name).whole("years")) for name in before)
+        order = whole.whole("order")[mine] - rows
+    return StoredFolder(path, files, layout=Layout((*of[shard],), "", order)), whole, mine
 
 
 # The columns of a generation: what papers are ordered, sampled and filtered by.

@@ -1,0 +1,250 @@
+"""The side of a shard: scores of its own papers, and rows of them that are kept for the next call."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import AspectraError
+from aspectra.cluster.wire import (
+    Answer,
+    Call,
+    Grading,
+    Job,
+    Step,
+    array_of,
+    decode_call,
+    decode_grading,
+    decode_job,
+    encode,
+    rows_to,
+    scales_from,
+    scored_to,
+)
+from aspectra.papers.library.store import Store
+from aspectra.search.conditions.attributes.labels.lensed import know_lenses
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.condition import Condition, Exemption
+from aspectra.search.conditions.grading import Grader, Known
+from aspectra.search.scoring.phases import Held, Part
+from aspectra.views.encoders.protocol import Encoder, load_encoder
+from aspectra.views.index.opened import Index
+from aspectra.views.protocol import Asked
+from aspectra.views.view import Floats, Positions
+
+_GENERATIONS = 2  # kept open: searches that began before an index are finished
+_JOBS = 8  # whose columns and rows are kept
+_ROOM = 1 << 29  # bytes of blobs
+
+
+def bare_papers(index: Index, asked: Asked) -> NDArray[np.bool_] | None:
+    """(papers,) True for papers that a view gives its lowest score, as they have no unit; None where none is.
+
+    Which score is the lowest is decided by all papers of a collection.
+    """
+    view, probe = index.view(asked.probe.view), asked.probe
+    if view.units is None or view.facts.kind != "dense" or probe.matching or probe.reverse:
+        return None
+    bare: NDArray[np.bool_] = np.diff(np.asarray(view.units.offsets)) == 0
+    return bare if bare.any() else None
+
+
+class _Columns(Grader):
+    """Grades that the caller computed, of all papers of one shard."""
+
+    def __init__(self, index: Index, grading: Grading, blobs: Mapping[str, bytes]) -> None:
+        super().__init__(index)
+        self.conditions = grading.conditions
+        self._sent = {
+            (one.attribute, one.value): Known(
+                ATTRIBUTES.get(one.attribute), array_of(blobs[one.key]), "unknown" if one.unknown else ""
+            )
+            for one in grading.columns
+        }
+
+    def known(self, stated: Condition | Exemption) -> Known:
+        return self._sent[stated.attribute, stated.value]
+
+
+class _Job(Part):
+    """The papers of a shard under one search, with the rows that were made of them last."""
+
+    def __init__(self, index: Index, job: Job, blobs: Mapping[str, bytes]) -> None:
+        mask = array_of(blobs[job.allowed]) if job.allowed else None
+        allowed = None if mask is None else np.unpackbits(mask, count=len(index)).view(np.bool_)
+        super().__init__(index, job.asked, allowed)
+        self.index, self._floors = index, job.floors
+        self.grading: tuple[bytes, _Columns] | None = None
+        self._columns |= {number: array_of(blobs[key]) for number, key in job.scores.items()}
+        self._made: tuple[list[Step], Held] | None = None
+
+    def _scores(self, numbers: Sequence[int]) -> list[Floats]:
+        new = [number for number in numbers if number not in self._columns]
+        super()._scores(numbers)
+        for number in new:
+            bare = bare_papers(self.index, self._asked[number]) if number in self._floors else None
+            if bare is not None:
+                self._columns[number][bare] = self._floors[number]
+        return [self._columns[number] for number in numbers]
+
+    def floors(self, numbers: Sequence[int]) -> list[float | None]:
+        """Per probe the lowest score of a paper with units; None without one."""
+        out = []
+        for scored, number in zip(self._index.score([self._asked[n] for n in numbers]), numbers, strict=True):
+            bare = bare_papers(self.index, self._asked[number])
+            some = scored.scores if bare is None else scored.scores[~bare]
+            out.append(float(some.min()) if len(some) else None)
+        return out
+
+    def made(self, steps: list[Step]) -> Held:
+        """The rows that some steps make; those of the last call are gone on with."""
+        known, rows = ([], None) if self._made is None else self._made
+        if rows is None or steps[: len(known)] != known:
+            known, rows = [], None
+        for name, args in steps[len(known) :]:
+            rows = _STEPS[name](self, rows, *args)
+        if rows is None:
+            raise ValueError("rows without a first step")
+        self._made = steps, rows
+        return rows
+
+
+def _graded(part: _Job, rows: Held, numbers: list[int], worth: float, field: float) -> Held:
+    if part.grading is None:
+        raise ValueError("a step that grades, without grades")
+    _, columns = part.grading
+    return part.graded(columns, columns.conditions, numbers, rows, worth, field)
+
+
+def _summed(part: _Job, _: None, weights: dict[int, float], scales: dict[int, Any]) -> Held:
+    told = zip(scales, scales_from([*scales.values()]), strict=True)
+    return part.rows(weights, {number: scale for number, scale in told if scale is not None})
+
+
+_STEPS: dict[str, Callable[..., Held]] = {
+    "rows": _summed,
+    "sums": lambda part, _, weights, lowest: part.sums(weights, lowest),
+    "contrasted": lambda _, rows, weights, slope: rows.contrasted(weights, slope),
+    "moved": lambda _, rows, by: rows.moved(by),
+    "graded": _graded,
+}
+
+
+class ShardSearch:
+    """Scores the papers of one shard; every call follows from its arguments alone, so it may be repeated.
+
+    Args:
+        folder: of the collection.
+        number: of the shard, among those that hold papers.
+        load: makes an encoder from its specification.
+    """
+
+    def __init__(self, folder: Path, number: int, load: Callable[[str], Encoder] = load_encoder) -> None:
+        self._library, self._number, self._load = Store(folder, partial=True), number, load
+        know_lenses(self._library)
+        self._opened: OrderedDict[str, Index] = OrderedDict()
+        self._jobs: OrderedDict[bytes, _Job] = OrderedDict()
+        self._blobs: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = Lock()
+
+    def call(self, data: bytes) -> bytes:
+        """The answer to a call, both as bytes; see :mod:`aspectra.cluster.wire`."""
+        with self._lock:
+            try:
+                return encode(self._answer(decode_call(data)))
+            except AspectraError as error:
+                return encode(Answer(error=(error.what, error.why, error.hint)))
+
+    def close(self) -> None:
+        """Close its files."""
+        for index in self._opened.values():
+            index.close()
+        self._library.close()
+
+    def _answer(self, call: Call) -> Answer:
+        if call.name == "facts":
+            return Answer({"shard": self._number, "process": os.getpid()})
+        for key, data in call.blobs.items():
+            self._blobs[key] = data
+            self._blobs.move_to_end(key)
+        job, told = self._jobs.get(call.job), decode_job(call.job)
+        graded = call.grading and (job is None or job.grading is None or job.grading[0] != call.grading)
+        grading = decode_grading(call.grading) if graded else None
+        needed = set[str]().union(*(one.keys for one in (told if job is None else None, grading) if one))
+        if lacking := needed - self._blobs.keys():
+            return Answer(lacks=sorted(lacking))
+        job = job or _Job(self._index(told.generation), told, self._blobs)
+        if grading is not None:
+            job.grading = call.grading, _Columns(job.index, grading, self._blobs)
+        self._keep(call.job, job)
+        return Answer(_CALLS[call.name](job, call.steps, *call.args))
+
+    def _keep(self, key: bytes, job: _Job) -> None:
+        """Keep a job for the calls that follow, and blobs as far as there is room."""
+        self._jobs[key] = job
+        self._jobs.move_to_end(key)
+        while len(self._jobs) > _JOBS:
+            self._jobs.popitem(last=False)
+        while len(self._blobs) > 1 and sum(map(len, self._blobs.values())) > _ROOM:
+            self._blobs.popitem(last=False)
+
+    def _index(self, generation: str) -> Index:
+        if generation not in self._opened:
+            folder = self._library.generations.root / generation
+            self._opened[generation] = Index(self._library, folder, self._load, self._number)
+            while len(self._opened) > _GENERATIONS:
+                _, index = self._opened.popitem(last=False)
+                self._jobs = OrderedDict((k, job) for k, job in self._jobs.items() if job.index is not index)
+                index.close()
+        self._opened.move_to_end(generation)
+        return self._opened[generation]
+
+
+def _local(job: _Job, papers: Positions) -> Positions:
+    """The shard's own among positions of the collection."""
+    mine = job.index.papers
+    found: Positions = papers[(mine.start <= papers) & (papers < mine.stop)] - mine.start
+    return found
+
+
+def _survey(job: _Job, _: Any, numbers: list[int], sample: Positions) -> list[Any]:
+    mine = job.index.papers
+    inside = (mine.start <= sample) & (sample < mine.stop)
+    out = []
+    for one in job.survey(numbers, sample[inside] - mine.start):
+        scores = np.full(len(sample), np.nan, np.float32)
+        scores[inside] = one.sample
+        out.append([scores, one.highest])
+    return out
+
+
+def _best_rows(job: _Job, steps: list[Step], k: int) -> list[Any]:
+    return rows_to(job.made(steps).best(k, job.index.id_order), job.index.papers.start)
+
+
+def _tops(job: _Job, scored: Sequence[Any]) -> list[Any]:
+    return [scored_to(one, job.index.papers.start) for one in scored]
+
+
+_CALLS: dict[str, Callable[..., Any]] = {
+    "floors": lambda job, _, numbers: job.floors(numbers),
+    "lowest": lambda job, _, numbers: job.lowest(numbers),
+    "survey": _survey,
+    "best": lambda job, _, numbers, k, few: _tops(job, job.best(numbers, k, few)),
+    "listed": lambda job, _, k: _tops(job, job.listed(k, job.index.id_order)),
+    "len": lambda job, steps: len(job.made(steps)),
+    "fused": lambda job, steps: rows_to(job.made(steps).fused(), job.index.papers.start),
+    "best_rows": _best_rows,
+    "of": lambda job, steps, papers: rows_to(job.made(steps).of(_local(job, papers)), job.index.papers.start),
+    "top": lambda job, steps, among: job.made(steps).top(among),
+    "bounds": lambda job, steps: job.made(steps).bounds(),
+    "above": lambda job, steps, number, scores: job.made(steps).above(number, scores),
+    "before": lambda job, steps, score, rank: job.made(steps).before(score, rank, job.index.id_order),
+}

@@ -1,0 +1,160 @@
+"""Shards that are called by messages answer as one library, whatever happens to their processes between."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+
+import msgspec
+import numpy as np
+import pytest
+from test_parts_of_a_search import PAPERS, generated
+from test_shards import answer, both
+
+from aspectra.base.errors import AspectraError
+from aspectra.cluster import wire
+from aspectra.cluster.parts import Shards
+from aspectra.cluster.shard import ShardSearch
+from aspectra.search.conditions.condition import Condition
+from aspectra.search.query import Query
+from aspectra.search.scoring.engine import Engine
+from aspectra.views.terms import view as heads
+from token_encoder import TokenEncoder, made_up_head
+
+PLANS = int(os.environ.get("ASPECTRA_PLANS", "240")) // 8
+
+
+@pytest.fixture(scope="module")
+def load():
+    patch = pytest.MonkeyPatch()
+    encoder = TokenEncoder()
+    patch.setattr(heads, "_shipped", lambda: (made_up_head(encoder),))
+    yield lambda _: encoder
+    patch.undo()
+
+
+class Sides:
+    """The sides of the shards, in this process."""
+
+    def __init__(self, searcher, load):
+        self.index, self._load = searcher.index, load
+        self._folder = searcher.library.folder
+        self.shards = [self._started(number) for number in range(len(self.index.manifest["shards"]))]
+
+    def _started(self, number):
+        return ShardSearch(self._folder, number, self._load)
+
+    def restart(self, number):
+        self.shards[number].close()
+        self.shards[number] = self._started(number)
+
+    @property
+    def wires(self):
+        return [lambda data, n=n: self.shards[n].call(data) for n in range(len(self.shards))]
+
+    def close(self):
+        for shard in self.shards:
+            shard.close()
+
+
+@pytest.fixture(scope="module", params=[1, 3, 4])
+def searchers(request, tmp_path_factory, load):
+    """One library; a collection with all shards elsewhere, and their sides."""
+    one, many = both(tmp_path_factory.mktemp("wires"), PAPERS, request.param, load)
+    sides = Sides(many, load)
+    with one, many:
+        shards = Shards(many.index, sides.wires)
+        many._engine = Engine(many.index, parted=shards.parted)
+        yield one, many, sides, shards
+        sides.close()
+
+
+def test_shards_elsewhere_answer_as_one_library(searchers):
+    one, many, _, shards = searchers
+    ran = Counter[str]()
+    for number in range(PLANS):
+        plan = generated(one, random.Random(number + 50_000 * len(shards.places)))
+        if plan is None:
+            continue
+        expected = answer(one, plan)
+        assert answer(many, plan) == expected, plan
+        ran["found" if isinstance(expected, tuple) else "error"] += 1
+    assert ran["found"] > PLANS / 4
+    assert shards.calls
+
+
+@pytest.mark.parametrize("planner", ["bm25", "hybrid", "guided"])
+def test_a_search_takes_few_rounds(searchers, planner):
+    one, many, _, shards = searchers
+    question = Query("owls train a network") if planner != "guided" else Query(seeds=("p007",))
+    plan = many.plan(question, planner)
+    before = shards.calls
+    assert many.run(plan).ids == one.run(plan).ids
+    assert shards.calls - before <= 3 * len(shards.places)
+
+
+def test_a_shard_that_was_started_again_is_sent_what_it_lacks(searchers):
+    one, many, sides, shards = searchers
+    query = Query(
+        "owls bees",
+        conditions=(Condition.parse("prefer recency=new"), Condition.parse("require year=>=1995")),
+    )
+    plan = many.plan(query, "hybrid")
+    expected = answer(one, plan)
+    assert answer(many, plan) == expected
+    for number in range(len(sides.shards)):
+        sides.restart(number)
+        assert answer(many, plan) == expected
+    whole = shards.call
+
+    def interrupted(number, call, blobs):
+        sides.restart(number)  # between any two calls of one search
+        return whole(number, call, blobs)
+
+    shards.call = interrupted
+    try:
+        assert answer(many, plan) == expected
+    finally:
+        shards.call = whole
+
+
+def test_an_error_of_a_shard_is_the_caller_s(searchers):
+    _, many, sides, _ = searchers
+    plan = many.plan(Query("owls"), "bm25")
+    refused = AspectraError("the disk is gone", why="it was pulled out", hint="put it back")
+
+    def broken(_):
+        return wire.encode(wire.Answer(error=(refused.what, refused.why, refused.hint)))
+
+    engine = many._engine
+    many._engine = Engine(many.index, parted=Shards(many.index, [broken] * len(sides.shards)).parted)
+    try:
+        with pytest.raises(AspectraError, match="the disk is gone"):
+            many.run(plan)
+    finally:
+        many._engine = engine
+    call = wire.Call(wire.encode(wire.Job("nowhere", ())), b"", [], "lowest", [[]], {})
+    answered = wire.decode_answer(sides.shards[0].call(wire.encode(call)))
+    assert "nowhere" in " ".join(answered.error)
+
+
+def test_arrays_of_anything_but_numbers_are_not_read():
+    for array in (np.zeros((2, 3), np.float32), np.arange(5), np.zeros(0, np.bool_)):
+        key, data = wire.blob(array)
+        back = wire.array_of(data)
+        assert back.dtype == array.dtype
+        assert np.array_equal(back, array)
+        assert wire.blob(back)[0] == key
+    for kind, shape, content in (("|O", [1], b"12345678"), ("<f4", [-1], b"1234"), ("<f4", [1 << 40], b"")):
+        packed = msgspec.msgpack.encode(
+            msgspec.msgpack.Ext(1, msgspec.msgpack.encode([kind, shape, content]))
+        )
+        with pytest.raises(ValueError):  # noqa: PT011 - of numpy, of msgspec, or ours
+            wire.array_of(packed)
+    with pytest.raises(ValueError, match="extension"):
+        wire.array_of(msgspec.msgpack.encode(msgspec.msgpack.Ext(2, b"")))
+    with pytest.raises(ValueError, match="no array"):
+        wire.array_of(msgspec.msgpack.encode([1]))
+    with pytest.raises(msgspec.ValidationError):
+        wire.decode_call(msgspec.msgpack.encode({"job": 1}))
