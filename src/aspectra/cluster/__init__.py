@@ -4,3 +4,5 @@ The caller plans, grades conditions and shows hits: it reads the whole collectio
 share. Each shard's own process scores its papers and keeps their scores; what travels are probes that were
 looked up, columns of grades, and the best papers.
 """
+
+CLUSTER = "CLUSTER.json"  # in the folder of a collection whose shards are on a cluster

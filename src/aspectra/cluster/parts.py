@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from aspectra.base.errors import AspectraError
 from aspectra.base.values import replace
 from aspectra.cluster.shard import bare_papers
 from aspectra.cluster.wire import (
@@ -26,8 +27,11 @@ from aspectra.cluster.wire import (
 )
 from aspectra.search.conditions.condition import Condition, Exemption
 from aspectra.search.conditions.grading import Grader
+from aspectra.search.plan import Plan
+from aspectra.search.query import Query
 from aspectra.search.scoring.chain import Scale
 from aspectra.search.scoring.phases import Fused, Held, Mask, Part, Survey, each
+from aspectra.search.searcher import Searcher
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked, WordView
 from aspectra.views.view import Floats, Positions, Scored
@@ -42,18 +46,18 @@ class Shards:
 
     Args:
         index: the generation of the collection, whole.
-        wires: to each of its shards that hold papers, in order.
+        wires: name of a shard, as in ``shards/2`` -> what calls it; of all shards.
 
     Attributes:
         calls: how many were sent.
     """
 
-    def __init__(self, index: Index, wires: Sequence[Wire]) -> None:
+    def __init__(self, index: Index, wires: Mapping[str, Wire]) -> None:
         self.index, self.calls = index, 0
+        self._wires = [wires[name] for name in index.manifest["shards"]]
         counts = [0, *np.cumsum([*index.manifest["shards"].values()]).tolist()]
         self.places = [slice(low, high) for low, high in pairwise(counts)]
-        self._wires = wires
-        self._sent: list[set[str]] = [set() for _ in wires]
+        self._sent: list[set[str]] = [set() for _ in self._wires]
         self._lock = threading.Lock()
 
     def parted(self, asked: Sequence[Asked], allowed: Mask) -> Sequence[Part]:
@@ -247,3 +251,36 @@ class RemoteRows(Struct, frozen=True):
 
     def contrasted(self, weights: Mapping[int, float], slope: float) -> Held:
         return self._with("contrasted", dict(weights), slope)
+
+
+def differences(alone: Searcher, elsewhere: Searcher, sample: int) -> tuple[int, list[str]]:
+    """Compare what two searchers of one collection answer.
+
+    Args:
+        alone: reads the collection by itself.
+        elsewhere: whose papers are scored by the shards.
+        sample: papers of the fixed sample whose titles are searched for, and which are seeds.
+
+    Returns:
+        (number of answers, a line on each that differs).
+    """
+    index, out, compared = alone.index, [], 0
+    for at in index.sample[:sample].tolist():
+        paper = alone.library.get(index.ids[at])
+        asked = [(planner, Query(paper.title)) for planner in ("bm25", "dense", "hybrid") if paper.title]
+        for planner, query in (*asked, ("hybrid", Query(seeds=(paper.id,)))):
+            try:
+                plan = alone.plan(query, planner)
+            except AspectraError:  # a view that this index lacks, a paper without a text
+                continue
+            compared += 1
+            if _answer(alone, plan) != _answer(elsewhere, plan):
+                out.append(f"{planner}: {query.text or ', '.join(query.seeds)}")
+    return compared, out
+
+
+def _answer(searcher: Searcher, plan: Plan) -> dict[str, Any]:
+    found = searcher.run(plan, explain=True).to_dict(explain=True)
+    for timed in (found, *found.get("steps", ())):
+        timed.pop("seconds", None)
+    return found

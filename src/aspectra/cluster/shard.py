@@ -142,12 +142,12 @@ class ShardSearch:
 
     Args:
         folder: of the collection.
-        number: of the shard, among those that hold papers.
+        name: of the shard, as in ``shards/2``.
         load: makes an encoder from its specification.
     """
 
-    def __init__(self, folder: Path, number: int, load: Callable[[str], Encoder] = load_encoder) -> None:
-        self._library, self._number, self._load = Store(folder, partial=True), number, load
+    def __init__(self, folder: Path, name: str, load: Callable[[str], Encoder] = load_encoder) -> None:
+        self._library, self._name, self._load = Store(folder, partial=True), name, load
         know_lenses(self._library)
         self._opened: OrderedDict[str, Index] = OrderedDict()
         self._jobs: OrderedDict[bytes, _Job] = OrderedDict()
@@ -170,7 +170,7 @@ class ShardSearch:
 
     def _answer(self, call: Call) -> Answer:
         if call.name == "facts":
-            return Answer({"shard": self._number, "process": os.getpid()})
+            return Answer({"shard": self._name, "process": os.getpid()})
         for key, data in call.blobs.items():
             self._blobs[key] = data
             self._blobs.move_to_end(key)
@@ -197,8 +197,10 @@ class ShardSearch:
 
     def _index(self, generation: str) -> Index:
         if generation not in self._opened:
-            folder = self._library.generations.root / generation
-            self._opened[generation] = Index(self._library, folder, self._load, self._number)
+            generations = self._library.generations
+            folder = generations.root / generation
+            number = [*generations.manifest(folder)["shards"]].index(self._name)
+            self._opened[generation] = Index(self._library, folder, self._load, number)
             while len(self._opened) > _GENERATIONS:
                 _, index = self._opened.popitem(last=False)
                 self._jobs = OrderedDict((k, job) for k, job in self._jobs.items() if job.index is not index)

@@ -53,6 +53,7 @@ from aspectra.search.query import Query, Unread
 from aspectra.search.ranking import Hit, Ranking
 from aspectra.search.recipe import Recipe
 from aspectra.search.scoring.engine import Engine
+from aspectra.search.scoring.scores import Parted
 from aspectra.search.stages.protocol import Context, Draft
 from aspectra.search.stages.running import Move, Prefixes, run_steps
 from aspectra.views.encoders.protocol import Encoder, load_encoder
@@ -94,7 +95,9 @@ class Searcher:
         lanes: calls to it under way at once.
 
     Its attribute ``lists`` holds the user's lists of venues and papers, for conditions that name them;
-    ``second`` reads texts beside the rules, see :mod:`aspectra.search.planning.model_reader`.
+    ``second`` reads texts beside the rules, see :mod:`aspectra.search.planning.model_reader`;
+    ``elsewhere`` gives the parts of a generation whose papers other processes score, see
+    :mod:`aspectra.cluster`.
 
     >>> with Searcher(library.store) as searcher:
     ...     searcher.search("owls at night", limit=1).ids
@@ -114,6 +117,7 @@ class Searcher:
         self.lanes = lanes
         self.lists = UserLists()
         self.second: SecondReader | None = None
+        self.elsewhere: Callable[[Index], Parted] | None = None
         know_lenses(library)
         self._load = load
         self._engine: Engine | None = None
@@ -148,7 +152,8 @@ class Searcher:
         """
         with self._lock:
             if self._engine is None:
-                self._engine = Engine(self._open())
+                index = self._open()
+                self._engine = Engine(index, parted=self.elsewhere and self.elsewhere(index))
             return self._engine
 
     def _open(self) -> Index:

@@ -40,21 +40,22 @@ class Sides:
     def __init__(self, searcher, load):
         self.index, self._load = searcher.index, load
         self._folder = searcher.library.folder
-        self.shards = [self._started(number) for number in range(len(self.index.manifest["shards"]))]
+        self.shards = {name: self._started(name) for name in self.index.manifest["shards"]}
 
-    def _started(self, number):
-        return ShardSearch(self._folder, number, self._load)
+    def _started(self, name):
+        return ShardSearch(self._folder, name, self._load)
 
-    def restart(self, number):
-        self.shards[number].close()
-        self.shards[number] = self._started(number)
+    def restart(self):
+        for name, shard in self.shards.items():
+            shard.close()
+            self.shards[name] = self._started(name)
 
     @property
     def wires(self):
-        return [lambda data, n=n: self.shards[n].call(data) for n in range(len(self.shards))]
+        return {name: lambda data, name=name: self.shards[name].call(data) for name in self.shards}
 
     def close(self):
-        for shard in self.shards:
+        for shard in self.shards.values():
             shard.close()
 
 
@@ -103,13 +104,12 @@ def test_a_shard_that_was_started_again_is_sent_what_it_lacks(searchers):
     plan = many.plan(query, "hybrid")
     expected = answer(one, plan)
     assert answer(many, plan) == expected
-    for number in range(len(sides.shards)):
-        sides.restart(number)
-        assert answer(many, plan) == expected
+    sides.restart()
+    assert answer(many, plan) == expected
     whole = shards.call
 
     def interrupted(number, call, blobs):
-        sides.restart(number)  # between any two calls of one search
+        sides.restart()  # between any two calls of one search
         return whole(number, call, blobs)
 
     shards.call = interrupted
@@ -128,14 +128,14 @@ def test_an_error_of_a_shard_is_the_caller_s(searchers):
         return wire.encode(wire.Answer(error=(refused.what, refused.why, refused.hint)))
 
     engine = many._engine
-    many._engine = Engine(many.index, parted=Shards(many.index, [broken] * len(sides.shards)).parted)
+    many._engine = Engine(many.index, parted=Shards(many.index, dict.fromkeys(sides.shards, broken)).parted)
     try:
         with pytest.raises(AspectraError, match="the disk is gone"):
             many.run(plan)
     finally:
         many._engine = engine
     call = wire.Call(wire.encode(wire.Job("nowhere", ())), b"", [], "lowest", [[]], {})
-    answered = wire.decode_answer(sides.shards[0].call(wire.encode(call)))
+    answered = wire.decode_answer(sides.shards["shards/0"].call(wire.encode(call)))
     assert "nowhere" in " ".join(answered.error)
 
 

@@ -1,0 +1,101 @@
+"""``cluster``: the shards of a collection in processes of their own, on a Ray cluster."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from aspectra.app.session import Session, common
+from aspectra.app.terminal.panels import CommandGroup, option
+from aspectra.app.terminal.screen import columns, count
+from aspectra.base.errors import AspectraError
+
+app = CommandGroup("Search the shards of a collection in processes of their own.")
+
+
+@app.command()
+@common
+def up(
+    session: Session,
+    local: Annotated[int, option("--local", metavar="N", min=1, max=64, about="Nodes on this computer.")] = 2,
+    listen: Annotated[
+        bool, option("--listen", about="Keep it where other computers reach its ports: behind a firewall.")
+    ] = False,
+) -> None:
+    """Start a cluster on this computer, with a process for each shard of the collection.
+
+    From then on every search of the collection, from the command line, the page, HTTP or MCP, has its papers
+    scored there; the answers are the same. It needs the extra cluster, and the collection an index.
+
+    Example:  aspectra cluster up --local 2
+    """
+    from aspectra.cluster import nodes
+
+    with session.open_library() as library:
+        library.searcher.index  # noqa: B018 - without an index there is nothing to start
+        started = nodes.start(library.store.folder, local, listen=listen, note=session.screen.note)
+    session.screen.line(f"the cluster at {started.address} searches {session.library_path}")
+    session.screen.next("aspectra cluster check")
+
+
+@app.command()
+@common
+def down(session: Session) -> None:
+    """End the cluster of the collection.
+
+    Example:  aspectra cluster down
+    """
+    from aspectra.cluster import nodes
+
+    nodes.stop(session.library_path)
+    session.screen.line("the cluster was ended; searches read the collection by themselves again")
+
+
+@app.command()
+@common
+def status(session: Session) -> None:
+    """Show the nodes of the cluster, the process of each shard, and the addresses that are listened at.
+
+    Example:  aspectra cluster status
+    """
+    from aspectra.cluster import nodes
+
+    found = nodes.status(session.library_path)
+    rows = [("address", found["address"]), ("nodes", str(found["nodes"]))]
+    rows += [(name, str(process)) for name, process in found["shards"].items()]
+    rows.append(("listening", ", ".join(found["listening"])))
+    for line in columns(rows):
+        session.screen.line(line)
+
+
+@app.command()
+@common
+def check(
+    session: Session,
+    sample: Annotated[
+        int, option("--sample", metavar="N", min=1, max=1000, about="Papers whose titles are searched for.")
+    ] = 20,
+) -> None:
+    """Compare answers of the cluster with those of this process alone; every difference is an error.
+
+    Titles of a fixed sample are searched for by words, by vectors and by both, and each paper is a seed:
+    hits, scores in bits, explanations and warnings are compared.
+
+    Example:  aspectra cluster check --sample 20
+    """
+    from aspectra.cluster import nodes
+    from aspectra.cluster.parts import differences
+    from aspectra.search.searcher import Searcher
+
+    with session.open_library() as library, Searcher(library.store) as alone:
+        alone.lists = library.searcher.lists = library.lists
+        library.searcher.elsewhere = nodes.shards_of(library.store.folder)
+        compared, found = differences(alone, library.searcher, sample)
+    for line in found:
+        session.screen.line(line)
+    if found:
+        raise AspectraError(
+            f"{count(len(found), 'answer')} of {compared} differ",
+            why="a shard has other files, or another version or processor than this process",
+            hint="aspectra cluster down, then aspectra cluster up",
+        )
+    session.screen.line(f"{compared} answers are the same, in bits")

@@ -1,0 +1,201 @@
+"""A collection on a real Ray cluster of this machine: the same answers, whatever is killed."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from aspectra.app.cli import COMMANDS
+from aspectra.app.library import open_library
+from aspectra.base.errors import AspectraError, UsageError
+from aspectra.cluster import CLUSTER
+from aspectra.papers.library.store import Store
+from aspectra.papers.paper import Paper
+from aspectra.search.conditions.condition import Condition
+from aspectra.search.query import Query
+from aspectra.search.searcher import Searcher
+from aspectra.views.build.collection import index_shards
+from aspectra.views.settings import IndexSettings
+
+os.environ["RAY_AUTH_MODE"] = "token"  # Ray reads it when it is imported
+ray = pytest.importorskip("ray", reason="needs Ray: pip install 'aspectra[cluster]'")
+psutil = pytest.importorskip("psutil", reason="needs psutil: pip install 'aspectra[cluster]'")
+
+from aspectra.cluster import nodes  # noqa: E402
+from aspectra.cluster.parts import differences  # noqa: E402
+
+WORDS = "owls bees mice night forest network graph train song learn count dark hive river model".split()
+
+
+def paper(number: int) -> Paper:
+    draw = random.Random(number)
+    title = " ".join(draw.sample(WORDS, 4))
+    return Paper(f"p{number}", title, " ".join(draw.sample(WORDS, 9)), year=1990 + number % 30)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("cluster") / "collection"
+    with Store.create(made, shards=3) as library:
+        with library.writing("add") as writer:
+            writer.add(map(paper, range(240)))
+        index_shards(library, IndexSettings(encoders=(), chunks=(), lenses=("language", "length")))
+    return made
+
+
+@pytest.fixture(scope="module")
+def cluster(folder):
+    try:
+        made = nodes.start(folder, 2, listen=True)
+    except AspectraError as error:
+        if os.environ.get("ASPECTRA_CLUSTER") != "needed":
+            pytest.skip(f"no cluster starts here: {error.what}: {error.why}")
+        raise
+    yield made
+    if (folder / CLUSTER).exists():
+        nodes.stop(folder)
+    assert not made.running()
+
+
+def plans(searcher):
+    for words in ("owls night", "graph network", "reviews of bees"):
+        for condition in ("", "prefer recency=new", "require year=>=2001"):
+            chosen = (Condition.parse(condition),) if condition else ()
+            yield searcher.plan(Query(words, conditions=chosen), "bm25")
+
+
+def ids(searcher):
+    return [searcher.run(plan).ids for plan in plans(searcher)]
+
+
+def test_answers_are_those_of_one_process(folder, cluster):
+    with Searcher(Store(folder)) as alone, open_library(folder) as library:
+        assert library.searcher.elsewhere is not None
+        assert ids(library.searcher) == ids(alone)
+        compared, found = differences(alone, library.searcher, 5)
+        assert compared >= 5
+        assert not found
+    told = nodes.status(folder)
+    assert told["nodes"] == 2
+    assert [*told["shards"]] == ["shards/0", "shards/1", "shards/2"]
+    assert len({*told["shards"].values()}) == 3
+    assert stat.S_IMODE((folder / "cluster.token").stat().st_mode) == 0o600
+    assert told["listening"]
+    with pytest.raises(UsageError, match="running"):
+        nodes.start(folder, 1)
+
+
+def test_nobody_joins_without_the_token(folder, cluster, tmp_path):
+    (tmp_path / "token").write_text("0" * 64)
+    code = f"import ray; ray.init(address={cluster.address!r}); print('joined', len(ray.nodes()))"
+
+    def tried(mode, token):
+        given = {**os.environ, "RAY_AUTH_MODE": mode, "RAY_AUTH_TOKEN_PATH": str(token)}
+        words = [sys.executable, "-c", code]
+        return subprocess.run(words, env=given, capture_output=True, text=True, timeout=120, check=False)
+
+    refused = tried("token", tmp_path / "token")
+    assert refused.returncode
+    assert "joined" not in refused.stdout
+    assert "joined 3" in tried("token", folder / "cluster.token").stdout
+
+
+def test_a_node_that_is_killed_is_waited_for(folder, cluster, capfd):
+    with Searcher(Store(folder)) as alone, open_library(folder) as library:
+        expected, held = ids(alone), set()
+        victim = psutil.Process(cluster.processes[-1])
+        gone = threading.Event()
+
+        def kill():
+            for process in [*victim.children(recursive=True), victim]:
+                held.add(process.pid)
+                process.send_signal(signal.SIGKILL)
+            gone.set()
+
+        timer = threading.Timer(1.0, kill)
+        timer.start()
+        after = 0
+        while after < 5:
+            assert ids(library.searcher) == expected
+            after += gone.is_set()
+        timer.join()
+    found = nodes.status(folder)
+    assert found["nodes"] == 1
+    assert all(isinstance(process, int) for process in found["shards"].values())
+    assert not held & {*found["shards"].values()}
+    assert not capfd.readouterr().out
+
+
+def test_a_shard_that_is_gone_for_good_is_named(folder, cluster):
+    ray.kill(ray.get_actor("shard shards/1", namespace="aspectra"), no_restart=True)
+    with open_library(folder) as library, pytest.raises(AspectraError, match="shards/1") as raised:
+        ids(library.searcher)
+    assert "aspectra cluster status" in str(raised.value)
+    assert raised.value.what.startswith("the shard shards/1")
+
+
+def test_the_whole_cluster_is_started_again_from_the_folder(folder, cluster):
+    for process in cluster.running():
+        process.send_signal(signal.SIGKILL)
+    ray.shutdown()
+    with Searcher(Store(folder)) as alone, open_library(folder) as library:
+        with pytest.raises(AspectraError, match="cannot be reached"):
+            ids(library.searcher)
+        nodes.stop(folder)
+        expected = ids(alone)
+        assert ids(library.searcher) == expected  # by this process
+        again = nodes.start(folder, 1, listen=True)
+        shards = library.searcher.elsewhere(library.searcher.index)
+        plan = alone.plan(Query("owls"), "bm25")
+        parts = shards(library.searcher.index.look_up(plan.search.probes), None)
+        assert [part.elsewhere for part in parts] == [True] * 3
+        assert ids(library.searcher) == expected
+    ray.shutdown()
+    nodes.stop(folder)
+    assert not again.running()
+
+
+def test_ports_that_others_may_reach_end_the_cluster(folder, cluster, monkeypatch):
+    monkeypatch.setattr(nodes, "can_be_reached", lambda _: True)
+    with pytest.raises(UsageError, match="other machines"):
+        nodes.start(folder, 1)
+    assert not (folder / CLUSTER).exists()
+
+
+@pytest.mark.parametrize(
+    ("listening", "held", "reached"),
+    [
+        (["127.0.0.1:1", "[::1]:2"], ["127.0.0.1", "192.0.2.2"], False),
+        (["[::]:1"], ["127.0.0.1", "::1"], False),
+        (["[::]:1"], ["127.0.0.1", "192.0.2.2"], True),
+        (["0.0.0.0:1"], ["127.0.0.1", "fe80::1%eth0"], True),
+        (["192.0.2.2:1"], ["192.0.2.2"], True),
+        ([], ["192.0.2.2"], False),
+    ],
+)
+def test_what_other_machines_can_reach(monkeypatch, listening, held, reached):
+    class Address:
+        def __init__(self, address):
+            self.address = address
+
+    monkeypatch.setattr(psutil, "net_if_addrs", lambda: {"one": [*map(Address, held), Address("00:11:22")]})
+    assert nodes.can_be_reached(listening) is reached
+
+
+def test_what_is_no_collection_has_no_cluster(tmp_path):
+    Store.create(tmp_path / "one").close()
+    with pytest.raises(UsageError, match="no collection"):
+        nodes.start(tmp_path / "one", 1)
+    with pytest.raises(UsageError, match="no cluster was started"):
+        nodes.stop(tmp_path / "one")
+    (tmp_path / "one" / CLUSTER).write_text("{")
+    with pytest.raises(AspectraError, match="damaged"):
+        nodes.status(tmp_path / "one")
+    assert "cluster" in COMMANDS
