@@ -19,9 +19,9 @@ enum = ["yes", "no"]
 """
 
 
-@pytest.fixture
-def world(home, run, monkeypatch):
-    with Store.create(home / "lib") as library, library.writing("add") as writer:
+@pytest.fixture(params=[0, 2], ids=["library", "collection"])
+def world(home, run, monkeypatch, request):
+    with Store.create(home / "lib", shards=request.param) as library, library.writing("add") as writer:
         writer.add(PAPERS)
     monkeypatch.setenv("ASPECTRA_LIBRARY", str(home / "lib"))
     monkeypatch.setenv("ASPECTRA_OFFLINE", "")

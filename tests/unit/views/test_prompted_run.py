@@ -32,7 +32,7 @@ from aspectra.views.prompted.definition import (
     define,
     definition,
     definitions,
-    forget,
+    forget_lens,
     readings,
     tally,
     usable,
@@ -171,8 +171,7 @@ def test_a_paper_asked_about_in_vain_is_counted_and_only_asked_again_on_request(
 def test_unreadable_answers_are_not_paid_twice_either(library, world):
     world.script = lambda request: "no idea" if request.repeat == 0 else answer("x")
     assert world.run(library).malformed == 4
-    with library.writing("lens") as writer:
-        forget(writer, "bird")  # as after a kill: the answers are in the journal alone
+    forget_lens(library, "bird")  # as after a kill: the answers are in the journal alone
     report = world.run(library)
     assert (report.values, report.malformed, report.cost.calls, report.cost.recorded) == (4, 4, 0, 8)
 
@@ -229,8 +228,8 @@ def test_an_endpoint_that_serves_nobody_ends_a_run_and_one_that_fails_now_and_th
 
 def test_nothing_is_asked_offline(library, world, monkeypatch):
     world.run(library)
-    with library.writing("lens") as writer:
-        forget(writer, "bird")
+    forget_lens(library, "bird")
+    with library.writing("add") as writer:
         writer.add([Paper("new", "New", "Herons fish.")])
     world.script = lambda request: Offline("not recorded")
     report = world.run(library)
@@ -271,8 +270,7 @@ def test_the_estimate_counts_what_is_left(library, world):
 
 def test_recorded_answers_cost_nothing_in_the_estimate(library, world):
     world.run(library)
-    with library.writing("lens") as writer:
-        forget(writer, "bird")
+    forget_lens(library, "bird")
     found = world.estimate(library)
     assert (found.papers, found.recorded, found.cost.calls) == (4, 4, 0)
 

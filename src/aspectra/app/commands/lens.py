@@ -296,7 +296,7 @@ def remove(
     """
     from aspectra.views.build.work import SETTINGS_KEY, settings_of
     from aspectra.views.lenses.protocol import optional_lenses
-    from aspectra.views.prompted.definition import definition, forget, undefine
+    from aspectra.views.prompted.definition import definition, forget, forget_lens, undefine
 
     with session.open_library() as opened:
         library = opened.store
@@ -305,15 +305,15 @@ def remove(
             kept = tuple(one for one in settings.lenses if one != name)
             with library.writing("lens") as writer:
                 writer.set_meta(SETTINGS_KEY, replace(settings, lenses=kept).dumps())
-                if values:
-                    writer.derived.drop(f"lens:{name}")
+            if values:
+                forget(library, f"lens:{name}")
             session.screen.line(f"Removed the lens {name}.")
         else:
             lens = definition(library, name)
             with library.writing("lens") as writer:
                 undefine(library, writer, lens.name)
-                if values:
-                    forget(writer, lens.name)
+            if values:
+                forget_lens(library, lens.name)
             session.screen.line(f"Removed the lens {lens.name}{' and its values' if values else ''}.")
     session.screen.next(f"aspectra index{session.library_words()}")
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 import sqlite3
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -307,24 +308,39 @@ class Derived:
 
 
 class DerivedOfShards(Derived):
-    """Values of single papers of a collection, each read from the shard that holds the paper.
+    """Values of the papers of a collection, each read from the shard that holds the paper.
 
     Args:
         place: id -> the paper's place in the collection, or None.
-        shard: number -> values of the papers of that shard.
+        shards: gives the values of each shard's papers, by number of the shard.
         checksums: of the collection.
     """
 
     def __init__(
-        self, place: Callable[[str], int | None], shard: Callable[[int], Derived], checksums: RowSums
+        self,
+        place: Callable[[str], int | None],
+        shards: Callable[[], Mapping[int, Derived]],
+        checksums: RowSums,
     ) -> None:
         super().__init__(_refused, _refused, checksums)
-        self._place, self._shard = place, shard
+        self._place, self._shards = place, shards
 
     def of(self, name: str, version: str, paper_id: str) -> Arrays | None:
         """See :meth:`Derived.of`."""
         place = self._place(paper_id)
-        return None if place is None else self._shard(place // SPAN).of(name, version, paper_id)
+        return None if place is None else self._shards()[place // SPAN].of(name, version, paper_id)
+
+    def stream(self, producer: Producer) -> Iterator[Stored]:
+        """See :meth:`Derived.stream`."""
+        return chain.from_iterable(shard.stream(producer) for shard in self._shards().values())
+
+    def items(self, producer: Producer) -> Iterator[tuple[str, Arrays]]:
+        """See :meth:`Derived.items`; a value that several shards store is given for each."""
+        return chain.from_iterable(shard.items(producer) for shard in self._shards().values())
+
+    def superseded(self, producer: Producer) -> int:
+        """See :meth:`Derived.superseded`."""
+        return sum(shard.superseded(producer) for shard in self._shards().values())
 
 
 def _refused(*_: object) -> list[tuple[Any, ...]]:

@@ -12,11 +12,13 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from tempfile import SpooledTemporaryFile
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from aspectra.base.errors import NoSuchPaper
+from aspectra.base.errors import NoSuchPaper, UsageError
 from aspectra.papers.library.links.citations import open_links
 from aspectra.papers.library.links.versions import regroup_all
 from aspectra.papers.library.marks.actions import count_change
@@ -24,6 +26,9 @@ from aspectra.papers.library.mutations import AddReport, Writer, transaction
 from aspectra.papers.library.row_sums import ROWS
 from aspectra.papers.library.shards import MOST, SPAN, first_place, shard_of
 from aspectra.papers.paper import Paper, Remark
+
+if TYPE_CHECKING:
+    from aspectra.papers.library.derived import DerivedWriter
 
 _IN_MEMORY = 1 << 24  # bytes of the records of one file for one shard, before they go to the disk
 
@@ -144,6 +149,11 @@ class ShardsWriter(Writer):
             if mine := [one for one in found if shard_of(one, len(self._writers)) == number]:
                 writer.remove(mine)
         return len(found)
+
+    @cached_property
+    def derived(self) -> DerivedWriter:
+        """Raises UsageError: values of papers are written into the shards, by their own writers."""
+        raise UsageError("values of papers are written into the shards of a collection")
 
     def link(self) -> None:
         """Nothing: shards link their own citations, and the index those between them."""

@@ -21,7 +21,7 @@ from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.row_sums import SUMMED, RowSums, damaged, install
 from aspectra.papers.library.rows import Parts, author_keys, paper_columns, paper_from_row, same_given
-from aspectra.papers.library.shards import NO_SHARDS, Collection, check_number, first_place
+from aspectra.papers.library.shards import NO_SHARDS, SPAN, Collection, check_number, first_place
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.text.cleaning import unspelt
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from aspectra.papers.library.marks.reader import Marks
 
 _SPELT_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+# What is written into a collection's own database alone.
+_BESIDE_SHARDS = ("tag", "note", "decide", "undo", "redo", "aspect", "lens", "index")
 _LISTED = "(SELECT value FROM json_each(?))"  # the values of one JSON array
 
 
@@ -166,7 +168,7 @@ class Store:
         from aspectra.papers.library.routing import ShardsWriter, copy_marked
 
         papers = purpose in ("add", "remove")
-        if not papers and purpose not in ("tag", "note", "decide", "undo", "redo", "aspect"):
+        if not papers and purpose not in _BESIDE_SHARDS:
             self.check_one(purpose)
         if self.missing:
             raise UsageError(
@@ -203,7 +205,9 @@ class Store:
         from aspectra.papers.library.derived import Derived, DerivedOfShards  # loads numpy
 
         if self.collection is not None:
-            return DerivedOfShards(self._place, lambda number: self.shards[number].derived, self.checksums)
+            return DerivedOfShards(
+                self._place, lambda: {n: one.derived for n, one in self.shards.items()}, self.checksums
+            )
         if self.format < schema.FORMAT:
             with self.writing("upgrade"):
                 pass
@@ -249,6 +253,10 @@ class Store:
     def shards(self) -> dict[int, Store]:
         """The libraries that hold the papers of a collection, by number; none of an ordinary library."""
         return {number: Store(path.parent) for number, path in self._shards.items()}
+
+    def holder(self, place: int) -> Store:
+        """The library that holds the paper at a place: a shard, or the library itself."""
+        return self.shards.get(place // SPAN, self)
 
     @cached_property
     def marks(self) -> Marks:

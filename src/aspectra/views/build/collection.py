@@ -21,17 +21,17 @@ from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import AspectraError
 from aspectra.base.files import digest, make_folder
 from aspectra.base.version import __version__
-from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.generations.folders import FileSum
 from aspectra.papers.library.store import Store
 from aspectra.views.build.draft import STANDARD, IndexReport
 from aspectra.views.build.records import write_citations
 from aspectra.views.build.run import build_index
 from aspectra.views.build.segments import Segments, added_up, written
-from aspectra.views.build.work import current_generation, settings_of
+from aspectra.views.build.work import SETTINGS_KEY, current_generation, settings_of, with_encoders
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.index.opened import GRAPH_VIEW
 from aspectra.views.lexical.collection import WordIndex
+from aspectra.views.prompted.definition import share_definitions
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import save_array
 from aspectra.views.storage.folder import (
@@ -80,9 +80,22 @@ def index_shards(
     chosen = settings or settings_of(library)
     shards = [shard for shard in library.shards.values() if len(shard)]
     total = IndexReport(changed=False)
-    with WriterLock(library.folder, "index"):
-        reference = None if rebuild else next(filter(None, map(Part.with_standard, shards)), None)
-        for shard in shards:
+    with library.writing("index") as writer:
+        _, manifest = current_generation(library)
+        built, _, _ = with_encoders(chosen, load, manifest, lenient)
+        if settings is not None:  # stored only once its encoders could be had
+            writer.set_meta(SETTINGS_KEY, settings.dumps())
+        share_definitions(library)
+        full = [one for one in shards if one.fetch("SELECT 1 FROM papers WHERE full_hash != '' LIMIT 1")]
+        # A standard lacks what views of other settings, or of full texts, are measured by.
+        wanted = {"full@bm25"} if full else set()
+        standards = [
+            one
+            for one in map(Part.with_standard, shards)
+            if one is not None and one.built(built) and wanted <= one.views.keys()
+        ]
+        reference = None if rebuild or not standards else standards[0]
+        for shard in sorted(shards, key=lambda one: one not in full):
             anew = rebuild
             while True:
                 report = build_index(
@@ -148,11 +161,20 @@ class Part:
         kept = f"{STANDARD}/facts.json" in manifest.get("files", ())
         return cls(shard, folder, manifest) if folder is not None and kept else None
 
+    def built(self, settings: IndexSettings) -> bool:
+        """True if the generation has these settings."""
+        return bool(self.manifest["settings"] == settings.to_dict())
+
     @property
     def standard(self) -> str:
         """Hash of the standard that its papers are measured by."""
         files = sorted(self.manifest["files"].items())
         return digest([one for one in files if one[0].startswith(f"{STANDARD}/")])
+
+    @property
+    def rules(self) -> str:
+        """Hash of what it was built with, see :func:`~aspectra.views.build.work.fixed_state`."""
+        return str(self.manifest["fixed"]).partition("/")[0]
 
     @property
     def views(self) -> dict[str, Any]:
@@ -173,7 +195,7 @@ def _check_alike(parts: Sequence[Part]) -> None:
     first = parts[0]
     for part in parts[1:]:
         one_has = {*part.views, *part.manifest["lenses"]} ^ {*first.views, *first.manifest["lenses"]}
-        same = (part.manifest["fixed"], part.standard) == (first.manifest["fixed"], first.standard)
+        same = (part.rules, part.standard) == (first.rules, first.standard)
         if one_has or not same:
             raise AspectraError(
                 f"the shards {first.shard.folder.name} and {part.shard.folder.name} are not indexed alike",
@@ -224,9 +246,11 @@ def _write_whole(
             held[at] for held, files in zip(ids_of, opened, strict=True) for at in files.whole("sample", None)
         ]
         save_array(whole / "sample.npy", places_of(sample_ids(drawn), ids))
-        views = parts[0].views
+        views, lenses = parts[0].views, parts[0].manifest["lenses"]
         for part in parts[1:]:
             views = {name: added_up(facts, part.views[name]) for name, facts in views.items()}
+            more = part.manifest["lenses"]
+            lenses = {name: added_up(facts, more[name]) for name, facts in lenses.items()}
         together = StoredFolder(building, None, layout=Layout(tuple(segments), "", None))
         for name, facts in views.items():
             if facts["kind"] in ("lexical", "terms"):
@@ -245,6 +269,7 @@ def _write_whole(
         "revision": library.revision,
         "papers": len(ids),
         "views": views,
+        "lenses": lenses,
         "shards": {
             str(part.shard.folder.relative_to(library.folder)): part.manifest["papers"] for part in parts
         },

@@ -154,7 +154,11 @@ def fixed_state(
     encoders: list[tuple[str, Encoder]],
     with_terms: Collection[str],
 ) -> str:
-    """Hash of everything that a generation depends on beside the papers."""
+    """Hashes of everything that a generation depends on beside the papers.
+
+    The first one is the same for shards that are built alike; after a slash follows that of the values of
+    prompted lenses.
+    """
     parts = [
         str(FORMAT),
         settings.dumps(),
@@ -162,20 +166,18 @@ def fixed_state(
         *(term_state(e, lacking=e.name not in with_terms) for _, e in encoders),
         f"sentences/{SPLITTER_VERSION}",
         lens_state(settings.applied_lenses),
-        *prompted_state(library),
         f"folding/{FOLDING_VERSION}",
         f"reverse/{REVERSE_VERSION} citations/{STRIPPER_VERSION} records/{FACTS_VERSION}",
         *((f"tokens/{TOKENS_VERSION}",) if settings.late else ()),
         *(name for _, e in encoders for name in prompt_facts(e)),
         reader_state(settings.readers),
     ]
-    return digest_texts(parts)
+    return f"{digest_texts(parts)}/{digest_texts(prompted_state(library))}"
 
 
 def settings_of(library: Store) -> IndexSettings:
-    """The settings the library, or a shard of it, was last indexed with; or the defaults."""
-    one = next(iter(library.shards.values()), library)
-    return IndexSettings.loads(one.meta(SETTINGS_KEY))
+    """The settings the library was last indexed with; or the defaults."""
+    return IndexSettings.loads(library.meta(SETTINGS_KEY))
 
 
 def with_encoders(

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from aspectra.llm.prompts.conversation import CONVERSATION_KEYS, Conversation, f
 from aspectra.papers.library.derived import Arrays, Producer, Stored
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.rows import Parts
+from aspectra.papers.library.shards import SPAN
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.encoders.protocol import Encoder
@@ -266,6 +267,7 @@ class PromptedLens:
         path: of the file it was read from, "" for a prompt of ours.
         model: the journal's name of the model that computes it; "" before the first run.
         thinking: tokens that a reasoning model may spend before it answers; values do not depend on it.
+        expected: in a shard, papers of the collection have values: it is indexed even if none here has one.
     """
 
     name: str
@@ -274,6 +276,7 @@ class PromptedLens:
     path: str = ""
     model: str = ""
     thinking: int = 0
+    expected: bool = False
 
     @cached_property
     def prompt(self) -> LensPrompt:
@@ -383,7 +386,34 @@ def undefine(library: Store, writer: Writer, name: str) -> None:
 
 
 def _keep(writer: Writer, lenses: Mapping[str, PromptedLens]) -> None:
-    writer.set_meta(LENSES_KEY, json.dumps([asdict(lens) for lens in lenses.values()], ensure_ascii=False))
+    writer.set_meta(LENSES_KEY, _dumps(lenses.values()))
+
+
+def _dumps(lenses: Iterable[PromptedLens]) -> str:
+    return json.dumps([asdict(lens) for lens in lenses], ensure_ascii=False)
+
+
+def share_definitions(library: Store) -> None:
+    """Write the lenses of a collection into its shards, where they differ.
+
+    Raises:
+        LibraryBusy: another process is writing into a shard.
+    """
+    known = usable(library)
+    lenses = [
+        replace(lens, expected=name in known and _has_values(library, lens))
+        for name, lens in definitions(library).items()
+    ]
+    text = _dumps(lenses)
+    for shard in library.shards.values():
+        if (shard.meta(LENSES_KEY) or _dumps([])) != text:
+            with shard.writing("lens") as writer:
+                writer.set_meta(LENSES_KEY, text)
+
+
+def _has_values(library: Store, lens: PromptedLens) -> bool:
+    stored = library.derived.items(values_of(lens))
+    return any(LensAnswer.unpack(value).value is not None for _, value in stored)
 
 
 # Values of prompted lenses in ``library.db``, one for each text and fingerprint.
@@ -454,10 +484,24 @@ def readings(library: Store, lens: PromptedLens) -> Iterator[tuple[Stored, LensA
         yield stored, None if stored.value is None else LensAnswer.unpack(stored.value)
 
 
+class Unread(NamedTuple):
+    """A text without a value.
+
+    Attributes:
+        key: under which its value is to be stored.
+        before: the failed result of earlier runs, or None.
+        places: of a paper with this text; in a collection, of one in each shard that lacks the value.
+    """
+
+    key: str
+    before: LensAnswer | None
+    places: list[int]
+
+
 def unread(
     library: Store, lens: PromptedLens, *, failed: bool = False, spread: bool = False
-) -> dict[int, tuple[str, LensAnswer | None]]:
-    """Position of one paper for each text without a value -> its key, and the failed result of earlier runs.
+) -> dict[int, Unread]:
+    """Position of one paper for each text without a value -> the text.
 
     Args:
         library: whose papers are looked at.
@@ -465,12 +509,14 @@ def unread(
         failed: those without a value in an earlier run too.
         spread: in an order that has nothing to do with the library's: the first are a fair sample.
     """
-    waiting: dict[str, tuple[int, LensAnswer | None]] = {}
+    waiting: dict[str, Unread] = {}
     for (pos, _, key, _), reading in readings(library, lens):
-        if key not in waiting and (reading is None or (failed and reading.value is None)):
-            waiting[key] = pos, reading
+        if reading is None or (failed and reading.value is None):
+            places = waiting.setdefault(key, Unread(key, reading, [])).places
+            if not places or places[-1] // SPAN != pos // SPAN:
+                places.append(pos)
     order = sorted(waiting) if spread else waiting
-    return {waiting[key][0]: (key, waiting[key][1]) for key in order}
+    return {waiting[key].places[0]: waiting[key] for key in order}
 
 
 def papers_at(
@@ -580,7 +626,19 @@ def text_of_paper(library: Store, name: str, values: str, paper_id: str) -> str:
     return "" if found is None else str(found.value or "")
 
 
-def forget(writer: Writer, name: str) -> None:
+def forget(library: Store, *producers: str) -> None:
+    """Remove every value of these producers, of all their versions.
+
+    Args:
+        library: with its shards, where it has any.
+        producers: their names.
+    """
+    for one in library.shards.values() or [library]:
+        with one.writing("lens") as writer:
+            for name in producers:
+                writer.derived.drop(name)
+
+
+def forget_lens(library: Store, name: str) -> None:
     """Remove every value of a lens, of this prompt and of earlier ones, with the vectors made from them."""
-    writer.derived.drop(f"prompted:{name}")
-    writer.derived.drop(f"prompted-vectors:{name}")
+    forget(library, f"prompted:{name}", f"prompted-vectors:{name}")

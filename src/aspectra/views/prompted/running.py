@@ -35,7 +35,7 @@ from aspectra.llm.chat import (
 )
 from aspectra.llm.loops import run
 from aspectra.llm.prompts.conversation import as_data, fill, without_hidden, without_marks
-from aspectra.papers.library.derived import TakesValues
+from aspectra.papers.library.derived import Arrays, TakesValues
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.references import strip_citations
@@ -46,6 +46,7 @@ from aspectra.views.prompted.definition import (
     LensAnswer,
     LensPrompt,
     PromptedLens,
+    Unread,
     common,
     define,
     papers_at,
@@ -303,7 +304,7 @@ def estimate_lens(
             continue
         papers += 1
         cut += shown.cut
-        _, before = had[pos]
+        before = had[pos].before
         request = question(prompt, shown, paper.id, 0 if before is None else before.calls)
         if model is not None and model.journal.holds(request):
             recorded += 1
@@ -445,20 +446,19 @@ def run_lens(
     total = len(waiting)
     report, done = RunReport(), 0
     before = model.account.cost
-    pending: list[tuple[str, LensAnswer]] = []
+    pending: list[tuple[Unread, LensAnswer]] = []
     lost: ModelError | None = None
     step = f"asking {model.name} through the lens {lens.name}"
     while done < total and report.stopped is None:
         progress(step, done, total)
         block = list(papers_at(library, lens, waiting[done : done + batch], batch))
         done = min(total, done + batch)
-        found = run(_ask(lens, model, [(paper, had[pos][1]) for pos, paper in block], tries))
+        found = run(_ask(lens, model, [(paper, had[pos].before) for pos, paper in block], tries))
         errors = [reading for reading in found if isinstance(reading, ModelError)]
         for (pos, _), reading in zip(block, found, strict=True):
             if isinstance(reading, LensAnswer):
-                key, earlier = had[pos]
-                report.note(reading, earlier)
-                pending.append((key, reading))
+                report.note(reading, had[pos].before)
+                pending.append((had[pos], reading))
         report.unanswered += len(errors)
         lost = next(iter(errors), lost)
         # What is not recorded cannot be had offline; what is recorded can, and may come later.
@@ -492,14 +492,17 @@ async def _ask(
 
 
 def _write(
-    library: Store, lens: PromptedLens, rows: list[tuple[str, LensAnswer]], last: bool = False
+    library: Store, lens: PromptedLens, rows: list[tuple[Unread, LensAnswer]], last: bool = False
 ) -> bool:
     """Write values; False where another process is writing, and this is not the last attempt."""
-    if not rows:
-        return True
+    packed: dict[Store, list[tuple[str, Arrays]]] = {}
+    for text, reading in rows:
+        for place in text.places:
+            packed.setdefault(library.holder(place), []).append((text.key, reading.pack()))
     try:
-        with library.writing("lens") as writer:
-            writer.derived.put(values_of(lens), [(key, reading.pack()) for key, reading in rows])
+        for holder, values in packed.items():
+            with holder.writing("lens") as writer:
+                writer.derived.put(values_of(lens), values)
     except LibraryBusy:
         if last:
             raise
@@ -520,7 +523,7 @@ _FORMAT = "1"
 def prompted_state(library: Store) -> list[str]:
     """State of the prompted lenses that a generation depends on; [] in a library without any."""
     lenses = usable(library).values()
-    return [f"{_FORMAT}/{state(library, lens)}/{digest([lens.text])}" for lens in lenses]
+    return [f"{_FORMAT}/{state(library, lens)}/{digest([lens.text, lens.expected])}" for lens in lenses]
 
 
 def _text_lenses(library: Store) -> list[PromptedLens]:
@@ -566,7 +569,7 @@ def collect_prompted(
 ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     """Write the values of prompted lenses into a generation; returns its manifest's lenses and views.
 
-    A lens without any value is left out.
+    A lens without any value is left out, but for one that is expected.
 
     Args:
         library: whose values are read.
@@ -581,7 +584,7 @@ def collect_prompted(
         found = [(stored.key, reading) for stored, reading in readings(library, lens)]
         read = [reading for _, reading in found]
         with_value = [reading for reading in read if reading is not None and reading.value is not None]
-        if not with_value:
+        if not with_value and not lens.expected:
             continue
         facts = {
             "lens": name,

@@ -1,0 +1,137 @@
+"""Commands on a collection of shards give what they give on one library of the same papers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from test_lens_views import FEAR, MOOD, TONE
+from test_parts_of_a_search import PAPERS, SETTINGS
+from test_shards import answer, put
+
+from aspectra.base.values import replace
+from aspectra.llm.assemble import ModelSettings, wrap_model
+from aspectra.llm.scripted import Scripted
+from aspectra.papers.library.store import Store
+from aspectra.papers.paper import Paper
+from aspectra.search.conditions.condition import Condition
+from aspectra.search.query import Query
+from aspectra.search.searcher import Searcher
+from aspectra.views.build.collection import Part, index_shards
+from aspectra.views.build.run import build_index
+from aspectra.views.build.segments import Segments
+from aspectra.views.prompted.definition import definition, forget_lens, tally, undefine
+from aspectra.views.prompted.running import bound_to, estimate_lens, run_lens
+from aspectra.views.settings import IndexSettings
+from token_encoder import TokenEncoder
+
+SETTINGS = {**SETTINGS, "lenses": ("style",)}
+TWINS = [Paper(f"twin {n}", "Owls sleep by day", "In a hollow tree.") for n in range(8)]  # in all shards
+
+
+@pytest.fixture(scope="module")
+def load():
+    encoder = TokenEncoder()
+    return lambda _: encoder
+
+
+def seen(name, paper):
+    """A made-up value: not of every paper, and of one shard's papers only at first."""
+    number = sum(paper.encode())
+    return {
+        "mood": f"silent menace {number % 7} from above" if number % 3 else "",
+        "tone": ("calm", "dark")[number % 2],
+        "fear": number % 10 / 10,
+    }[name]
+
+
+def look(library, folder, *lenses, **more):
+    for lens in lenses:
+        # By the text that is shown, so that papers with the same text have the same value.
+        def script(request, name=lens.name):
+            return json.dumps({"value": seen(name, request.messages[-1].content)})
+
+        settings = ModelSettings(journal=folder / f"{lens.name}.db", prices=folder / "none")
+        with wrap_model(Scripted(script), settings) as model:
+            bound = bound_to(lens, model.name)
+            before = estimate_lens(library, bound, model)
+            yield before, run_lens(library, bound, model, batch=16, **more), tally(library, bound)
+
+
+def test_a_prompted_lens_is_that_of_one_library(tmp_path, load):
+    settings = IndexSettings(**SETTINGS)
+    papers = [*PAPERS, *TWINS]
+    one, many = Store.create(tmp_path / "one"), Store.create(tmp_path / "many", shards=3)
+    looked = {}
+    for library in (one, many):
+        put(library, papers)
+        folder = tmp_path / f"journals of {library.folder.name}"
+        folder.mkdir()
+        looked[library] = [*look(library, folder, MOOD, TONE, FEAR)]
+    assert looked[many] == looked[one]
+    assert looked[one][0][1].values < len(papers)  # each text is asked about once
+    index_shards(many, settings, load=load)
+    first = Part.of(many.shards[0])
+    build_index(one, settings, load=load, standard=(first.folder, first.manifest), segments=Segments(least=1))
+    with Searcher(one, load) as single, Searcher(many, load) as spread:
+        named = [name for name in single.index.manifest["views"] if name.startswith("lens-mood")]
+        assert len(named) == 2
+        for name in named:
+            ours, theirs = (s.index.manifest["views"][name] for s in (spread, single))
+            same = ("without", "missing", "simulated", "values", "truncated", "unit_length", "words")
+            assert {k: ours.get(k) for k in same} == {k: theirs.get(k) for k in same}
+        assert spread.index.manifest["lenses"]["fear"] == single.index.manifest["lenses"]["fear"]
+        queries = [
+            Query("silent menace", lenses=("mood",), limit=30),
+            Query("owls", conditions=(Condition.parse("require tone=dark"),), limit=30),
+            Query("networks", conditions=(Condition.parse("prefer fear=>=0.5"),), limit=30),
+            Query("the mood of owls", limit=20),
+            Query(seeds=("p007",), lenses=("mood",), limit=20),
+            Query(seeds=("p007",), limit=20),
+        ]
+        for query in queries:
+            plan = single.plan(query)
+            assert spread.plan(query) == plan
+            expected = answer(single, plan)
+            assert answer(spread, plan) == expected
+            assert isinstance(expected, tuple), expected
+        warned = spread.search("silent menace", lenses=["mood"]).warnings
+        assert any("*simulated*" in warning for warning in warned)
+
+
+def test_an_index_follows_the_lenses_of_the_collection(tmp_path, load):
+    """Values in one shard only, a lens that is taken away, and one that a shard has by itself."""
+    many = Store.create(tmp_path / "many", shards=3)
+    put(many, [*PAPERS[:30], *TWINS])
+    settings = IndexSettings(encoders=(), chunks=(), lenses=())
+    index_shards(many, settings, load=load)
+    assert not index_shards(many, load=load).changed
+    ((_, report, _),) = look(many, tmp_path, MOOD, most=3)
+    assert report.left == 0
+    assert report.values == 3
+    assert index_shards(many, load=load).changed
+    assert not index_shards(many, load=load).changed
+    with Searcher(Store(many.folder), load) as searcher:
+        facts = searcher.index.manifest["views"]["lens-mood@bm25"]
+        assert facts["missing"] == len(many) - 3
+    with many.writing("lens") as writer:
+        writer.set_meta("index_settings", replace(settings, lenses=("style",)).dumps())
+    index_shards(many, load=load)
+    with Searcher(Store(many.folder), load) as searcher:
+        assert "lens-style" in " ".join(searcher.index.view_names)
+    standards = {Part.of(shard).standard for shard in many.shards.values()}
+    assert len(standards) == 1  # a new one, which has the lens
+    facts = json.loads((Part.of(many.shards[2]).folder / "standard/facts.json").read_text())
+    assert any("style" in view for view in facts["views"])
+    [*look(many.shards[1], tmp_path, TONE)]
+    index_shards(many, load=load)
+    with Searcher(Store(many.folder), load) as searcher:
+        assert "tone" not in searcher.index.lens_names
+    forget_lens(many, "mood")
+    assert tally(many, definition(many, "mood")).values == 0
+    with many.writing("lens") as writer:
+        undefine(many, writer, "mood")
+    index_shards(many, load=load)
+    with Searcher(Store(many.folder), load) as searcher:
+        assert "lens-mood@bm25" not in searcher.index.view_names
+    many.close()
