@@ -39,11 +39,15 @@ def lines_of(rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
+on_both = pytest.mark.parametrize("indexed", [0, 3], ids=["library", "collection"], indirect=True)
+
+
 @pytest.fixture
-def indexed(run, home):
+def indexed(run, home, request):
     (home / "owls.jsonl").write_text(lines_of(OWLS), "utf-8")
     (home / "mice.bib").write_text(VERSIONS, "utf-8")
-    assert run("init")[0] == 0
+    shards = getattr(request, "param", 0)
+    assert run("init", *(["--shards", shards] if shards else []))[0] == 0
     assert run("add", home / "owls.jsonl", home / "mice.bib")[0] == 0
     assert run("index", "--no-encoder")[0] == 0
     return run
@@ -313,6 +317,7 @@ def test_the_flow_of_records(indexed, home):
     assert indexed("status", "-o", home / "flow.mmd")[0] == 2
 
 
+@on_both
 def test_saved_searches_and_what_is_new(indexed, home):
     assert "No search is saved" in indexed("saved")[1]
     assert indexed("news", "owls")[0] == 2
@@ -348,6 +353,7 @@ def test_saved_searches_and_what_is_new(indexed, home):
     assert [one["name"] for one in document(indexed, "saved", "saved")["searches"]] == ["owls"]
 
 
+@on_both
 def test_searches_with_seeds_and_from_files_are_saved_too(indexed, home):
     indexed("similar", "owl01", "--text", "region", "-n", "50")
     assert indexed("save", "like one")[0] == 0
@@ -361,6 +367,7 @@ def test_searches_with_seeds_and_from_files_are_saved_too(indexed, home):
     assert [(one["name"], one["hits"]) for one in news] == [("from a file", []), ("like one", [])]
 
 
+@on_both
 def test_what_moved_up_or_came_back_is_no_news(indexed, home):
     first = hits(indexed, "-n", "2")["hits"][0]["id"]
     hits(indexed, "-n", "1")

@@ -9,9 +9,11 @@ from test_lens_views import FEAR, MOOD, TONE
 from test_parts_of_a_search import PAPERS, SETTINGS
 from test_shards import answer, put
 
+from aspectra.app.library import create_library
 from aspectra.base.values import replace
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.scripted import Scripted
+from aspectra.papers.library.shards import shard_of
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition
@@ -135,3 +137,20 @@ def test_an_index_follows_the_lenses_of_the_collection(tmp_path, load):
     with Searcher(Store(many.folder), load) as searcher:
         assert "lens-mood@bm25" not in searcher.index.view_names
     many.close()
+
+
+def test_what_is_new_is_counted_in_each_shard(tmp_path):
+    with create_library(tmp_path / "many", shards=3) as many:
+        put(many.store, TWINS)
+        many.index(encoders=[], lenses=[])
+        many.search("owls")
+        many.saved.save("owls", {"text": "owls", "seeds": [], "given": {"limit": 50}})
+        shards = []
+        for number in range(12):
+            put(many.store, [Paper(f"new {number}", f"Owls of region {number}", "They sleep.")])
+            assert many.saved.news("owls").ranking.ids == []  # not indexed yet
+            many.index()
+            assert many.saved.news("owls").ranking.ids == [f"new {number}"]
+            shards.append(shard_of(f"new {number}", 3))
+        assert {*shards} == {0, 1, 2}
+        assert shards != sorted(shards)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from aspectra.base.errors import UsageError, unknown_name
 from aspectra.base.values import replace
 from aspectra.papers.library.row_sums import MARKED
+from aspectra.papers.library.shards import SPAN, first_place
 
 if TYPE_CHECKING:
     from aspectra.papers.library.store import Store
@@ -121,7 +123,7 @@ class SavedSearches:
                 f"a search is saved as {name!r} already",
                 hint=f"choose another name, or delete that one: aspectra saved --delete {shlex.quote(name)}",
             )
-        now, last = _now(), self._last(0)
+        now, last = _now(), _dumps(self._last(self._library.store.first_places))
         with (
             self._library.store.writing("save") as writer,
             writer.marks.action("save", f"saved {name}") as step,
@@ -181,14 +183,16 @@ class SavedSearches:
         ((last, text),) = store.fetch("SELECT last_pos, ids FROM saved WHERE name = ?", (name,))
         known = dict.fromkeys(json.loads(text))
         ranking = (run or self._library.run)(self.plan(name))
-        statement = "SELECT id FROM papers WHERE pos > ? AND id IN (SELECT value FROM json_each(?))"
-        young = {row[0] for row in store.fetch(statement, (last, json.dumps(ranking.ids)))}
+        before = _loads(last)
+        new = " OR ".join(f"(pos > {place} AND pos < {end})" for place, end in _after(before))
+        statement = f"SELECT id FROM papers WHERE ({new}) AND id IN (SELECT value FROM json_each(?))"
+        young = {row[0] for row in store.fetch(statement, (json.dumps(ranking.ids),))}
         fresh = tuple(
             hit for hit in ranking if hit.id in young and not {hit.id, *hit.versions} & known.keys()
         )
         if keep:
             seen = [*known, *(i for i in ranking.ids if i not in known)][-_MOST_SEEN:]
-            row = (_now(), self._last(last), json.dumps(seen), name)
+            row = (_now(), _dumps(self._last(before)), json.dumps(seen), name)
             with store.writing("news") as writer:
                 writer.connection.execute(
                     "UPDATE saved SET ran = ?, last_pos = ?, ids = ? WHERE name = ?", row
@@ -202,16 +206,34 @@ class SavedSearches:
             raise unknown_name(what, name, every) if every else UsageError(what, hint=_NO_NAMES)
         return every[name]
 
-    def _last(self, since: int) -> int:
-        """The last position of which all papers up to it, from ``since``, are indexed."""
+    def _last(self, since: Sequence[int]) -> list[int]:
+        """The last positions of which all papers up to them, from ``since``, are indexed."""
         held = self._library.searcher.index.positions
-        last = since
-        rows = self._library.store.fetch("SELECT pos, id FROM papers WHERE pos > ? ORDER BY pos", (since,))
-        for pos, paper_id in rows:
-            if paper_id not in held:
-                break
-            last = pos
+        statement = "SELECT pos, id FROM papers WHERE pos > ? AND pos < ? ORDER BY pos"
+        last = [*since]
+        for number, within in enumerate(_after(since)):
+            for pos, paper_id in self._library.store.fetch(statement, within):
+                if paper_id not in held:
+                    break
+                last[number] = pos
         return last
+
+
+# Positions up to which papers are known are stored as one number, or for several shards as a JSON list.
+
+
+def _dumps(last: Sequence[int]) -> int | str:
+    return last[0] if len(last) == 1 else json.dumps(last)
+
+
+def _loads(last: int | str) -> list[int]:
+    return json.loads(last) if isinstance(last, str) else [last]
+
+
+def _after(last: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """(position, end of the positions of its shard), where no other shard follows the largest number."""
+    ends = [*(first_place(place // SPAN) for place in last[1:]), sys.maxsize]
+    return zip(last, ends, strict=True)
 
 
 def _now() -> str:

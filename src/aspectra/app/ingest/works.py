@@ -146,10 +146,8 @@ class Works:
     @property
     def last_positions(self) -> list[int]:
         """The position of the paper that was added last; of a collection, that of each shard."""
-        held = self._store.collection
-        firsts = map(first_place, range(1 if held is None else len(held.shards)))
         last = "SELECT coalesce(max(pos), ?1) FROM papers WHERE pos >= ?1 AND pos < ?1 + ?2"
-        return [int(self._store.fetch(last, (first, SPAN))[0][0]) for first in firsts]
+        return [int(self._store.fetch(last, (first, SPAN))[0][0]) for first in self._store.first_places]
 
     def added_since(self, positions: Sequence[int]) -> NewRecords:
         """The versions of works, and the number of records with only an identifier, after some positions.

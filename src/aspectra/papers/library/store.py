@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _SPELT_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 # What is written into a collection's own database alone.
-_BESIDE_SHARDS = ("tag", "note", "decide", "undo", "redo", "aspect", "lens", "index")
+_BESIDE_SHARDS = ("tag", "note", "decide", "undo", "redo", "save", "news", "aspect", "lens", "index")
 _LISTED = "(SELECT value FROM json_each(?))"  # the values of one JSON array
 
 
@@ -253,6 +253,11 @@ class Store:
     def shards(self) -> dict[int, Store]:
         """The libraries that hold the papers of a collection, by number; none of an ordinary library."""
         return {number: Store(path.parent) for number, path in self._shards.items()}
+
+    @property
+    def first_places(self) -> list[int]:
+        """The place before the first paper; in a collection, one for each shard."""
+        return [first_place(n) for n in range(1 if self.collection is None else len(self.collection.shards))]
 
     def holder(self, place: int) -> Store:
         """The library that holds the paper at a place: a shard, or the library itself."""
