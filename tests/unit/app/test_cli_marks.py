@@ -19,11 +19,11 @@ BIB = """
 """
 
 
-@pytest.fixture
-def made(run, home):
-    """A library of three papers, in the folder of the home; runs commands on it."""
+@pytest.fixture(params=[(), ("--shards", "2")], ids=["library", "collection"])
+def made(run, home, request):
+    """A library of three papers, or a collection, in the folder of the home; runs commands on it."""
     (home / "work" / "p.bib").write_text(BIB)
-    assert run("init", "--project", "--library", "l")[0] == 0
+    assert run("init", "--project", "--library", "l", *request.param)[0] == 0
     assert run("add", "p.bib")[0] == 0
     assert run("index", "--no-encoder")[0] == 0
     return run
@@ -186,6 +186,7 @@ def test_what_comes_back_is_found_again(made):
     assert made("doctor", "--verify")[0] == 0
 
 
+@pytest.mark.parametrize("made", [()], indirect=True)
 def test_a_decision_is_one_for_all_records_of_a_work(made, home):
     twin = "@article{twin, title={Mice avoid predators}, author={Young, Cy}, year=2020, note={preprint}}"
     (home / "work" / "twin.bib").write_text(twin)

@@ -10,6 +10,7 @@ from test_parts_of_a_search import PAPERS, SETTINGS
 from test_shards import answer, put
 
 from aspectra.app.library import create_library
+from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.scripted import Scripted
@@ -154,3 +155,43 @@ def test_what_is_new_is_counted_in_each_shard(tmp_path):
             shards.append(shard_of(f"new {number}", 3))
         assert {*shards} == {0, 1, 2}
         assert shards != sorted(shards)
+
+
+def test_edits_and_removals_are_undone_in_their_shards(tmp_path):
+    with create_library(tmp_path / "one") as one, create_library(tmp_path / "many", shards=3) as many:
+        for library in (one, many):
+            put(library.store, PAPERS[:9])
+            library.marks.tag("p001", add=["owls"])
+            library.marks.edit("p001", title="Strigidae", year=1758)
+            library.remove("p001", "p002", "p003", "p004")
+            library.marks.edit("p005", title="Tyto")
+            library.marks.tag("p006", add=["mice"])
+
+        def same():
+            assert sorted(many.store.ids()) == sorted(one.store.ids())
+            for paper in one.store.papers():
+                assert many.store.get(paper.id) == paper
+            steps = [(step.verb, step.what, step.undone) for step in one.store.marks.actions()]
+            assert [(step.verb, step.what, step.undone) for step in many.store.marks.actions()] == steps
+            assert many.store.marks.tags() == one.store.marks.tags()
+
+        same()
+        many.index(encoders=[], lenses=[])  # which drops the marks of papers that are gone
+        for turn in ("undo", "undo", "undo", "undo", "redo", "redo", "redo", "undo", "undo", "redo"):
+            said = [getattr(library.marks, turn)() for library in (one, many)]
+            assert said[0][0].what == said[1][0].what
+            assert said[0][1] == said[1][1]
+            same()
+        assert many.store.check() == []
+        for library in (one, many):
+            library.marks.undo()  # of the removal
+        with many.store.writing("undo") as writer:  # as after a kill: the collection's own step is left
+            writer._writers[shard_of("p001", 3)].marks.undo()
+        assert many.marks.undo()[0].what == one.marks.undo()[0].what == "edit of title, year of p001"
+        same()
+        with create_library(many.store.folder / f"shards/{shard_of('p001', 3)}") as shard:
+            shard.marks.edit("p001", title="Its own")
+        with pytest.raises(UsageError, match="cannot be done again"):
+            many.marks.redo()
+        assert many.store.marks.actions()[-2].undone
+        assert many.store.get("p001").title == "Its own"

@@ -11,17 +11,20 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from aspectra.base.errors import NoSuchPaper, UsageError
 from aspectra.papers.library.links.citations import open_links
 from aspectra.papers.library.links.versions import regroup_all
-from aspectra.papers.library.marks.actions import count_change
+from aspectra.papers.library.marks.actions import STEPS, count_change, rows_now, steps_of_shards
+from aspectra.papers.library.marks.values import Action
+from aspectra.papers.library.marks.writer import MarksWriter
 from aspectra.papers.library.mutations import AddReport, Writer, transaction
 from aspectra.papers.library.row_sums import ROWS
 from aspectra.papers.library.shards import MOST, SPAN, first_place, shard_of
@@ -62,15 +65,16 @@ def take_marks(db: sqlite3.Connection, shards: Iterable[int]) -> None:
 def copy_marked(db: sqlite3.Connection, shards: Iterable[int], *, anew: bool = False) -> None:
     """Copy the papers that have marks into the collection's own database.
 
+    Parts of steps that are gone are dropped too: without foreign keys nothing else does.
+
     Args:
         db: as in :func:`take_marks`, without foreign keys.
         shards: as there.
-        anew: copy all of them again, and drop the marks of papers that are gone.
+        anew: copy all of them again.
     """
     with transaction(db):
+        db.execute("DELETE FROM action_parts WHERE action NOT IN (SELECT id FROM actions)")
         if anew:
-            for table in _MARKS:
-                db.execute(f"DELETE FROM main.{table} WHERE pos NOT IN (SELECT pos FROM papers)")
             for table in _PARTS:
                 db.execute(f"DELETE FROM main.{table}")
         marked = " UNION ".join(f"SELECT pos FROM main.{table}" for table in _MARKS)
@@ -82,6 +86,14 @@ def copy_marked(db: sqlite3.Connection, shards: Iterable[int], *, anew: bool = F
                 columns = _UNLINKED if table == "citations" else "*"
                 rows = f"SELECT {columns} FROM shard{number}.{table} WHERE pos IN ({places})"
                 db.execute(f"INSERT OR REPLACE INTO main.{table} {rows}")
+
+
+def drop_marks(db: sqlite3.Connection) -> None:
+    """Remove the marks of papers that are gone; ``db`` as in :func:`copy_marked`."""
+    with transaction(db):
+        for table in _MARKS:
+            found = f"SELECT 1 FROM papers p WHERE p.pos = main.{table}.pos"
+            db.execute(f"DELETE FROM main.{table} WHERE NOT EXISTS ({found})")
 
 
 class ShardsWriter(Writer):
@@ -138,17 +150,27 @@ class ShardsWriter(Writer):
         return report
 
     def remove(self, ids: Sequence[str]) -> int:
-        """See :meth:`Writer.remove`; what is removed from a shard can be undone there."""
+        """See :meth:`Writer.remove`."""
         found = list(dict.fromkeys(ids))
         for one in found:
             if not self._db.execute("SELECT 1 FROM papers WHERE id = ?", (one,)).fetchone():
                 raise NoSuchPaper(
                     f"there is no paper {one!r}", why="nothing was removed", hint="aspectra list"
                 )
+        kept = [rows_now(self._db, table, found, every_source=True) for table in _MARKS]
+        numbers = list[int]()
         for number, writer in enumerate(self._writers):
             if mine := [one for one in found if shard_of(one, len(self._writers)) == number]:
                 writer.remove(mine)
+                numbers.append(number)
+        what = f"removed paper {found[0]}" if len(found) == 1 else f"removed {len(found):,} papers"
+        self.marks.keep_steps("remove", what, numbers, kept)
         return len(found)
+
+    @cached_property
+    def marks(self) -> ShardsMarks:
+        """See :attr:`Writer.marks`."""
+        return ShardsMarks(self._db, self._transaction, self._writers)
 
     @cached_property
     def derived(self) -> DerivedWriter:
@@ -163,6 +185,94 @@ class ShardsWriter(Writer):
         super().checkpoint()
         for writer in self._writers:
             writer.checkpoint()
+
+
+class ShardsMarks(MarksWriter):
+    """Writes marks of a collection; edits and removals are steps of the shards, which steps here name.
+
+    Undoing such a step undoes those of the shards. These come first, and going back they come last: killed
+    in between, the next ``undo`` finds them done and goes on.
+
+    Args:
+        db: as in :class:`MarksWriter`.
+        transaction: as there.
+        writers: of the shards, by number.
+    """
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        transaction: Callable[[], contextlib.AbstractContextManager[None]],
+        writers: Sequence[Writer],
+    ) -> None:
+        super().__init__(db, transaction)
+        self._writers = writers
+
+    def edit(self, paper: str, **fields: Any) -> list[str]:
+        """See :meth:`MarksWriter.edit`."""
+        number = self._positions([paper])[paper] // SPAN
+        changed = self._writers[number].marks.edit(paper, **fields)
+        if changed:
+            self.keep_steps("edit", f"edit of {', '.join(changed)} of {paper}", [number])
+        return changed
+
+    def undo(self) -> tuple[Action, list[str]]:
+        """See :meth:`MarksWriter.undo`."""
+        turned = [one.marks.undo() for one in self._waiting(undone=True)]
+        action, missing = super().undo()
+        return action, list(dict.fromkeys([*chain.from_iterable(gone for _, gone in turned), *missing]))
+
+    def redo(self) -> tuple[Action, list[str]]:
+        """See :meth:`MarksWriter.redo`."""
+        waiting = self._waiting(undone=False)
+        action, missing = super().redo()
+        turned = [one.marks.redo() for one in waiting]
+        return action, list(dict.fromkeys([*missing, *chain.from_iterable(gone for _, gone in turned)]))
+
+    def keep_steps(
+        self, verb: str, what: str, numbers: Iterable[int], kept: Iterable[Mapping[str, Any]] = ()
+    ) -> None:
+        """Record the last steps of some shards as one step.
+
+        Args:
+            verb: the command.
+            what: what was done, for a person.
+            numbers: of the shards.
+            kept: rows of the collection's own, as they were before.
+        """
+        with self.action(verb, what) as step:
+            last = [
+                (n, *self._db.execute(f"SELECT max(id) FROM shard{n}.actions").fetchone()) for n in numbers
+            ]
+            step.put({"table": STEPS, "steps": last})
+            for part in kept:
+                step.put(part)
+            count_change(self._db, "marks")
+
+    def _waiting(self, *, undone: bool) -> list[Writer]:
+        """Writers of the shards whose last step is to be undone, or done again, with the collection's.
+
+        Raises:
+            UsageError: a shard was changed by itself since.
+        """
+        waiting = list[Writer]()
+        for number, step in steps_of_shards(self._db, _DONE if undone else _UNDONE):
+            actions = f"FROM shard{number}.actions WHERE"
+            if self._db.execute(f"SELECT 1 {actions} id = ? AND undone = ?", (step, undone)).fetchone():
+                continue
+            found = self._db.execute(f"SELECT id {actions} {_DONE if undone else _UNDONE} LIMIT 1").fetchone()
+            if found != (step,):
+                verb = "undo" if undone else "redo"
+                raise UsageError(
+                    f"this step cannot be {'undone' if undone else 'done again'}",
+                    why=f"papers of the shard {number} were changed by themselves since",
+                    hint=f"aspectra {verb} --list, with shards/{number} as the library",
+                )
+            waiting.append(self._writers[number])
+        return waiting
+
+
+_DONE, _UNDONE = "NOT undone ORDER BY id DESC", "undone ORDER BY id"
 
 
 class _Record(msgspec.Struct):

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from aspectra.papers.library.marks.reader import Marks
 
 _SPELT_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
-# What is written into a collection's own database alone.
-_BESIDE_SHARDS = ("tag", "note", "decide", "undo", "redo", "save", "news", "aspect", "lens", "index")
+# What is written into a collection's shards too, and what into its own database alone.
+_IN_SHARDS = ("add", "remove", "edit", "undo", "redo")
+_BESIDE_SHARDS = ("tag", "note", "decide", "save", "news", "aspect", "lens", "index")
 _LISTED = "(SELECT value FROM json_each(?))"  # the values of one JSON array
 
 
@@ -165,9 +166,9 @@ class Store:
 
     @contextlib.contextmanager
     def _writing_shards(self, purpose: str) -> Iterator[Writer]:
-        from aspectra.papers.library.routing import ShardsWriter, copy_marked
+        from aspectra.papers.library.routing import ShardsWriter, copy_marked, drop_marks
 
-        papers = purpose in ("add", "remove")
+        papers = purpose in _IN_SHARDS
         if not papers and purpose not in _BESIDE_SHARDS:
             self.check_one(purpose)
         if self.missing:
@@ -184,6 +185,8 @@ class Store:
             db = stack.enter_context(self._connect_shards())
             try:
                 yield ShardsWriter(db, writers)
+                if papers:
+                    drop_marks(db)
                 copy_marked(db, self._shards)
             except (sqlite3.Error, UnicodeEncodeError) as error:
                 raise schema.translate(error, self.database) from error
@@ -235,7 +238,7 @@ class Store:
 
     def link_shards(self) -> None:
         """Group works and link citations over the shards of a collection; only for who holds its lock."""
-        from aspectra.papers.library.routing import copy_marked, link_shards
+        from aspectra.papers.library.routing import copy_marked, drop_marks, link_shards
 
         with (
             self._connect_shards() as db,
@@ -245,6 +248,7 @@ class Store:
                 install(few)
                 schema.create_tables(few, "tables", "derived", "marks", "checksums")
                 link_shards(db, few)
+                drop_marks(db)
                 copy_marked(db, self._shards, anew=True)
             except sqlite3.Error as error:
                 raise schema.translate(error, self.database) from error

@@ -105,7 +105,7 @@ class UndoStep:
             keys: whose rows.
         """
         for block in _blocks(keys):
-            self.put(_state(self._db, table, block))
+            self.put(rows_now(self._db, table, block))
 
     def put(self, part: Mapping[str, Any]) -> None:
         """Store one part."""
@@ -211,6 +211,8 @@ class ActionWriter:
     def _restore(self, part: Mapping[str, Any], missing: dict[str, None]) -> Mapping[str, Any]:
         """Put the rows of one part back; returns the part that undoes this."""
         db, table = self._db, part["table"]
+        if table == STEPS:
+            return part
         if table == "papers":
             bump(db)
             count_change(db, "notes")
@@ -218,13 +220,13 @@ class ActionWriter:
         if table == "gone":
             found = [i for i in part["ids"] if _position(db, i) is not None]
             missing |= dict.fromkeys(set(part["ids"]).difference(found))
-            inverse = _state(db, "papers", found)
+            inverse = rows_now(db, "papers", found)
             drop_papers(db, (_position(db, one) or 0 for one in found))
             bump(db)
             count_change(db, "notes")
             return inverse
         keys = [tuple(k) if isinstance(k, list) else k for k, _ in part["rows"]]
-        inverse = _state(db, table, keys)
+        inverse = rows_now(db, table, keys)
         if table in _KEYED:
             _put_keyed(db, table, part["rows"])
             if table == "pairs":
@@ -246,6 +248,22 @@ class ActionWriter:
         return inverse
 
 
+STEPS = "steps"  # parts that name steps of the shards of a collection, which are undone there
+
+
+def steps_of_shards(db: sqlite3.Connection, which: str) -> list[tuple[int, int]]:
+    """(number of a shard, its step) of the step of a collection that is undone or done again next.
+
+    Args:
+        db: a connection to the collection.
+        which: the condition and the order by which the step is chosen.
+    """
+    step = f"SELECT id FROM actions WHERE {which} LIMIT 1"
+    found = db.execute(f"SELECT data FROM action_parts WHERE action = ({step}) ORDER BY number")
+    parts = [_opened(data) for (data,) in found]
+    return [(number, one) for part in parts if part["table"] == STEPS for number, one in part["steps"]]
+
+
 def _blocks(keys: Iterable[Any]) -> Iterator[list[Any]]:
     whole = list(keys)
     for start in range(0, len(whole), _BLOCK):
@@ -257,8 +275,17 @@ def _position(db: sqlite3.Connection, paper: str) -> int | None:
     return None if row is None else int(row[0])
 
 
-def _state(db: sqlite3.Connection, table: str, keys: Sequence[Any]) -> dict[str, Any]:
-    """The part that brings the present rows of a table back."""
+def rows_now(
+    db: sqlite3.Connection, table: str, keys: Sequence[Any], *, every_source: bool = False
+) -> dict[str, Any]:
+    """The part that brings the present rows of a table back.
+
+    Args:
+        db: a connection.
+        table: see :meth:`UndoStep.keep`.
+        keys: as there.
+        every_source: of tags, notes and decisions also those that the searcher did not write.
+    """
     if table == "papers":
         return {"table": "papers", "papers": [_whole(db, one) for one in keys]}
     if table in _KEYED:
@@ -275,7 +302,7 @@ def _state(db: sqlite3.Connection, table: str, keys: Sequence[Any]) -> dict[str,
             row = db.execute("SELECT given FROM edits WHERE pos = ?", (pos,)).fetchone()
             found.append((paper, json.loads(row[0]) if row else {}))
         else:
-            found.append((paper, _rows(db, table, pos, _OWN[table])))
+            found.append((paper, _rows(db, table, pos, "" if every_source else _OWN[table])))
     return {"table": table, "rows": found}
 
 
