@@ -186,7 +186,6 @@ def test_what_comes_back_is_found_again(made):
     assert made("doctor", "--verify")[0] == 0
 
 
-@pytest.mark.parametrize("made", [()], indirect=True)
 def test_a_decision_is_one_for_all_records_of_a_work(made, home):
     twin = "@article{twin, title={Mice avoid predators}, author={Young, Cy}, year=2020, note={preprint}}"
     (home / "work" / "twin.bib").write_text(twin)
@@ -195,7 +194,7 @@ def test_a_decision_is_one_for_all_records_of_a_work(made, home):
     code, out, err = made("decide", "exclude", "mice", "--reason", "no owls")
     assert (code, "exclude: 2 papers." in out) == (0, True)
     assert "with 1 other record of the same works" in err
-    assert made("list", "--decision", "exclude", "--ids")[1].split() == ["twin", "mice"]
+    assert made("list", "--decision", "exclude", "--ids")[1].split() in (["twin", "mice"], ["mice", "twin"])
     assert "2 were decided so before" in made("decide", "exclude", "twin", "--reason", "no owls")[1]
     (home / "work" / "late.bib").write_text(twin.replace("{twin,", "{late,"))
     assert made("add", "late.bib")[0] == 0

@@ -233,7 +233,7 @@ def test_what_cannot_be_read_is_refused_by_name(tmp_path):
         Store.create(folder, shards=3)
     with Store(folder) as collection:
         put(collection, WORKS)
-        with pytest.raises(UsageError, match="is a collection"), collection.writing("merge"):
+        with pytest.raises(UsageError, match="is a collection"), collection.writing("zotero sync"):
             pass
         for work in (build_index, merge_segments, lambda library: back_up(library, tmp_path / "copy")):
             with pytest.raises(UsageError, match="is a collection"):

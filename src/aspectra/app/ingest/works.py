@@ -20,7 +20,6 @@ from aspectra.papers.library.links.versions import (
     merged_record,
     near,
     ordered_versions,
-    regroup_ids,
 )
 from aspectra.papers.library.marks.reader import Listing, Marks, Wanted, listed, unknown_tag
 from aspectra.papers.library.marks.values import Action, Note
@@ -99,7 +98,7 @@ class Works:
                 for pair in within:
                     writer.connection.execute("DELETE FROM pairs WHERE one = ? AND other = ?", pair)
                 writer.connection.executemany("INSERT INTO pairs VALUES (?, ?, ?, ?, ?)", pairs)
-                regroup_ids(writer.connection, ids)
+                writer.regroup(ids)
                 if len(_groups(writer.connection, ids)) != 1:
                     raise UsageError(
                         f"{', '.join(ids)} cannot become one work",
@@ -140,7 +139,7 @@ class Works:
                 writer.connection.executemany(
                     "INSERT OR REPLACE INTO pairs VALUES (?, ?, 0, '', ?)", [(*key, now) for key in keys]
                 )
-                regroup_ids(writer.connection, named)
+                writer.regroup(named)
         return pairs
 
     @property

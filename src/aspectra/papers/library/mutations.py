@@ -403,6 +403,10 @@ class Writer:
                     put_paper(self._db, paper)
                 bump(self._db)
 
+    def regroup(self, ids: Iterable[str]) -> None:
+        """Group works anew within a transaction: what the user said of these papers changed."""
+        regroup_ids(self._db, ids)
+
     def link(self) -> None:
         """Link the citations of papers that were added or changed, and those that now find a paper.
 

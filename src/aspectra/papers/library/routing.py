@@ -13,20 +13,21 @@ import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, groupby
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from aspectra.base.errors import NoSuchPaper, UsageError
+from aspectra.papers.library import schema
 from aspectra.papers.library.links.citations import open_links
 from aspectra.papers.library.links.versions import regroup_all
 from aspectra.papers.library.marks.actions import STEPS, count_change, rows_now, steps_of_shards
 from aspectra.papers.library.marks.values import Action
 from aspectra.papers.library.marks.writer import MarksWriter
 from aspectra.papers.library.mutations import AddReport, Writer, transaction
-from aspectra.papers.library.row_sums import ROWS
+from aspectra.papers.library.row_sums import ROWS, install
 from aspectra.papers.library.shards import MOST, SPAN, first_place, shard_of
 from aspectra.papers.paper import Paper, Remark
 
@@ -177,6 +178,10 @@ class ShardsWriter(Writer):
         """Raises UsageError: values of papers are written into the shards, by their own writers."""
         raise UsageError("values of papers are written into the shards of a collection")
 
+    def regroup(self, ids: Iterable[str]) -> None:
+        """See :meth:`Writer.regroup`; the works of all shards are grouped anew."""
+        group_shards(self._db)
+
     def link(self) -> None:
         """Nothing: shards link their own citations, and the index those between them."""
 
@@ -205,7 +210,7 @@ class ShardsMarks(MarksWriter):
         transaction: Callable[[], contextlib.AbstractContextManager[None]],
         writers: Sequence[Writer],
     ) -> None:
-        super().__init__(db, transaction)
+        super().__init__(db, transaction, lambda db, ids: group_shards(db))
         self._writers = writers
 
     def edit(self, paper: str, **fields: Any) -> list[str]:
@@ -308,25 +313,74 @@ _COMPARED = {
 }
 
 
-def link_shards(db: sqlite3.Connection, few: sqlite3.Connection) -> None:
+def link_shards(db: sqlite3.Connection) -> None:
     """Write the tables ``works`` and ``links`` of a collection anew.
 
     Args:
         db: a writing connection to the collection, in autocommit mode.
-        few: an empty database with the tables of a library, for the papers that are compared.
     """
-    groups = _groups_across(db, few)
+    groups = _groups_across(db)
     links = [(pos, ordinal, target) for target, pos, ordinal in open_links(db)]
     with transaction(db):
-        db.execute("DELETE FROM works")
+        _put_groups(db, groups)
         db.execute("DELETE FROM links")
-        db.executemany("INSERT INTO works VALUES (?, ?)", groups)
         db.executemany("INSERT INTO links VALUES (?, ?, ?)", links)
 
 
-def _groups_across(db: sqlite3.Connection, few: sqlite3.Connection) -> list[tuple[int, int]]:
-    """(place, group) of the papers of groups with papers of several shards."""
-    listed = [json.dumps(sorted(_in_several_shards(db)))]
+def group_shards(db: sqlite3.Connection) -> None:
+    """Write the table ``works`` anew, within the caller's transaction."""
+    _put_groups(db, _groups_across(db))
+
+
+def _put_groups(db: sqlite3.Connection, groups: Iterable[tuple[int, int]]) -> None:
+    db.execute("DELETE FROM works")
+    db.executemany("INSERT INTO works VALUES (?, ?)", groups)
+
+
+def _groups_across(db: sqlite3.Connection) -> list[tuple[int, int]]:
+    """The rows of ``works``: (place, group) of the papers whose group is not that of their shard."""
+    places = _compared_places(db)
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as few:
+        install(few)
+        schema.create_tables(few, "tables", "derived", "marks", "checksums")
+        groups = _grouped_anew(db, few, places)
+    own: dict[int, Any] = {}
+    for number, within in _by_shard(places):
+        held = f"SELECT pos, version_group FROM shard{number}.papers WHERE pos IN {_LISTED}"
+        own |= {pos: None if group is None else (number, group) for pos, group in db.execute(held, within)}
+    before, now = _together(own), _together(groups)
+    return [
+        (pos, 0 if group is None else MOST * SPAN + group)
+        for pos, group in groups.items()
+        if now[pos] != before[pos]
+    ]
+
+
+def _together(groups: Mapping[int, Any]) -> dict[int, set[int]]:
+    """Place -> those of its group; of a paper in none, itself."""
+    members: dict[Any, set[int]] = {}
+    for pos, group in groups.items():
+        members.setdefault(("alone", pos) if group is None else group, set()).add(pos)
+    return {pos: held for held in members.values() for pos in held}
+
+
+def _by_shard(places: Iterable[int]) -> Iterator[tuple[int, list[str]]]:
+    """(number of a shard, its places as the value of a statement), of those that have any."""
+    for number, held in groupby(sorted(places), lambda pos: pos // SPAN):
+        yield number, [json.dumps([*held])]
+
+
+def _grouped_anew(
+    db: sqlite3.Connection, few: sqlite3.Connection, places: Iterable[int]
+) -> dict[int, int | None]:
+    """Place -> group of these papers, compared with each other.
+
+    Args:
+        db: a connection to the collection.
+        few: an empty database with the tables of a library.
+        places: of the papers.
+    """
+    listed = [json.dumps(sorted(places))]
     for table, columns in _COMPARED.items():
         where, values = (f"WHERE pos IN {_LISTED}", listed) if "pos" in columns else ("", [])
         held = db.execute(f"SELECT {', '.join(columns)} FROM {table} {where}", values)
@@ -334,16 +388,11 @@ def _groups_across(db: sqlite3.Connection, few: sqlite3.Connection) -> list[tupl
         few.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", held)
     few.execute("UPDATE papers SET checksum = 0")
     regroup_all(few)
-    grouped = "SELECT pos, version_group FROM papers WHERE version_group IS NOT NULL"
-    found = few.execute(grouped).fetchall()
-    shards: dict[int, set[int]] = {}
-    for pos, group in found:
-        shards.setdefault(group, set()).add(pos // SPAN)
-    return [(pos, MOST * SPAN + group) for pos, group in found if len(shards[group]) > 1]
+    return dict(few.execute("SELECT pos, version_group FROM papers"))
 
 
-def _in_several_shards(db: sqlite3.Connection) -> set[int]:
-    """Places of papers that share a title or an identifier with one of another shard, and of their works."""
+def _compared_places(db: sqlite3.Connection) -> set[int]:
+    """Places of papers that were merged or split, or that are alike over shards; and of their works."""
     places: set[int] = set()
 
     def take(rows: Iterable[tuple[int]]) -> None:
@@ -358,7 +407,7 @@ def _in_several_shards(db: sqlite3.Connection) -> set[int]:
         take(db.execute("SELECT pos FROM identifiers WHERE scheme = ? AND value = ?", row))
     said = "SELECT p.pos FROM main.pairs x JOIN papers p ON p.id IN (x.one, x.other)"
     take(db.execute(said))
-    groups = f"SELECT version_group FROM papers WHERE pos IN {_LISTED} AND version_group IS NOT NULL"
-    numbers = [number for (number,) in db.execute(groups, [json.dumps(sorted(places))])]
-    take(db.execute(f"SELECT pos FROM papers WHERE version_group IN {_LISTED}", [json.dumps(numbers)]))
+    for number, within in [*_by_shard(places)]:
+        groups = f"SELECT version_group FROM shard{number}.papers WHERE pos IN {_LISTED}"
+        take(db.execute(f"SELECT pos FROM shard{number}.papers WHERE version_group IN ({groups})", within))
     return places

@@ -41,8 +41,8 @@ _ARMS: dict[str, tuple[str, ...]] = {
     },
     "papers": (
         "pos, id, content_hash, text_hash, full_hash, title, abstract, year, venue, language, title_key, "
-        "coalesce((SELECT w.version_group FROM main.works w WHERE w.pos = p.pos), "
-        "p.version_group + {first}) AS version_group, record FROM {shard}.papers p",
+        "nullif(coalesce((SELECT w.version_group FROM main.works w WHERE w.pos = p.pos), "
+        "p.version_group + {first}), 0) AS version_group, record FROM {shard}.papers p",
     ),
     "citations": (
         "pos, ordinal, record, target FROM {shard}.citations WHERE target IS NOT NULL",
@@ -52,6 +52,7 @@ _ARMS: dict[str, tuple[str, ...]] = {
     "additions": ("id + {first} AS id, path, source, at, added, updated, unchanged FROM {shard}.additions",),
     "remarks": ("addition + {first} AS addition, place, reason, skipped FROM {shard}.remarks",),
 }
+# In `works`: the group of each paper whose group is not that of its shard, and 0 where it is in none.
 TABLES = """
 CREATE TABLE IF NOT EXISTS works (pos INTEGER PRIMARY KEY, version_group INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS works_group ON works(version_group);

@@ -19,7 +19,7 @@ from aspectra.papers.library import schema
 from aspectra.papers.library.folder.lock import WriterLock, noting, refuse_links, taking_turns, turn_of
 from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.mutations import Writer
-from aspectra.papers.library.row_sums import SUMMED, RowSums, damaged, install
+from aspectra.papers.library.row_sums import SUMMED, RowSums, damaged
 from aspectra.papers.library.rows import Parts, author_keys, paper_columns, paper_from_row, same_given
 from aspectra.papers.library.shards import NO_SHARDS, SPAN, Collection, check_number, first_place
 from aspectra.papers.paper import Paper, normalise_title
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _SPELT_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 # What is written into a collection's shards too, and what into its own database alone.
 _IN_SHARDS = ("add", "remove", "edit", "undo", "redo")
-_BESIDE_SHARDS = ("tag", "note", "decide", "save", "news", "aspect", "lens", "index")
+_BESIDE_SHARDS = ("tag", "note", "decide", "merge", "split", "save", "news", "aspect", "lens", "index")
 _LISTED = "(SELECT value FROM json_each(?))"  # the values of one JSON array
 
 
@@ -240,14 +240,9 @@ class Store:
         """Group works and link citations over the shards of a collection; only for who holds its lock."""
         from aspectra.papers.library.routing import copy_marked, drop_marks, link_shards
 
-        with (
-            self._connect_shards() as db,
-            contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as few,
-        ):
+        with self._connect_shards() as db:
             try:
-                install(few)
-                schema.create_tables(few, "tables", "derived", "marks", "checksums")
-                link_shards(db, few)
+                link_shards(db)
                 drop_marks(db)
                 copy_marked(db, self._shards, anew=True)
             except sqlite3.Error as error:
