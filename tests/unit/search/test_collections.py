@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from test_lens_views import FEAR, MOOD, TONE
@@ -10,10 +11,12 @@ from test_parts_of_a_search import PAPERS, SETTINGS
 from test_shards import answer, put
 
 from aspectra.app.library import create_library
-from aspectra.base.errors import UsageError
+from aspectra.app.upkeep.checkup import restore_library
+from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.values import replace
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.scripted import Scripted
+from aspectra.papers.library.copies.backup import back_up
 from aspectra.papers.library.shards import shard_of
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
@@ -195,3 +198,41 @@ def test_edits_and_removals_are_undone_in_their_shards(tmp_path):
             many.marks.redo()
         assert many.store.marks.actions()[-2].undone
         assert many.store.get("p001").title == "Its own"
+
+
+def test_a_collection_is_backed_up_to_one_file_and_restored(tmp_path):
+    file, folder = tmp_path / "papers.backup", tmp_path / "many"
+    with create_library(folder, shards=3) as many:
+        put(many.store, PAPERS[:30])
+        many.index(encoders=[], lenses=["style"])
+        many.marks.tag("p001", add=["owls"])
+        many.works.merge("p001", "p002")
+        assert many.backup(file) == file
+        expected = sorted(many.store.ids()), many.search("owls").ids, many.works.duplicates()
+        many.remove("p001")
+        assert many.backup(tmp_path / "later") == tmp_path / "later"
+        many.marks.undo()
+        assert many.backup(file) == file  # an earlier one is replaced
+    with pytest.raises(UsageError, match="library with papers"):
+        restore_library(file, folder)
+    put(Store(folder), [Paper("later")])
+    shutil.rmtree(folder / "shards/1")
+    for target in (folder, tmp_path / "new"):
+        with restore_library(file, target, replace=True) as again:
+            assert (sorted(again.store.ids()), again.search("owls").ids, again.works.duplicates()) == expected
+            assert again.store.marks.tags() == {"p001": ["owls"]}
+            assert again.store.check() == []
+            assert [action.verb for action in again.store.marks.actions()] == ["remove", "merge", "tag"]
+            assert "lens-style" in " ".join(again.searcher.index.view_names)
+    assert len([*folder.rglob("library.db.replaced-1")]) == 3
+    create_library(tmp_path / "two", shards=2).close()
+    with pytest.raises(UsageError, match="of 2 shards"):
+        restore_library(tmp_path / "later", tmp_path / "two")
+    (tmp_path / "cut").write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    with pytest.raises(BadInput, match="is damaged"):
+        restore_library(tmp_path / "cut", tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+    back_up(Store(folder / "shards/0"), tmp_path / "one")
+    with pytest.raises(UsageError, match="backup of one library"):
+        restore_library(tmp_path / "one", folder, replace=True)
+    assert not [*tmp_path.glob(".*")]

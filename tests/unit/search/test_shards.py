@@ -18,7 +18,6 @@ from aspectra.app.ingest.library_facts import remarks
 from aspectra.app.library import create_library
 from aspectra.base.errors import AspectraError, LibraryCorrupt, NoSuchPaper, UsageError
 from aspectra.base.values import replace
-from aspectra.papers.library.copies.backup import back_up
 from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.library.schema import Reader
@@ -235,7 +234,7 @@ def test_what_cannot_be_read_is_refused_by_name(tmp_path):
         put(collection, WORKS)
         with pytest.raises(UsageError, match="is a collection"), collection.writing("zotero sync"):
             pass
-        for work in (build_index, merge_segments, lambda library: back_up(library, tmp_path / "copy")):
+        for work in (build_index, merge_segments):
             with pytest.raises(UsageError, match="is a collection"):
                 work(collection)
         with pytest.raises(UsageError, match="in its shards"):

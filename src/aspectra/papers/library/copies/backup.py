@@ -1,7 +1,8 @@
 """A library as one file, and back; and a damaged one made again.
 
 A backup is a copy of ``library.db`` that SQLite makes from one snapshot while others read and write. It holds
-everything but the index, which is built from it again without encoding anything.
+everything but the index, which is built from it again without encoding anything. That of a collection is a
+tar file with the copies of all its databases.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import contextlib
 import os
 import shutil
 import sqlite3
+import tarfile
+import tempfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -18,6 +21,7 @@ from aspectra.base.errors import AspectraError, BadInput, LibraryCorrupt, UsageE
 from aspectra.base.files import disk
 from aspectra.papers.library import schema
 from aspectra.papers.library.folder.lock import WriterLock
+from aspectra.papers.library.shards import MANIFEST, Collection
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 
@@ -36,13 +40,11 @@ def back_up(library: Store, target: Path) -> Path:
 
     Raises:
         UsageError: there is something else at ``target``.
-        UsageError: the library is a collection, whose shards are copied one by one.
         LibraryCorrupt: the library is damaged; no backup is written then.
         AspectraError: the file cannot be written.
     """
-    library.check_one("backup FILE")
     target = target.expanduser()
-    if target.is_dir() or (target.exists() and _mark_of(target) != _MARK):
+    if target.is_dir() or (target.exists() and _mark_of(target) != _MARK and not _is_archive(target)):
         raise UsageError(
             f"{target} is there and is no backup of a library",
             why="only an earlier backup is replaced",
@@ -50,17 +52,11 @@ def back_up(library: Store, target: Path) -> Path:
         )
     part = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        _copy(library.database, part)
-        with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as copied:
-            copied.execute("PRAGMA journal_mode = DELETE")
-            copied.execute(f"PRAGMA application_id = {_MARK}")
-        found = schema.problems(part)
-        if found:
-            raise LibraryCorrupt(
-                f"{library.database} is damaged, so no backup was made of it",
-                why="; ".join(found[:3]),
-                hint="aspectra restore FILE brings back an earlier backup",
-            )
+        if library.collection is None:
+            with contextlib.closing(schema.connect(library.database, write=False)) as held:
+                _copy_checked(held, "main", library.database, part)
+        else:
+            _write_archive(library, library.collection, part)
         disk().sync(part)
         disk().replace(part, target)
         disk().sync_folder(target.absolute().parent)
@@ -72,6 +68,121 @@ def back_up(library: Store, target: Path) -> Path:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
     return target
+
+
+def _copy_checked(held: sqlite3.Connection, name: str, source: Path, part: Path) -> None:
+    """Copy a database of a connection, and check the copy.
+
+    Args:
+        held: reads it.
+        name: ``main``, or that under which it is attached.
+        source: its file, for the message.
+        part: the copy.
+
+    Raises:
+        LibraryCorrupt: it is damaged.
+    """
+    with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as copied:
+        held.backup(copied, name=name)
+        copied.execute("PRAGMA journal_mode = DELETE")
+        copied.execute(f"PRAGMA application_id = {_MARK}")
+    found = schema.problems(part)
+    if found:
+        raise LibraryCorrupt(
+            f"{source} is damaged, so no backup was made of it",
+            why="; ".join(found[:3]),
+            hint="aspectra restore FILE brings back an earlier backup",
+        )
+
+
+def _write_archive(library: Store, collection: Collection, part: Path) -> None:
+    """Copy the databases of a collection into a tar file, as they are at one time."""
+    shards = collection.databases(library.folder)
+    names = {"main": library.database, **{f"shard{number}": path for number, path in shards.items()}}
+    copy = part.with_name(f"{part.name}.db")
+    try:
+        with (
+            contextlib.closing(schema.connect(library.database, write=False, shards=shards)) as held,
+            tarfile.open(part, "w") as archive,
+        ):
+            held.execute("BEGIN")
+            for name in names:  # the first statement that reads a database takes the snapshot of it
+                held.execute(f"SELECT value FROM {name}.meta LIMIT 1").fetchall()
+            archive.add(library.folder / MANIFEST, MANIFEST)
+            for name, path in names.items():
+                _copy_checked(held, name, path, copy)
+                archive.add(copy, path.relative_to(library.folder).as_posix())
+                copy.unlink()
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def _is_archive(file: Path) -> bool:
+    """True for the backup of a collection."""
+    try:
+        with tarfile.open(file, "r:") as archive:
+            first = archive.next()
+            return first is not None and first.name == MANIFEST
+    except (tarfile.TarError, OSError):
+        return False
+
+
+def _restore_archive(file: Path, folder: Path, *, replace: bool) -> Path | None:
+    """Restore a collection, database by database; see :func:`restore`.
+
+    Killed in between, some of them are those of before: restoring it again completes it.
+    """
+    beside = next(one for one in folder.absolute().parents if one.is_dir())
+    with (
+        tempfile.TemporaryDirectory(dir=beside, prefix=".restoring") as unpacked,
+        tarfile.open(file, "r:") as archive,
+    ):
+        parts = Path(unpacked)
+        _unpack(archive, MANIFEST, parts / MANIFEST)
+        collection = Collection.of(parts)
+        assert collection is not None  # it was written above, or an error
+        copies = {"": parts / "library.db"}
+        copies |= {name: parts / f"{number}.db" for number, name in enumerate(collection.shards)}
+        for name, copy in copies.items():
+            _unpack(archive, f"{name}/library.db".lstrip("/"), copy)
+            _check(copy)
+        _refuse_papers(folder, replace=replace)
+        for name in copies if Collection.of(folder) == collection else ():
+            if not (folder / name / "library.db").exists():  # of a shard that was lost
+                schema.create(folder / name)
+        Store.create(folder, shards=len(collection.shards)).close()
+        with contextlib.ExitStack() as locks:
+            for name in copies:
+                locks.enter_context(WriterLock(folder / name, "restore"))
+            kept = [exchange(copy, folder / name) for name, copy in copies.items()]
+    return kept[0]
+
+
+def _unpack(archive: tarfile.TarFile, name: str, target: Path) -> None:
+    """Write one file of an archive.
+
+    Raises:
+        BadInput: the archive lacks it, or is cut.
+    """
+    try:
+        stream = archive.extractfile(name)
+        if stream is None:
+            raise KeyError(name)
+        with stream, target.open("wb") as made:
+            shutil.copyfileobj(stream, made)
+    except (KeyError, tarfile.TarError) as error:
+        raise BadInput(
+            f"{archive.name!s} is damaged", why=f"it lacks {name}", hint="use another backup"
+        ) from error
+
+
+def _refuse_papers(folder: Path, *, replace: bool) -> None:
+    if (folder / "library.db").exists() and not replace and _has_papers(folder):
+        raise UsageError(
+            f"there is a library with papers at {folder}",
+            why="restoring would replace it",
+            hint="add --replace, which keeps its database aside, or give another folder with --library",
+        )
 
 
 def restore(file: Path, folder: Path, *, replace: bool = False) -> Path | None:
@@ -93,13 +204,18 @@ def restore(file: Path, folder: Path, *, replace: bool = False) -> Path | None:
     file = file.expanduser()
     if not file.is_file():
         raise BadInput(f"there is no file {file}", hint="check the path")
-    _check(file)
     database = folder / "library.db"
-    if database.exists() and not replace and _has_papers(folder):
+    if _is_archive(file):
+        try:
+            return _restore_archive(file, folder, replace=replace)
+        except OSError as error:
+            raise AspectraError(f"{folder} cannot be written", why=error.strerror or str(error)) from error
+    _check(file)
+    _refuse_papers(folder, replace=replace)
+    if Collection.of(folder) is not None:
         raise UsageError(
-            f"there is a library with papers at {folder}",
-            why="restoring would replace it",
-            hint="add --replace, which keeps its database aside, or give another folder with --library",
+            f"{folder} is a collection, and {file} is a backup of one library",
+            hint="restore it into a shard, or into another folder with --library",
         )
     if not database.exists():
         schema.create(folder)
