@@ -23,7 +23,7 @@ from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
-from aspectra.views.build.collection import Part, index_shards
+from aspectra.views.build.collection import Part, index_shards, merge_shards
 from aspectra.views.build.run import build_index
 from aspectra.views.build.segments import Segments
 from aspectra.views.prompted.definition import definition, forget_lens, tally, undefine
@@ -236,3 +236,30 @@ def test_a_collection_is_backed_up_to_one_file_and_restored(tmp_path):
     with pytest.raises(UsageError, match="backup of one library"):
         restore_library(tmp_path / "one", folder, replace=True)
     assert not [*tmp_path.glob(".*")]
+
+
+def test_segments_of_a_collection_are_merged(tmp_path, load):
+    settings = IndexSettings(**SETTINGS)
+    many = Store.create(tmp_path / "many", shards=2)
+    standards = []
+    for papers in ([p for p in PAPERS if p.sections][:9], PAPERS):  # it outgrows its standard
+        put(many, papers)
+        index_shards(many, settings, load=load)
+        standards.append(Part.of(many.shards[0]).standard)
+    assert standards[0] == standards[1]
+    new = [replace(paper, id=f"new {paper.id}", title=f"{paper.title} again") for paper in PAPERS[:6]]
+    due = []
+    for paper in new:
+        put(many, [paper])
+        due.append(index_shards(many, load=load).merge_due)
+    with Searcher(Store(many.folder), load) as searcher:
+        assert len(searcher.index.manifest["segments"]) > 2
+        plans = [searcher.plan(Query("owls network", limit=50)), searcher.plan(Query(seeds=("p007",)))]
+        expected = [answer(searcher, plan) for plan in plans]
+    assert merge_shards(many, load=load).changed
+    assert not merge_shards(many, load=load).changed
+    assert {Part.of(shard).standard for shard in many.shards.values()} == {standards[0]}
+    with Searcher(Store(many.folder), load) as searcher:
+        assert len(searcher.index.manifest["segments"]) == 2
+        assert [answer(searcher, plan) for plan in plans] == expected
+    assert any(due)

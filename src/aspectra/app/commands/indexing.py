@@ -152,14 +152,15 @@ def _beside(session: Session, library: Library) -> None:
 
 def _merged(session: Session, library: Library) -> IndexReport:
     from aspectra.app.upkeep.checkup import yield_to_others
+    from aspectra.views.build.collection import merge_shards
     from aspectra.views.build.run import merge_segments
 
-    library.store.check_one("index --merge")
+    merge = merge_segments if library.store.collection is None else merge_shards
     yield_to_others()
     if library.store.generations.building():
         session.screen.note("another process is building the index; this one leaves it to that")
     with session.progress() as shown:
-        return merge_segments(library.store, progress=shown)
+        return merge(library.store, progress=shown)
 
 
 def tell_absent(session: Session, report: IndexReport) -> None:

@@ -7,6 +7,8 @@ segments, and a few files of its own that are of all papers together.
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,7 +27,7 @@ from aspectra.papers.library.generations.folders import FileSum
 from aspectra.papers.library.store import Store
 from aspectra.views.build.draft import STANDARD, IndexReport
 from aspectra.views.build.records import write_citations
-from aspectra.views.build.run import build_index
+from aspectra.views.build.run import build_index, merge_segments
 from aspectra.views.build.segments import Segments, added_up, written
 from aspectra.views.build.work import SETTINGS_KEY, current_generation, settings_of, with_encoders
 from aspectra.views.encoders.protocol import Encoder, load_encoder
@@ -110,6 +112,7 @@ def index_shards(
                     standard=None if reference is None else (reference.folder, reference.manifest),
                 )
                 total.with_made(report).changed |= report.changed
+                total.merge_due |= report.merge_due
                 part = Part.of(shard)
                 reference = reference or part
                 if anew or part.standard == reference.standard:
@@ -128,6 +131,27 @@ def index_shards(
             total.changed = True
             total.generation = _assemble(library, parts, state).name
     return total
+
+
+def merge_shards(
+    library: Store, *, progress: Progress = quiet, load: Callable[[str], Encoder] = load_encoder
+) -> IndexReport:
+    """Write the index of each shard anew as one segment; papers are measured by the same standard.
+
+    Args:
+        library: the collection.
+        progress: as in :func:`~aspectra.views.build.run.merge_segments`, as is the other.
+        load: makes an encoder from its specification.
+
+    Raises:
+        LibraryBusy: another process is writing.
+    """
+    before = index_shards(library, progress=progress, load=load, lenient=True)
+    shards = [shard for shard in library.shards.values() if len(shard)]
+    merged = [merge_segments(one, progress=progress, load=load, outgrown=math.inf) for one in shards]
+    if not any(report.changed for report in merged):
+        return before
+    return index_shards(library, progress=progress, load=load, lenient=True).with_made(before)
 
 
 @dataclass(frozen=True)
@@ -163,7 +187,7 @@ class Part:
 
     def built(self, settings: IndexSettings) -> bool:
         """True if the generation has these settings."""
-        return bool(self.manifest["settings"] == settings.to_dict())
+        return json.dumps(self.manifest["settings"], sort_keys=True) == settings.dumps()
 
     @property
     def standard(self) -> str:

@@ -319,7 +319,11 @@ def build_index(
 
 
 def merge_segments(
-    library: Store, *, progress: Progress = quiet, load: Callable[[str], Encoder] = load_encoder
+    library: Store,
+    *,
+    progress: Progress = quiet,
+    load: Callable[[str], Encoder] = load_encoder,
+    outgrown: float = _OUTGROWN,
 ) -> IndexReport:
     """Write an index of several segments anew, as one, while others search and add.
 
@@ -331,6 +335,7 @@ def merge_segments(
         library: the library.
         progress: called with (step, done, total).
         load: makes an encoder from its specification.
+        outgrown: times the papers of the standard, from which on it is renewed.
 
     Raises:
         LibraryBusy: another process is writing.
@@ -361,7 +366,7 @@ def merge_segments(
     draft = Draft(library, Path(), chosen, encoders, report, shown, least=Segments.least)
     try:
         standard = _standard(files)
-        if standard is not None and len(library) <= _OUTGROWN * standard.papers:
+        if standard is not None and len(library) <= outgrown * standard.papers:
             draft.standard, draft.kept = standard, (folder, manifest)
         rows = paper_rows(library, parts_read(chosen))
         identity = {"state": state_of(fixed, rows), "fixed": fixed}
