@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+import sqlite3
 
 import pytest
 from test_lens_views import FEAR, MOOD, TONE
@@ -11,13 +13,13 @@ from test_parts_of_a_search import PAPERS, SETTINGS
 from test_shards import answer, put
 
 from aspectra.app.library import create_library
-from aspectra.app.upkeep.checkup import restore_library
+from aspectra.app.upkeep.checkup import repair, restore_library
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.values import replace
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.copies.backup import back_up
-from aspectra.papers.library.shards import shard_of
+from aspectra.papers.library.shards import SPAN, shard_of
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition
@@ -263,3 +265,41 @@ def test_segments_of_a_collection_are_merged(tmp_path, load):
         assert len(searcher.index.manifest["segments"]) == 2
         assert [answer(searcher, plan) for plan in plans] == expected
     assert any(due)
+
+
+def test_a_damaged_shard_is_made_again_from_its_papers(tmp_path):
+    folder = tmp_path / "many"
+    with create_library(folder, shards=4) as many:
+        put(many.store, PAPERS[:30])
+        many.index(encoders=[], lenses=["style"])
+        many.marks.tag("p001", add=["owls"])
+        expected = sorted(many.store.fetch("SELECT pos, id FROM papers")), many.search("owls").ids
+        empty = max({1, 2, 3} - {shard_of("p001", 4)})
+        many.remove(*[i for i in many.store.ids() if shard_of(i, 4) == empty])
+    assert ["of no paper" in check.text for check in repair(folder)] == [True]  # of the removed ones
+    assert [check.text for check in repair(folder)] == ["nothing to repair"]
+    for number in (shard_of("p001", 4), empty):
+        with contextlib.closing(sqlite3.connect(folder / f"shards/{number}/library.db")) as db, db:
+            db.execute("INSERT INTO authors VALUES ('someone', 'else', 7)")  # of no paper
+    (folder / f"shards/{shard_of('p001', 4)}/.library.db.new").touch()
+    done = repair(folder)
+    assert {check.state for check in done} == {"ok"}
+    said = " ".join(check.text for check in done)
+    assert said.count("made again from its papers") == 2
+    assert "left by a killed command" in said
+    assert "built the index again" in said
+    with create_library(folder) as many:
+        assert many.store.check() == []
+        new = next(name for name in map(str, range(99)) if shard_of(name, 4) == empty)
+        put(many.store, [Paper(new, "Bees dance")])
+        assert many.store.fetch("SELECT pos FROM papers WHERE id = ?", (new,))[0][0] // SPAN == empty
+        many.marks.undo()
+        many.remove(new)
+        many.index()
+        found = sorted(many.store.fetch("SELECT pos, id FROM papers")), many.search("owls").ids
+        assert found == expected
+        assert many.store.marks.tags() == {"p001": ["owls"]}
+    assert [check.text for check in repair(folder)] == ["nothing to repair"]
+    with contextlib.closing(sqlite3.connect(folder / "library.db")) as db, db:
+        db.execute("UPDATE meta SET value = '[]' WHERE key = 'index_settings'")
+    assert [check.state for check in repair(folder)] == ["bad"]

@@ -25,6 +25,7 @@ from aspectra.papers.library.copies.backup import REPAIRING, restore, salvage
 from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.row_sums import damaged
+from aspectra.papers.library.shards import Collection
 from aspectra.papers.library.store import Store
 
 if TYPE_CHECKING:
@@ -387,31 +388,47 @@ def repair(path: Path, *, progress: Progress = quiet) -> list[Check]:
         LibraryBusy: another process is writing.
     """
     done = _remove_leftovers(path)
+    changed = False
     try:
+        collection = Collection.of(path)
+        for folder in [path] if collection is None else [path / name for name in collection.shards]:
+            if folder != path:
+                done += _remove_leftovers(folder)
+            changed |= _repair_database(folder, done)
         with Store(path) as library:
-            library.check_one("doctor --repair")
-            problems = library.check()
-            if problems:
-                kept, left_out, marks = salvage(library)
-                text = f"made again from its papers ({problems[0]}); the damaged one is {kept}"
-                if left_out:
-                    text += f"; {left_out} derived values were left out, the next index makes them again"
-                done.append(Check("repair", "ok", text))
-                if marks:
-                    named = ", ".join(marks[:5]) + (" and others" if len(marks) > 5 else "")
-                    hint = "aspectra restore FILE brings back a backup; else add them again"
-                    done.append(Check("repair", "bad", f"damaged and left out: {named}", hint))
-        with Store(path) as library:
-            with library.writing("repair") as writer:
-                if gone := writer.derived.collect():
-                    done.append(Check("repair", "ok", f"removed {gone} derived values of no paper"))
-                writer.checkpoint()
-            done += _indexed(library, progress, changed=bool(problems))
+            if library.shards and (problems := library.check()):
+                raise damaged(problems[0])
+            done += _indexed(library, progress, changed=changed)
     except LibraryCorrupt as error:
         done.append(
             Check("repair", "bad", f"{error.what}{': ' + error.why if error.why else ''}", error.hint)
         )
     return done or [Check("repair", "ok", "nothing to repair")]
+
+
+def _repair_database(path: Path, done: list[Check]) -> bool:
+    """Repair the database of a library, or of one shard; returns whether it was damaged.
+
+    Raises:
+        LibraryCorrupt: papers in it are damaged.
+    """
+    with Store(path) as library:
+        problems = library.check()
+        if problems:
+            kept, left_out, marks = salvage(library)
+            text = f"made again from its papers ({problems[0]}); the damaged one is {kept}"
+            if left_out:
+                text += f"; {left_out} derived values were left out, the next index makes them again"
+            done.append(Check("repair", "ok", text))
+            if marks:
+                named = ", ".join(marks[:5]) + (" and others" if len(marks) > 5 else "")
+                hint = "aspectra restore FILE brings back a backup; else add them again"
+                done.append(Check("repair", "bad", f"damaged and left out: {named}", hint))
+    with Store(path) as library, library.writing("repair") as writer:
+        if gone := writer.derived.collect():
+            done.append(Check("repair", "ok", f"removed {gone} derived values of no paper"))
+        writer.checkpoint()
+    return bool(problems)
 
 
 def _remove_leftovers(path: Path) -> list[Check]:
@@ -431,20 +448,26 @@ def _remove_leftovers(path: Path) -> list[Check]:
 
 def _indexed(library: Store, progress: Progress, *, changed: bool) -> list[Check]:
     """Build the index again where it is damaged, or where it is missing although there was one."""
+    from aspectra.views.build.collection import index_shards
     from aspectra.views.build.run import build_index
     from aspectra.views.build.work import SETTINGS_KEY
 
-    try:
-        folder = library.generations.current()
-        faults = [] if folder is None else library.generations.verify(folder)
-    except (LibraryCorrupt, OSError, ValueError) as error:
-        folder, faults = None, [str(error).splitlines()[0]]
-    if folder is not None and not faults and not changed:
+    whole, faults = True, list[str]()
+    for one in (library, *(shard for shard in library.shards.values() if len(shard))):
+        try:
+            folder = one.generations.current()
+            faults += [] if folder is None else one.generations.verify(folder)
+        except (LibraryCorrupt, OSError, ValueError) as error:
+            folder = None
+            faults.append(str(error).splitlines()[0])
+        whole &= folder is not None
+    if whole and not faults and not changed:
         return []
     if not library.meta(SETTINGS_KEY) or not len(library):
         return []  # it was never indexed
     try:
-        report = build_index(library, progress=progress, rebuild=True)
+        build = index_shards if library.shards else build_index
+        report = build(library, progress=progress, rebuild=True)
     except LibraryCorrupt:
         raise
     except AspectraError as error:

@@ -394,13 +394,13 @@ class Writer:
                 origins.finish()
         return report
 
-    def copy(self, papers: Iterable[Paper]) -> None:
-        """Store the papers of another library as they are; the library must be empty."""
+    def copy(self, papers: Iterable[tuple[int, Paper]]) -> None:
+        """Store the papers of another library as they are, at their positions; the library must be empty."""
         left = iter(papers)
         while batch := list(islice(left, _BATCH)):
             with self._transaction():
-                for paper in batch:
-                    put_paper(self._db, paper)
+                for pos, paper in batch:
+                    put_paper(self._db, paper, free=pos)
                 bump(self._db)
 
     def regroup(self, ids: Iterable[str]) -> None:

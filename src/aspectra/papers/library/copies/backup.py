@@ -21,7 +21,7 @@ from aspectra.base.errors import AspectraError, BadInput, LibraryCorrupt, UsageE
 from aspectra.base.files import disk
 from aspectra.papers.library import schema
 from aspectra.papers.library.folder.lock import WriterLock
-from aspectra.papers.library.shards import MANIFEST, Collection
+from aspectra.papers.library.shards import MANIFEST, SPAN, Collection
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 
@@ -374,6 +374,8 @@ def _copy_rows(library: Store, folder: Path) -> tuple[int, list[str]]:
     lost: list[str] = []
     with Store.create(folder) as new, new.writing("repair") as writer:
         writer.copy(_papers(library, lost))
+        writer.connection.execute("DELETE FROM sqlite_sequence WHERE name = 'papers'")
+        writer.connection.execute("INSERT INTO sqlite_sequence VALUES ('papers', ?)", (_last(library),))
         if lost:
             named = ", ".join(lost[:5]) + (" and others" if len(lost) > 5 else "")
             raise LibraryCorrupt(
@@ -392,11 +394,16 @@ def _copy_rows(library: Store, folder: Path) -> tuple[int, list[str]]:
     return left_out, marks
 
 
-def _papers(library: Store, lost: list[str]) -> Iterator[Paper]:
-    """Every sound paper, in the library's order; the others are named in ``lost``."""
-    (last,) = library.fetch("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'papers'")[0]
-    counted = 0
-    for start in range(1, last + 1, _BLOCK):
+def _last(library: Store) -> int:
+    """The last position that a paper had."""
+    statement = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'papers'"
+    return int(library.fetch(statement)[0][0])
+
+
+def _papers(library: Store, lost: list[str]) -> Iterator[tuple[int, Paper]]:
+    """Every sound paper with its position, in the library's order; the others are named in ``lost``."""
+    last, counted = _last(library), 0
+    for start in range(last // SPAN * SPAN + 1, last + 1, _BLOCK):  # those of a shard begin in its range
         block = range(start, min(start + _BLOCK, last + 1))
         try:
             found = library.papers_at(block, "all")
@@ -408,6 +415,6 @@ def _papers(library: Store, lost: list[str]) -> Iterator[Paper]:
                 except LibraryCorrupt:
                     lost.append(f"the one at position {pos}")
         counted += len(found)
-        yield from found.values()
+        yield from found.items()
     if not lost and counted != (known := len(library)):  # counted in another index than they are read by
         lost.append(f"{known - counted} that are found no longer")
