@@ -18,7 +18,7 @@ from annotations import Annotation, read_text
 from aspectra.base.version import __version__
 from aspectra.lab.experiments.directory import write_json
 from aspectra.lab.reports.tables import Number, Table, render, to_dict
-from aspectra.search.planning.hints import hints_by
+from aspectra.search.planning.heads import hints_by
 from aspectra.views.encoders.protocol import load_encoder
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from verdicts import Ratio, by_attribute, judge_reading, reading_scores

@@ -1,6 +1,6 @@
 """Train the head for hints: which words of a text belong to a request, and which to its subject.
 
-    python training/train_hints.py --out src/aspectra/search/planning/data/hints-minilm.npz
+    python training/train_hints.py --out src/aspectra/search/planning/data/heads-hints-minilm.npz
 
 Needs scikit-learn beside ``aspectra``. ``requests.txt`` holds the examples, written for this: a text a line,
 its requests in square brackets. Further ones are the development texts of ``tests/data/requests`` (CC0), and
@@ -27,7 +27,7 @@ from sklearn.linear_model import LogisticRegression
 from train_wordings import TITLES, lines, titles
 
 from aspectra.search.instructions.understanding import understand
-from aspectra.search.planning.hints import LABELS, beside, hints
+from aspectra.search.planning.heads import HINT_LABELS, beside, hints
 from aspectra.search.query import Query
 from aspectra.views.encoders.protocol import TokenEncoder, load_encoder
 from aspectra.views.terms.view import TokenHead
@@ -119,7 +119,7 @@ def main() -> None:
     model = LogisticRegression(C=REGULAR, max_iter=3000).fit(np.array(rows), wanted)
     weights = np.hstack([np.zeros_like(model.coef_.T), model.coef_.T]).astype(np.float32)
     bias = np.array([0.0, model.intercept_[0]], np.float32)
-    head = TokenHead(weights, bias, LABELS, encoder.fingerprint)
+    head = TokenHead(weights, bias, HINT_LABELS, encoder.fingerprint)
     if options.titles:
         read = titles(options.titles)
         taken = [
@@ -129,9 +129,7 @@ def main() -> None:
         ]
         print(f"titles: words of {len(taken)} of {len(read)} are reported")
     if options.out:
-        np.savez(
-            options.out, W=weights, b=bias, labels=np.array(LABELS), encoder=np.array(encoder.fingerprint)
-        )
+        np.savez(options.out, W=weights, b=bias, labels=np.array(head.labels), encoder=np.array(head.encoder))
         print(f"wrote {options.out}, {options.out.stat().st_size / 1e3:.0f} kB, {time.time() - clock:.0f} s")
 
 

@@ -1,6 +1,6 @@
 """Train the head for wordings: which aspect a text typed beside a seed paper asks papers to share.
 
-    python training/train_wordings.py --out src/aspectra/search/planning/data/minilm.npz
+    python training/train_wordings.py --out src/aspectra/search/planning/data/heads-wordings-minilm.npz
 
 Needs scikit-learn beside ``aspectra``. ``wordings.txt`` holds the examples, written for this; lines stand in
 several frames. Further examples of the class *other* are the development texts of ``tests/data/requests``
@@ -24,7 +24,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from aspectra.base.decompression import zstd
-from aspectra.search.planning.wordings import LABELS, SURE, clauses
+from aspectra.search.planning.heads import LABELS, SURE, clauses
 from aspectra.views.encoders.protocol import load_encoder
 from aspectra.views.terms.view import ASPECTS
 

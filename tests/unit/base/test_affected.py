@@ -43,7 +43,7 @@ def test_the_longest_room_counts(file, chosen):
     ("file", "modules"),
     [
         ("instructions/words/bounds.toml", ["instructions/recognisers/bounds.py"]),
-        ("planning/data/hints-minilm.npz", ["planning/hints.py"]),
+        ("planning/data/heads-hints-minilm.npz", ["planning/heads.py"]),
         ("conditions/attributes/words/source.txt", ["conditions/attributes/labels/source.py"]),
     ],
 )
@@ -65,10 +65,10 @@ def test_tests_of_data_are_those_that_run_a_reader(tmp_path, monkeypatch):
             "CREATE TABLE test_execution (id, test_name); CREATE TABLE file_fp (id, filename);"
             "CREATE TABLE test_execution_file_fp (test_execution_id, fingerprint_id);"
             "INSERT INTO test_execution VALUES (1, 'a::test[x]'), (2, 'a::test[y]'), (3, 'b::test');"
-            "INSERT INTO file_fp VALUES (7, 'src/aspectra/search/planning/hints.py'), (8, 'src/other.py');"
+            "INSERT INTO file_fp VALUES (7, 'src/aspectra/search/planning/heads.py'), (8, 'src/other.py');"
             "INSERT INTO test_execution_file_fp VALUES (1, 7), (2, 7), (2, 8), (3, 8);"
         )
-    assert affected.by_data(["src/aspectra/search/planning/data/hints-minilm.npz"]) == ["a::test"]
+    assert affected.by_data(["src/aspectra/search/planning/data/heads-hints-minilm.npz"]) == ["a::test"]
     assert affected.by_data(["src/aspectra/search/planning/data/README.md", "README.md"]) == []
 
 

@@ -12,7 +12,7 @@ from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.papers.paper import Paper
 from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.understanding import understand
-from aspectra.search.planning.hints import LABELS, beside, hints, hints_by
+from aspectra.search.planning.heads import HINT_LABELS, beside, hints, hints_by
 from aspectra.search.query import Query
 from aspectra.views.encoders.protocol import load_encoder
 from aspectra.views.encoders.query_encoder import QueryEncoder
@@ -59,8 +59,12 @@ def test_a_word_is_told_by_the_mean_of_its_tokens_and_by_its_neighbours():
     states = np.array([[0.0], [1.0], [0.0], [4.0], [0.0]], np.float32)
     np.testing.assert_allclose(beside(states)[:, 1], [0.5, 0.0, 2.5, 0.0, 2.0])
     places = np.array([(0, 0), (0, 3), (4, 7), (7, 9), (0, 0)])
-    by_state = TokenHead(np.array([[0, 1], [0, 0]], np.float32), np.array([0, -1.5], np.float32), LABELS, "")
-    by_neighbours = TokenHead(np.array([[0, 0], [0, 2]], np.float32), np.zeros(2, np.float32), LABELS, "")
+    by_state = TokenHead(
+        np.array([[0, 1], [0, 0]], np.float32), np.array([0, -1.5], np.float32), HINT_LABELS, ""
+    )
+    by_neighbours = TokenHead(
+        np.array([[0, 0], [0, 2]], np.float32), np.zeros(2, np.float32), HINT_LABELS, ""
+    )
     assert hints("owl pondly", (states, places), by_state, 0.5) == [(4, 10)], "the mean of 0.18 and 0.92"
     assert hints("owl pondly", (states, places), by_state, 0.6) == []
     assert hints("owl pondly", (states, places), by_neighbours, 0.7) == [(4, 10)]

@@ -1,29 +1,33 @@
-"""Wordings of an aspect that no rule knows, read by a small head on the vectors of a text's clauses.
+"""Small heads on an encoder's vectors, which read what no rule of requests does.
 
-The head is a linear layer on a query's vector, for the encoder that its file names; ``data/README.md`` says
-how it was trained and what it gives. An index of another encoder, or of none, is read by the rules alone.
+One reads wordings of an aspect that no rule knows, on the vectors of a text's clauses. The other finds words
+that may ask for something and were not applied, on the states of a text's tokens; it changes no search: such
+words are searched for, as before, and reported as *perhaps a request*. Each is a linear layer for the encoder
+that its file names; ``data/README.md`` says how it was trained and what it gives. An index of another
+encoder, or of none, is read by the rules alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from importlib.resources import as_file, files
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aspectra.base.errors import AspectraError
 from aspectra.search.instructions.marks import marks_of
 from aspectra.search.instructions.recognisers.lexicon import fold, word_sets
-from aspectra.search.instructions.understanding import DENIALS, Wording, Wordings, signed
+from aspectra.search.instructions.understanding import DENIALS, Hints, Wording, Wordings, signed
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.index.opened import Index
 from aspectra.views.terms.view import ASPECTS, TokenHead
 from aspectra.views.view import Floats
 
-# Classes of the head: likeness in an aspect, likeness alone, what does not matter, and anything else.
+# Classes of the head of wordings: likeness in an aspect, likeness alone, what does not matter, all else.
 LABELS = (*ASPECTS, "likeness", "aside", "other")
 SURE, PERHAPS = 0.8, 0.5  # chances from which an aspect is read, and from which it may be mentioned
 _LIKENESS, _ASIDE = LABELS.index("likeness"), LABELS.index("aside")
@@ -37,6 +41,9 @@ _CLAUSES = re.compile(
 _LEAST, _LEAST_HAN = 3, 6  # words of a clause, or Chinese characters
 _HAN = re.compile("[\u3400-\u9fff]")
 _WORDS = word_sets("wordings")
+HINT_LABELS = ("subject", "request")  # classes of the head of hints
+HINT = 0.8  # chance from which a word is reported
+_WORD = re.compile(r"[\w'’-]+")
 
 Chances = Callable[[tuple[str, ...]], Floats]
 
@@ -135,8 +142,8 @@ def wordings_of(index: Index) -> Wordings:
     """
 
     def read(text: str, requested: tuple[str, ...]) -> Wording | None:
-        head = _head()
-        if (encoder := encoder_of(index, head)) is None:
+        head = _head("wordings")
+        if (encoder := _encoder_of(index, head)) is None:
             return None
         with suppress(AspectraError):  # rules alone: the search itself reports what it needs and lacks
             return read_wording(text, requested, lambda texts: head.shares(encoder.several(texts)))
@@ -145,7 +152,61 @@ def wordings_of(index: Index) -> Wordings:
     return read
 
 
-def encoder_of(index: Index, head: TokenHead) -> QueryEncoder | None:
+def beside(states: Floats) -> Floats:
+    """(tokens, 2 x dimensions) each token's state, and the mean of those before and behind it.
+
+    Args:
+        states: (tokens, dimensions) of a whole text, its special tokens included.
+    """
+    around = (np.vstack([states[:1], states[:-1]]) + np.vstack([states[1:], states[-1:]])) / 2
+    return np.hstack([states, around])
+
+
+def hints(
+    text: str, tokens: tuple[Floats, NDArray[np.int64]], head: TokenHead, least: float = HINT
+) -> list[tuple[int, int]]:
+    """(start, end) of each word that may belong to a request, by the mean probability of its tokens.
+
+    Args:
+        text: that was encoded.
+        tokens: (tokens, dimensions) states, and (tokens, 2) the characters of each.
+        head: with the labels :data:`HINT_LABELS`.
+        least: probability from which a word is reported.
+    """
+    states, places = tokens
+    chances = head.shares(beside(states))[:, HINT_LABELS.index("request")]
+    out = []
+    for word in _WORD.finditer(text):
+        inside = (places[:, 0] < word.end()) & (places[:, 1] > word.start())
+        if inside.any() and chances[inside].mean() >= least:
+            out.append(word.span())
+    return out
+
+
+def hints_of(index: Index) -> Hints:
+    """Find words that may ask for something with the encoder of an index; none if it is not the head's."""
+
+    def read(text: str) -> Iterable[tuple[int, int]]:
+        with suppress(AspectraError):  # the search itself reports what it needs and lacks
+            if (encoder := _encoder_of(index, _head("hints"))) is not None:
+                return hints_by(encoder)(text)
+        return []
+
+    return read
+
+
+def hints_by(encoder: QueryEncoder) -> Hints:
+    """Find words that may ask for something with an encoder; none if it is not the head's."""
+
+    def read(text: str) -> list[tuple[int, int]]:
+        head = _head("hints")
+        fits = encoder.encoder.fingerprint == head.encoder
+        return hints(text, tokens, head) if fits and (tokens := encoder.states(text)) is not None else []
+
+    return read
+
+
+def _encoder_of(index: Index, head: TokenHead) -> QueryEncoder | None:
     """The encoder of an index, not yet loaded; None where it is not the head's, or is not permitted."""
     facts = index.facts(f"abstract@{index.default_encoder()}")
     if facts.stored.get("fingerprint") != head.encoder or index.refusal(facts.stored["encoder"]):
@@ -154,6 +215,6 @@ def encoder_of(index: Index, head: TokenHead) -> QueryEncoder | None:
 
 
 @cache
-def _head() -> TokenHead:
-    with as_file(files(__package__) / "data" / "minilm.npz") as path, np.load(path) as arrays:
+def _head(name: str) -> TokenHead:
+    with as_file(files(__package__) / "data" / f"heads-{name}-minilm.npz") as path, np.load(path) as arrays:
         return TokenHead.of(arrays)
