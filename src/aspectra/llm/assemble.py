@@ -40,7 +40,7 @@ class ModelSettings:
     Attributes:
         model: its name at the endpoint; without a default.
         base_url: address up to and without ``/chat/completions``; "" takes ``OPENAI_BASE_URL``.
-        key_variable: environment variable with the key; "" for the defaults, see :mod:`aspectra.llm.secrets`.
+        key_variable: environment variable with the key; "" for the defaults, see :mod:`aspectra.base.trust`.
         named_by: the file that named address or variable, where it is not the user's own; then the user must
             have permitted both, see :mod:`aspectra.base.trust`.
         revision: any word; another one makes the journal ask anew.

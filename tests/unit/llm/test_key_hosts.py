@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aspectra.llm.secrets import key_variable
+from aspectra.base.trust import key_variable
 
 
 @pytest.mark.parametrize("host", ["evil.example", "https://evil.example", "api.openai.com.evil.example", ""])

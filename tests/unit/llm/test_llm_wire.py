@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aspectra.base.trust import key_variable, redact
 from aspectra.llm.chat import (
     BadRequest,
     ContextExceeded,
@@ -25,7 +26,6 @@ from aspectra.llm.chat import (
 )
 from aspectra.llm.client.openai_compatible import Endpoint
 from aspectra.llm.client.openai_wire import context_in_card, failure, read_reply, request_body, retry_after
-from aspectra.llm.secrets import key_variable, redact
 
 ASKED = Request((Message("system", "Be brief."), Message("user", "Order these.")))
 

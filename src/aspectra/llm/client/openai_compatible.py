@@ -1,7 +1,7 @@
 """A client for any OpenAI-compatible chat endpoint (extra ``openai``): OpenAI, vLLM, Ollama, llama.cpp ...
 
 Texts leave this computer unless the endpoint is on it: ``remote`` names the host. With ``ASPECTRA_OFFLINE=1``
-nothing is sent. Where the key comes from and goes to: :mod:`aspectra.llm.secrets`.
+nothing is sent. Where the key comes from and goes to: :mod:`aspectra.base.trust`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,16 @@ from urllib.parse import urlsplit
 from aspectra.base.decompression import DAMAGE, Bounds, Decompressor
 from aspectra.base.errors import BadInput, MissingExtra, UsageError
 from aspectra.base.files import digest
-from aspectra.base.trust import Permission, key_for, origin_of
+from aspectra.base.trust import (
+    DEFAULT_VARIABLE,
+    SHORTEST_KEY,
+    Permission,
+    key_for,
+    origin_of,
+    read_key,
+    redact,
+)
+from aspectra.base.trust import key_variable as variable_of
 from aspectra.llm.chat import KeyRefused, Late, Malformed, ModelError, Offline, Reply, Request, Transient
 from aspectra.llm.client.openai_wire import (
     context_in_card,
@@ -32,8 +41,6 @@ from aspectra.llm.client.openai_wire import (
     request_body,
 )
 from aspectra.llm.loops import PerLoop
-from aspectra.llm.secrets import DEFAULT_VARIABLE, SHORTEST, read_key, redact
-from aspectra.llm.secrets import key_variable as variable_of
 
 if TYPE_CHECKING:
     import ssl
@@ -43,7 +50,7 @@ if TYPE_CHECKING:
 
 # An OpenAI-compatible server as every client of one needs it: its address, its key, and what it may answer.
 #
-# A key is read from the environment when a request is sent; see :mod:`aspectra.llm.secrets`. With
+# A key is read from the environment when a request is sent; see :mod:`aspectra.base.trust`. With
 # ``ASPECTRA_OFFLINE=1`` nothing is sent.
 
 LARGEST_BODY = 16 * 2**20  # bytes; an answer of some thousand tokens has a few tens of thousands
@@ -159,7 +166,7 @@ class Endpoint:
     def scrub(self, status: int, raw: bytes) -> bytes:
         """A body without the key, should the endpoint echo it; of a refusal no more than its start."""
         key = self.key()
-        if len(key) >= SHORTEST:
+        if len(key) >= SHORTEST_KEY:
             plain = json.dumps(key)[1:-1]
             for form in {key, plain, plain.replace("/", "\\/")}:  # as it is, and as JSON may write it
                 raw = raw.replace(form.encode(), b"***")

@@ -25,10 +25,17 @@ import numpy as np
 
 from aspectra.base.errors import AspectraError, UsageError
 from aspectra.base.files import digest
-from aspectra.base.trust import ADDRESSES, OPENAI_ORIGIN, OPENAI_VARIABLE, Permission, key_for, origin_of
+from aspectra.base.trust import (
+    ADDRESSES,
+    OPENAI_ORIGIN,
+    OPENAI_VARIABLE,
+    Permission,
+    key_for,
+    key_variable,
+    origin_of,
+)
 from aspectra.llm import chat as failures
 from aspectra.llm.client.openai_compatible import ACCEPTED, Body, Endpoint
-from aspectra.llm.secrets import key_variable
 from aspectra.views.encoders.protocol import (
     ENCODERS,
     EncoderFactory,

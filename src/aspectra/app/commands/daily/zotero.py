@@ -390,8 +390,7 @@ def _source(session: Session, places: Places, named: bool, web: bool, group: str
 
 def _web() -> Connection:
     from aspectra.app.ingest.zotero.connection import WEB, Connection
-    from aspectra.base.trust import Permission, allow
-    from aspectra.llm.secrets import read_key
+    from aspectra.base.trust import Permission, allow, read_key
 
     if not read_key(_KEY):
         raise UsageError(
