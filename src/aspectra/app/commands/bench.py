@@ -6,8 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
-from aspectra.app.commands.experiments.figures import build, figure, report
-from aspectra.app.commands.experiments.gap import gap
+from aspectra.app.commands.experiments import build, figure, gap, report
 from aspectra.app.options.question import (
     Baseline,
     By,

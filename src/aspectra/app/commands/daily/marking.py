@@ -1,9 +1,13 @@
-"""``tag``, ``note``, ``decide``, ``edit``, ``undo``, ``redo``: marks of papers, and their records."""
+"""Marks of papers, their records, and which records are one work: all that ``undo`` takes back.
+
+``tag``, ``note``, ``decide``, ``edit``, ``duplicates``, ``merge``, ``split``, ``undo``, ``redo``.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,12 +15,15 @@ import typer
 
 from aspectra.app import recent
 from aspectra.app.session import Session, common, read_stdin
-from aspectra.app.terminal.panels import PanelCommand, option
-from aspectra.app.terminal.screen import count, safe
+from aspectra.app.terminal.panels import AsJson, PanelCommand, option
+from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.base.errors import NoSuchPaper, UsageError
+from aspectra.papers.bibliography import is_retracted
 
 if TYPE_CHECKING:
+    from aspectra.app.ingest.works import Group
     from aspectra.app.library import Library
+    from aspectra.papers.paper import Paper
 
 
 _WAYS = "ids, DOIs or titles; last 3 or last 1-20 of a search; --from FILE. aspectra list shows ids"
@@ -30,6 +37,12 @@ FromFile = Annotated[
 Papers = Annotated[
     list[str] | None,
     typer.Argument(metavar="PAPER...", help="Ids, DOIs, titles; or: last 3, last 1-20.", show_default=False),
+]
+_GROUPS = 20  # of each kind that are printed
+_MEMBERS = 10  # records of a group that are printed
+_Records = Annotated[
+    list[str],
+    typer.Argument(metavar="ID", help="Ids, DOIs or exact titles; or: last 3,5.", show_default=False),
 ]
 
 
@@ -254,6 +267,100 @@ def _reason(session: Session, library: Library) -> str:
     words = "Reason (number or words, Enter for none)" if known else "Reason (Enter for none)"
     said = str(typer.prompt(words, default="", show_default=False, err=True)).strip()
     return known[int(said) - 1] if said.isdecimal() and 1 <= int(said) <= len(known) else said
+
+
+@common
+def duplicates(
+    session: Session,
+    limit: Annotated[
+        int, option("--limit", "-n", metavar="N", min=0, about="Groups of each kind that are listed [20].")
+    ] = _GROUPS,
+    as_json: AsJson = False,
+) -> None:
+    """List records of the same work.
+
+    First groups that should be looked at, then those that are one work already: search shows one record of
+    each, and export writes one. Nothing is deleted. `merge` and `split` decide; `undo` takes it back.
+
+    Example:  aspectra duplicates -n 50
+    """
+    with session.open_library() as library:
+        found = library.works.duplicates()
+        if as_json:
+            session.screen.document("duplicates", asdict(found))
+            return
+        screen = session.screen
+        look = [group for group in found.groups if group.kind == "look"]
+        one = [group for group in found.groups if group.kind == "one"]
+        further = found.records - found.works
+        screen.line(
+            f"{count(found.records, 'record')} of {count(found.works, 'work')}: {count(len(one), 'work')} "
+            f"with {count(len(one) + further, 'record')}; {count(len(look), 'group')} to look at"
+        )
+        for title, groups in (("To look at", look), ("One work already", one)):
+            if groups and limit:
+                screen.line()
+                screen.line(title, style="bold")
+                _list_groups(screen, library, groups, limit)
+        if look:
+            session.screen.next(f"aspectra merge ID ID, or aspectra split ID ID{session.library_words()}")
+
+
+def _list_groups(screen: Screen, library: Library, groups: list[Group], limit: int) -> None:
+    for group in groups[:limit]:
+        shown = library.store.get_many(group.ids[:_MEMBERS], full=False)
+        for one in shown.values():
+            screen.line(_record(one), indent=2)
+        if len(group.ids) > _MEMBERS:
+            screen.line(f"and {count(len(group.ids) - _MEMBERS, 'record')} more (--json)", indent=2)
+        screen.line(safe("; ".join(group.why) or "grouped earlier", one_line=True), style="dim", indent=4)
+    if len(groups) > limit:
+        screen.line(f"and {count(len(groups) - limit, 'group')} more: --limit {len(groups)}", indent=2)
+
+
+def _record(paper: Paper) -> str:
+    year = (f" ({paper.year})" if paper.year else "") + (" RETRACTED" if is_retracted(paper) else "")
+    where = f", {paper.venue}" if paper.venue else ""
+    return safe(f"{paper.id}  {paper.title[:120] or '(no title)'}{year}{where}", one_line=True)
+
+
+@common
+def merge(session: Session, papers: _Records, as_json: AsJson = False) -> None:
+    """Make records one work.
+
+    The first one leads: it is shown, and exported with what only the others have. All records stay, and the
+    decision lasts when the same files are added again. `aspectra undo` takes it back.
+
+    Example:  aspectra merge smith2020 arXiv:2004.07180
+    """
+    named = recent.papers_of_last(papers, library=session.library_path) or papers
+    with session.open_library() as library:
+        records = library.works.merge(*named)
+    if as_json:
+        session.screen.document("merge", {"records": records})
+        return
+    session.screen.line(
+        f"{records[0]} leads {count(len(records), 'record')} of one work: {', '.join(records)}"
+    )
+
+
+@common
+def split(session: Session, papers: _Records, as_json: AsJson = False) -> None:
+    """Keep records apart.
+
+    One paper is split from all its versions, several from each other. They are never grouped again, also when
+    the same files are added again. `aspectra undo` takes it back.
+
+    Example:  aspectra split smith2020
+    """
+    named = recent.papers_of_last(papers, library=session.library_path) or papers
+    with session.open_library() as library:
+        pairs = library.works.split(*named)
+    if as_json:
+        session.screen.document("split", {"apart": pairs})
+        return
+    for one, other in pairs:
+        session.screen.line(f"{one} and {other} are two works")
 
 
 @common

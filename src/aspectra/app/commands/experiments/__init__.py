@@ -1,1 +1,0 @@
-"""Commands of ``bench`` with a module of their own."""
