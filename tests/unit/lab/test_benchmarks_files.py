@@ -13,8 +13,7 @@ import pytest
 
 from aspectra.base.decompression import zstd
 from aspectra.base.errors import BadInput, MissingExtra, UsageError
-from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.benchmarks._places import hub_sets, read_data
+from aspectra.lab.benchmarks._files import Folder, hub_sets, read_data
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, HubSet, fetch
 from aspectra.lab.runs.rows import array_items
 from benchmark_fixtures import lines, put

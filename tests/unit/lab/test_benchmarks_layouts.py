@@ -10,8 +10,8 @@ import pytest
 
 from aspectra.base.errors import BadInput, MissingExtra, UsageError
 from aspectra.base.values import replace
-from aspectra.lab.benchmarks import _places
-from aspectra.lab.benchmarks._places import Publication, read_data
+from aspectra.lab.benchmarks import _files
+from aspectra.lab.benchmarks._files import Publication, read_data
 from aspectra.lab.benchmarks.aspect_pairs import plain_name
 from aspectra.lab.benchmarks.csfcube import FACETS, VARIANTS, facet_instruction
 from aspectra.lab.benchmarks.infosearch import instruction_negatives
@@ -496,7 +496,7 @@ class TestObliq:
                 whole if path.name == "corpus.jsonl" else blob,
             )
         monkeypatch.setattr(
-            _places, "place", lambda name: replace(Publication.from_dict(real), listing=listing)
+            _files, "place", lambda name: replace(Publication.from_dict(real), listing=listing)
         )
         for folder in (tmp_path, at):
             bench = load("obliq", folder, task="math")

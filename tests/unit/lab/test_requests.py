@@ -10,7 +10,7 @@ import pytest
 import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import HAS, HAS_NOT, UNDECIDED, Facts, heading_words
-from aspectra.lab.benchmarks._places import read_data
+from aspectra.lab.benchmarks._files import read_data
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.experiments.experiment import topic_query, topics_hash

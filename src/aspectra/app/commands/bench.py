@@ -111,7 +111,7 @@ def fetch(
     Example:  aspectra bench fetch obliq/math ~/data/obliq
     """
     from aspectra.app.output.experiments import hub_sets
-    from aspectra.lab.benchmarks._places import audit_command
+    from aspectra.lab.benchmarks._files import audit_command
     from aspectra.lab.benchmarks.protocol import fetch as download
 
     sets = hub_sets(name)

@@ -151,7 +151,7 @@ def hub_sets(name: str) -> tuple[HubSet, ...]:
     Raises:
         UsageError: it is on no hub, or has no such part.
     """
-    from aspectra.lab.benchmarks._places import collections, hub_sets, next_command, where
+    from aspectra.lab.benchmarks._files import collections, hub_sets, next_command, where
     from aspectra.lab.benchmarks.protocol import BENCHMARKS
 
     whole = name.partition("/")[0]

@@ -16,8 +16,7 @@ from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import Corpus, audited, keep_judged, own_id
-from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.benchmarks._places import Collection, collections
+from aspectra.lab.benchmarks._files import Collection, Folder, collections
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.files import Grades
 from aspectra.lab.runs.rows import Row, text_of

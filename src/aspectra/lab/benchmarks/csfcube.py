@@ -19,8 +19,7 @@ from typing import Any
 from aspectra.base.errors import BadInput, UsageError, unknown_name
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks._audit import Corpus, audited, paper_of
-from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.benchmarks._places import read_data
+from aspectra.lab.benchmarks._files import Folder, read_data
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.rows import Row, text_of
 from aspectra.papers.paper import Paper

@@ -20,8 +20,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.files import digest_texts
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks._audit import Corpus, Problems, audited, keep_judged, own_id
-from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.benchmarks._places import Collection, collection
+from aspectra.lab.benchmarks._files import Collection, Folder, collection
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.files import Grades, only_in
 from aspectra.lab.runs.rows import Row, text_of

@@ -20,9 +20,16 @@ from aspectra.base.errors import BadInput, MissingExtra, UsageError
 from aspectra.base.files import digest
 from aspectra.base.registry import Registry
 from aspectra.base.values import replace
-from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.benchmarks._places import HubSet as HubSet
-from aspectra.lab.benchmarks._places import collection_at, compared, hub_sets, next_command, place, where
+from aspectra.lab.benchmarks._files import (
+    Folder,
+    collection_at,
+    compared,
+    hub_sets,
+    next_command,
+    place,
+    where,
+)
+from aspectra.lab.benchmarks._files import HubSet as HubSet
 from aspectra.lab.runs.files import DUPLICATES, Grades
 from aspectra.papers.paper import Paper
 

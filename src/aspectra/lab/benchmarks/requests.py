@@ -34,8 +34,7 @@ from aspectra.lab.benchmarks._audit import (
     own_id,
     plain_words,
 )
-from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.benchmarks._places import read_data
+from aspectra.lab.benchmarks._files import Folder, read_data
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 
 _TRIES = 400
