@@ -11,10 +11,9 @@ import pytest
 import benchmark_fixtures as made_up
 from aspectra.app.main import main
 from aspectra.base.errors import UsageError
-from aspectra.lab.studies import paper_tables
+from aspectra.lab.studies import page as study_page
 from aspectra.lab.studies.file import Need, lacking, read_study_file
-from aspectra.lab.studies.page import run_study_file
-from aspectra.lab.studies.paper_tables import _mean, _Notes, _ran
+from aspectra.lab.studies.page import _mean, _Notes, _ran, run_study_file
 from aspectra.llm.chat import Transient
 from aspectra.llm.scripted import Scripted
 from aspectra.search.plan import Tally
@@ -191,7 +190,7 @@ def test_a_model_is_made_by_the_name_that_the_part_gives(tiny):
 
 
 def test_a_row_says_what_its_model_was_shown_only_in_part(monkeypatch):
-    monkeypatch.setattr(paper_tables, "paper_rows", lambda *_: [])
+    monkeypatch.setattr(study_page, "paper_rows", lambda *_: [])
     outcome = SimpleNamespace(
         cell=SimpleNamespace(benchmark=SimpleNamespace(name="owls")), tally=Tally(cut=7), failed=0
     )
@@ -346,8 +345,8 @@ def test_a_doubtful_number_hides_no_other_reason(monkeypatch, why_not, said):
     row = SimpleNamespace(
         paper="002", table="4", label="BM25", comparable=False, doubt="printed twice", why_not=why_not
     )
-    monkeypatch.setattr(paper_tables, "paper_rows", lambda *_: [row])
-    monkeypatch.setattr(paper_tables, "_column", lambda _: ())
+    monkeypatch.setattr(study_page, "paper_rows", lambda *_: [row])
+    monkeypatch.setattr(study_page, "_column", lambda _: ())
     notes = _Notes()
     outcome = SimpleNamespace(
         cell=SimpleNamespace(benchmark=SimpleNamespace(name="owls")), tally=Tally(), failed=0

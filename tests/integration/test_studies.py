@@ -15,7 +15,7 @@ from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.evaluation.means import get_preset
 from aspectra.lab.statistics.significance import bootstrap_interval
 from aspectra.lab.studies.file import read_study_file
-from aspectra.lab.studies.paper_tables import check_paper_table
+from aspectra.lab.studies.page import check_paper_table
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted(

@@ -160,6 +160,15 @@ def write_durably(path: Path, content: bytes | str) -> None:
     disk().sync_folder(path.parent)
 
 
+def file_name(text: str) -> str:
+    """A name for a file: letters and digits stay, all else becomes ``-``.
+
+    >>> file_name("csfcube/method (pools)")
+    'csfcube-method--pools-'
+    """
+    return "".join(c if c.isalnum() else "-" for c in text)
+
+
 def state_file(name: str) -> Path:
     """A file of the user's that remembers something between commands; losing it costs nothing."""
     import platformdirs

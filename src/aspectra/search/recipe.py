@@ -7,7 +7,7 @@ from typing import Any, Literal, Self, get_args
 
 from aspectra.base.errors import UsageError, check_length, unknown_name
 from aspectra.base.files import digest
-from aspectra.base.spelling import read_member, spell, split_line
+from aspectra.base.registry import read_member, spell, split_line
 from aspectra.base.values import Value, force_setattr, replace
 from aspectra.search.instructions.understanding import Understood, understand
 from aspectra.search.plan import MOST_STEPS, Fusion, Plan, Search

@@ -12,7 +12,7 @@ from test_planners import EVERYTHING
 
 from aspectra.app.surfaces.service.question import Question
 from aspectra.base.errors import UsageError
-from aspectra.base.spelling import read_member
+from aspectra.base.registry import read_member
 from aspectra.base.values import replace
 from aspectra.base.values import replace as changed
 from aspectra.lab.simulation.oracle import Oracle

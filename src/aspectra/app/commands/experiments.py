@@ -372,7 +372,7 @@ def _tasks(
     no_encoder: bool,
 ) -> list[_Task]:
     """The tasks that directories of experiments, or benchmarks and their files, name."""
-    from aspectra.base.spelling import file_name
+    from aspectra.base.files import file_name
     from aspectra.search.recipe import Recipe
     from aspectra.search.stages.protocol import needs_model
 
@@ -432,7 +432,7 @@ def _with_one_task(tasks: list[_Task], files: Sequence[str]) -> list[_Task]:
 
 def _verifiers(given: Sequence[str] | None) -> list[Recipe]:
     """Recipes that rank a pool: of a judge and a sorter, all of the shuffled pool."""
-    from aspectra.base.spelling import spell
+    from aspectra.base.registry import spell
     from aspectra.search.recipe import Recipe
     from aspectra.search.stages.rerank import Reranking
 

@@ -21,8 +21,8 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from aspectra.base.errors import BadInput, UsageError, check_choice, unknown_name
-from aspectra.base.files import digest, digest_texts, make_folder, write_durably
-from aspectra.base.spelling import file_name, read_member
+from aspectra.base.files import digest, digest_texts, file_name, make_folder, write_durably
+from aspectra.base.registry import read_member
 from aspectra.base.values import Value, replace
 from aspectra.base.version import __version__
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import AspectraError, BadInput, NoSuchPaper, UsageError
 from aspectra.base.files import digest, digest_texts, disk, make_folder
-from aspectra.base.spelling import read_call, split_line
+from aspectra.base.registry import read_call, split_line
 from aspectra.base.values import Value, replace
 from aspectra.base.version import __version__
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic

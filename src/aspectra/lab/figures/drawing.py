@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from aspectra.base.display import Displayed
 from aspectra.base.errors import MissingExtra, UsageError
-from aspectra.base.files import make_folder, write_durably
-from aspectra.base.spelling import file_name
+from aspectra.base.files import file_name, make_folder, write_durably
 from aspectra.base.values import replace
 from aspectra.lab.reports.tables import Table, render
 

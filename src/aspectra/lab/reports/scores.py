@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.base.spelling import file_name
+from aspectra.base.files import file_name
 from aspectra.base.values import replace
 from aspectra.lab.evaluation.means import Labels, by_label, get_preset
 from aspectra.lab.measures.protocol import Family, parse

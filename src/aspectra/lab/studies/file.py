@@ -25,7 +25,7 @@ library of other papers, ``{parts}`` the folder that the parts are run in: ``{pa
 rankings of a part before.
 
 A file that reproduces a paper's tables names it: ``[paper]`` with its ``number``, and ``published = "3"`` in
-each table, see :mod:`aspectra.lab.studies.paper_tables`. Recipes are called as the paper prints its
+each table, see :mod:`aspectra.lab.studies.page`. Recipes are called as the paper prints its
 systems; ``names`` lists other names of recipes, and ``others`` rows without a recipe. ``encoders`` names a
 file beside it with a table for each encoder: ``{encoders.SciNCL}`` stands for the ``spec`` of that table, and
 its ``needs`` says what must be downloaded.
@@ -44,7 +44,8 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from aspectra.base.errors import AspectraError, BadInput, UsageError, refuse_unknown
-from aspectra.base.spelling import file_name, read_member, spell
+from aspectra.base.files import file_name
+from aspectra.base.registry import read_member, spell
 from aspectra.base.values import Value, replace
 from aspectra.lab.experiments.directory import Study
 from aspectra.llm.chat import ChatModel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,13 +12,15 @@ from typing import Any
 
 from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.base.files import make_folder
-from aspectra.base.spelling import file_name
+from aspectra.base.files import file_name, make_folder
 from aspectra.base.values import replace
-from aspectra.lab.experiments.directory import write_json
+from aspectra.lab.evaluation.means import Labels, nested_mean
+from aspectra.lab.experiments.directory import Study, write_json
 from aspectra.lab.experiments.execute import run_study, scores_of
 from aspectra.lab.experiments.gap.verification import gap_tables
 from aspectra.lab.experiments.scoring import Outcome
+from aspectra.lab.measures.protocol import parse
+from aspectra.lab.reports.published import Published, paper_rows, part_of
 from aspectra.lab.reports.scores import (
     INTERVALS_NOTE,
     System,
@@ -28,14 +31,15 @@ from aspectra.lab.reports.scores import (
     counted,
     family_of,
     main_table,
+    marks_against,
+    marks_note,
     number_of,
     spelled,
     together,
 )
-from aspectra.lab.reports.tables import SMALL_NOTE, Cell, Number, Table, render, to_dict
+from aspectra.lab.reports.tables import SMALL_NOTE, Cell, Number, Table, failed_note, render, to_dict
 from aspectra.lab.statistics.significance import BOOTSTRAP_NOTE, SMALL, bootstrap_interval
-from aspectra.lab.studies.file import Column, Need, StudyFile, TableSpec, absent_data, lacking
-from aspectra.lab.studies.paper_tables import Ran, check_paper_table, paper_tables
+from aspectra.lab.studies.file import Column, Need, PaperTable, StudyFile, TableSpec, absent_data, lacking
 from aspectra.llm.chat import ChatModel
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.settings import IndexSettings
@@ -292,3 +296,272 @@ def _notes(spec: TableSpec, here: Sequence[System], units: Mapping[str, int]) ->
     shown = {column.measure for column in spec.columns}
     told = dict.fromkeys(note for s in here for note in s.cell["notes"])
     return notes + [note for note in told if note.partition(" ")[0] not in shown]
+
+
+# A paper's tables: every row as printed, with its measurement here, or the needs of measuring it.
+
+_MEAN = "mean of "
+_PAIR = "pair"
+_OWN_PROMPT = "own prompt"
+# Measure, mode, judgements, labels.
+_Column = tuple[str, str, str, tuple[tuple[str, str], ...]]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """Results of running a study file's parts.
+
+    Attributes:
+        studies: part -> its study, of all parts.
+        outcomes: part -> its outcomes, of those that were run.
+        needs: part -> what it lacks, of those that could not be.
+    """
+
+    studies: Mapping[str, Study]
+    outcomes: Mapping[str, Sequence[Outcome]]
+    needs: Mapping[str, Need]
+
+
+class _Notes:
+    """Sentences below a table, each with a number."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def mark(self, line: str) -> str:
+        """``[3]``, for the third one."""
+        if line not in self.lines:
+            self.lines.append(line)
+        return f"[{self.lines.index(line) + 1}]"
+
+
+def check_paper_table(spec: TableSpec, paper: PaperTable, studies: Mapping[str, Study]) -> None:
+    """Refuse a table with rows of which nothing is known, before anything is run.
+
+    Raises:
+        UsageError: the table is not held, or a row is neither a recipe nor among ``paper.others``.
+    """
+    printed = dict.fromkeys(row.label for row in paper_rows(paper.number, spec.published))
+    for label in (*printed, *spec.rows, *filter(None, [spec.baseline])):
+        name = paper.names.get(label, label)
+        if label not in paper.others and not _parts_of(name, spec, studies):
+            raise UsageError(
+                f"the table {spec.title!r} has no recipe for its row {label!r}",
+                why=f"no part runs {name!r}, and [paper] does not say why",
+            )
+
+
+def paper_tables(spec: TableSpec, paper: PaperTable, ran: Ran) -> list[Table]:
+    """The published table that ``spec`` names: one line per printed row, and one below it if it was run.
+
+    Args:
+        spec: ``published`` is its number; ``by`` is a label by which it is divided; ``rows`` names recipes
+            that are not rows of the paper and follow below; ``baseline`` names the recipe that the measured
+            ones are marked against.
+        paper: whose it is.
+        ran: what was run.
+
+    Raises:
+        UsageError: the table is not held.
+    """
+    printed = paper_rows(paper.number, spec.published)
+    parts: dict[str, list[Published]] = {}
+    for row in printed:
+        parts.setdefault(row.labels.get(spec.by, ""), []).append(row)
+    return [_table(part, rows, spec, paper, ran) for part, rows in parts.items()]
+
+
+def _table(value: str, printed: Sequence[Published], spec: TableSpec, paper: PaperTable, ran: Ran) -> Table:
+    title = f"{spec.title}: {value}" if value else spec.title
+    columns = list(dict.fromkeys(map(_column, printed)))
+    by_system: dict[str, dict[_Column, Published]] = {}
+    for one in printed:
+        by_system.setdefault(one.label, {})[_column(one)] = one
+    rows: list[tuple[Cell, ...]] = []
+    marks: dict[tuple[int, int], str] = {}
+    ran_here: dict[str, tuple[int, list[Mapping[str, float]]]] = {}  # recipe -> its row, values by column
+    notes = _Notes()
+    for label, own in by_system.items():
+        name = paper.names.get(label, label)
+        status, outcomes = _status(label, name, value, spec, paper, ran, notes)
+        own_prompt = _own_prompt(name, paper, ran)
+        for place, column in enumerate(columns, start=2):
+            if own.get(column) is not None and own[column].doubt:
+                marks[len(rows), place] = "?"
+        told = status if outcomes else status + own_prompt
+        rows.append((label, told, *(_printed(own.get(column)) for column in columns)))
+        if outcomes:
+            found = [_measured(column, own.get(column), outcomes, spec) for column in columns]
+            ran_here[name] = len(rows), [values for _, values in found]
+            rows.append((label, _ran(outcomes, own, notes) + own_prompt, *(number for number, _ in found)))
+    means = {_column(one): one for one in printed}
+    family = printed[0].benchmark
+    for name in spec.rows:
+        status, outcomes = _status(name, name, value, spec, paper, ran, notes)
+        found = [_measured(column, means[column], outcomes, spec) for column in columns]
+        numbers = [number for number, _ in found]
+        own_prompt = _own_prompt(name, paper, ran)
+        if not outcomes:
+            rows.append((name, status + own_prompt, *numbers))
+        elif any(number is not None for number in numbers) or any(o.failed for o in outcomes):
+            where = {
+                o.cell.benchmark.name for o in outcomes if o.cell.benchmark.name.partition("/")[0] != family
+            }
+            on = f" on {', '.join(sorted(where))}" if where else ""
+            ran_here[name] = len(rows), [values for _, values in found]
+            rows.append((name, _ran(outcomes, {}, notes, on) + own_prompt, *numbers))
+    for place in range(len(columns)):
+        compared = marks_against(spec.baseline, {name: of[place] for name, (_, of) in ran_here.items()})
+        marks |= {(ran_here[name][0], place + 2): mark for name, mark in compared.items()}
+    doubts = {one.doubt for one in printed if one.doubt}
+    below = [f"[{number}] {line}" for number, line in enumerate(notes.lines, start=1)]
+    below += [f"?: a printed number that is doubtful: {'; '.join(sorted(doubts))}"] if doubts else []
+    if any(_OWN_PROMPT in str(row[1]) for row in rows):
+        below.append(
+            f"{_OWN_PROMPT}: its model was tuned on another prompt than ours; --prompts FOLDER gives it"
+        )
+    if spec.baseline:
+        unmarked = f"no marks of significance: {spec.baseline}, the baseline of the tests, was not run"
+        below.append(marks_note(spec.baseline) if spec.baseline in ran_here else unmarked)
+    below += [*spec.notes, "measures x100 except ranks, distances and percents"]
+    header = ("system", "", *_headings(columns))
+    return Table(title, header, tuple(rows), tuple(below), _decimals(printed), marks=marks)
+
+
+def _decimals(printed: Sequence[Published]) -> int:
+    """Number of decimals that the paper prints, in the unit of the table."""
+    shown = [_printed(row) for row in printed]
+    return max(len(f"{one.value:.6f}".rstrip("0").partition(".")[2]) for one in shown if one is not None)
+
+
+def _column(row: Published) -> _Column:
+    return row.measure, row.mode, row.judgements, tuple(row.labels.items())
+
+
+def _headings(columns: Sequence[_Column]) -> list[str]:
+    """Headings of columns, without the labels that all of them share."""
+    shared = set.intersection(*({*labels} for *_, labels in columns))
+    several = len({judgements for _, _, judgements, _ in columns}) > 1
+    out = []
+    for measure, mode, judgements, labels in columns:
+        own = [value for name, value in labels if (name, value) not in shared]
+        out.append(" ".join(filter(None, (measure, mode[:3], judgements if several else "", *own))))
+    return out
+
+
+def _parts_of(name: str, spec: TableSpec, studies: Mapping[str, Study], value: str = "") -> list[str]:
+    """The parts that run a recipe for a table, or for the one of its tables that is of a value of ``by``."""
+    return [
+        part
+        for part, study in studies.items()
+        if (not spec.parts or part in spec.parts)
+        and name in study.rows
+        and (not value or all(source.options.get(spec.by, value) == value for source in study.sources))
+    ]
+
+
+def _status(
+    label: str, name: str, value: str, spec: TableSpec, paper: PaperTable, ran: Ran, notes: _Notes
+) -> tuple[str, list[Outcome]]:
+    """Status of a printed row, and the outcomes of its recipe."""
+    if label in paper.others:
+        return f"not run {notes.mark(paper.others[label])}", []
+    where = _parts_of(name, spec, ran.studies, value)
+    outcomes = [
+        outcome
+        for part in where
+        for outcome in ran.outcomes.get(part, ())
+        if outcome.cell.recipe.name == name
+        and spec.protocol in ("", outcome.cell.protocol)
+        and (not value or part_of(paper.number, outcome.cell.benchmark.name) in ("", value))
+    ]
+    if outcomes:
+        return "published", outcomes
+    if found := [ran.needs[part] for part in where if part in ran.needs]:
+        first = found[0]
+        model = f" and model {notes.mark(first.model)}" if first.model else ""
+        return f"needs {first.kind} {notes.mark(first.text)}{model}", []
+    return f"not run {notes.mark('left out by --part')}", []
+
+
+def _own_prompt(name: str, paper: PaperTable, ran: Ran) -> str:
+    """Remark on a row whose model was tuned on its own prompt, until its recipe has that prompt's file."""
+    recipes = [recipe for study in ran.studies.values() for recipe in study.recipes if recipe.name == name]
+    has_file = any("prompt_file=" in stage for recipe in recipes for stage in recipe.stages)
+    return f"; {_OWN_PROMPT}" if name in paper.own_prompts and not has_file else ""
+
+
+def _ran(outcomes: Sequence[Outcome], own: Mapping[_Column, Published], notes: _Notes, on: str = "") -> str:
+    """Status of a row that was run; ``own`` are the printed numbers, empty for none."""
+    if lost := [o for o in outcomes if o.failed]:
+        return f"failed {notes.mark(failed_note(lost[0].cell.recipe.name, lost[0].failed))}"
+    words = f"run here{on}" + ", simulated" * any(o.tally.simulated for o in outcomes)
+    words += "" if own else ", not in the paper"
+    if reasons := _not_comparable(outcomes, own):
+        words += f"; not comparable {notes.mark(reasons[0])}"
+    if cut := sum(o.tally.cut for o in outcomes):
+        words += f"; texts cut {notes.mark(f'the model was shown {cut:,} texts only in part')}"
+    return words
+
+
+def _not_comparable(outcomes: Sequence[Outcome], own: Mapping[_Column, Published]) -> list[str]:
+    held: list[Published] = []
+    reasons: list[str] = []
+    for benchmark in (outcome.cell.benchmark for outcome in outcomes if own):
+        first = next(iter(own.values()))
+        rows = paper_rows(first.paper, first.table, benchmark)
+        found = [row for row in rows if row.label == first.label and _column(row) in own]
+        if not found and part_of(first.paper, benchmark.name):
+            reasons.append(f"measured on {benchmark.name} alone, and the printed numbers are of all parts")
+        held += found
+    # A doubt about a printed number has its own mark; what stands before it holds for the row.
+    told = (row.why_not.partition("doubtful: ")[0].removesuffix("; ") for row in held)
+    return [*reasons, *filter(None, told)]
+
+
+def _printed(row: Published | None) -> Number | None:
+    return None if row is None else Number.of(row.value, parse(row.measure).family.scale)
+
+
+def _measured(
+    column: _Column, row: Published | None, outcomes: Sequence[Outcome], spec: TableSpec
+) -> tuple[Number | None, Mapping[str, float]]:
+    """The measured number of a column, or None, and the values of its units."""
+    measure, mode, judgements, wanted = column
+    for outcome in outcomes:
+        part = part_of(row.paper, outcome.cell.benchmark.name) if row else ""
+        for name, score in outcome.scores():
+            if (str(score.measure), score.mode) != (measure, mode) or judgements not in ("", name):
+                continue
+            labels = outcome.evaluations[name].labels
+            mean, values = _mean(score.values, labels, dict(wanted), part, row.mean_of if row else "")
+            if mean is not None:
+                return number_of(values, measure, mean, intervals=spec.intervals), values
+    return None, {}
+
+
+def _mean(
+    values: Mapping[str, float], labels: Labels, wanted: Mapping[str, str], part: str, mean_of: str
+) -> tuple[float | None, dict[str, float]]:
+    """The mean of the units that have the labels, and their values; see :class:`Published`."""
+    for name, value in wanted.items():
+        if value.startswith(_MEAN):
+            both = [{**wanted, name: one} for one in value.removeprefix(_MEAN).split(" and ")]
+            return _mean_of([_mean(values, labels, one, part, mean_of) for one in both])
+    kept = {
+        unit: value
+        for unit, value in values.items()
+        if all(labels.get(unit, {}).get(name, part) == one for name, one in wanted.items())
+    }
+    if mean_of:
+        groups = dict.fromkeys(labels.get(unit, {}).get(mean_of, "") for unit in kept)
+        return _mean_of([_mean(kept, labels, {mean_of: group}, part, "") for group in groups])
+    # p-MRR of a topic is the mean of its pairs with other aspects.
+    pairs = [_PAIR] if kept and all(_PAIR in labels.get(unit, {}) for unit in kept) else []
+    return nested_mean(kept, labels, pairs), kept
+
+
+def _mean_of(found: Sequence[tuple[float | None, dict[str, float]]]) -> tuple[float | None, dict[str, float]]:
+    means = [mean for mean, _ in found if mean is not None]
+    values = {unit: value for _, own in found for unit, value in own.items()}
+    return (math.fsum(means) / len(means) if means and len(means) == len(found) else None), values

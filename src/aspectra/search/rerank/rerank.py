@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aspectra.base.errors import UsageError
-from aspectra.base.spelling import read_member, spell, split_line
+from aspectra.base.registry import read_member, spell, split_line
 from aspectra.llm.chat import ChatModel, ModelError
 from aspectra.search.plan import Tally
 from aspectra.search.rerank.asker import Asker

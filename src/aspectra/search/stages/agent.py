@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError, check_choice
-from aspectra.base.spelling import spell
+from aspectra.base.registry import spell
 from aspectra.base.values import replace
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request, object_schema

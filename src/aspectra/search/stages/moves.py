@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError
-from aspectra.base.spelling import spell
+from aspectra.base.registry import spell
 from aspectra.base.values import replace
 from aspectra.search.plan import Search, Step
 from aspectra.search.scoring.chain import Chain

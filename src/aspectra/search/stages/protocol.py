@@ -15,8 +15,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from aspectra.base.errors import UsageError
-from aspectra.base.registry import Registry
-from aspectra.base.spelling import read_member, spell, split_line
+from aspectra.base.registry import Registry, read_member, spell, split_line
 from aspectra.base.trust import Permission
 from aspectra.base.values import replace
 from aspectra.llm.chat import ChatModel

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError
-from aspectra.base.spelling import spell
+from aspectra.base.registry import spell
 from aspectra.base.trust import Permission
 from aspectra.llm import loops
 from aspectra.search.plan import Step

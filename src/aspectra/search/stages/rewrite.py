@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any, ClassVar
 
 from aspectra.base.errors import UsageError
-from aspectra.base.spelling import spell
+from aspectra.base.registry import spell
 from aspectra.base.values import replace
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request, object_schema

@@ -7,7 +7,7 @@ from time import perf_counter
 
 from msgspec import Struct, field
 
-from aspectra.base.spelling import read_member
+from aspectra.base.registry import read_member
 from aspectra.base.values import replace
 from aspectra.base.values import replace as changed
 from aspectra.llm.budget import Cost, estimate

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from aspectra.base.errors import UsageError, check_choice, check_number
 from aspectra.base.files import digest_texts
-from aspectra.base.spelling import spell
+from aspectra.base.registry import spell
 from aspectra.base.values import replace
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request, object_schema
