@@ -21,7 +21,6 @@ from msgspec import Struct
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.search.conditions.condition import Condition, Exemption, Relation
-from aspectra.search.instructions.guarding import field_of, guarded, in_field, is_capitalised, is_typed
 from aspectra.search.instructions.limiters import (
     allows,
     besides,
@@ -56,7 +55,20 @@ from aspectra.search.instructions.meaning import (
 from aspectra.search.instructions.pieces import Piece, divide, is_fix, without_aspects
 from aspectra.search.instructions.recognisers.lexicon import word_sets
 from aspectra.search.instructions.search_strings import without_operators
-from aspectra.search.instructions.settling import EVENT, MEANT, TASTE, UNKNOWN, Read, contradicting, is_header
+from aspectra.search.instructions.settling import (
+    EVENT,
+    MEANT,
+    TASTE,
+    UNKNOWN,
+    Read,
+    contradicting,
+    field_of,
+    guarded,
+    in_field,
+    is_capitalised,
+    is_header,
+    is_typed,
+)
 from aspectra.search.instructions.subjects import subject_of
 from aspectra.search.query import Unread
 

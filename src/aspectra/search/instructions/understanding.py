@@ -12,11 +12,11 @@ from msgspec import Struct
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.search.conditions.condition import Condition
-from aspectra.search.instructions.guarding import is_capitalised
 from aspectra.search.instructions.marks import SIGNS, is_english, marks_of
 from aspectra.search.instructions.reading import Reading, read_instruction
 from aspectra.search.instructions.recognisers.lexicon import Mark
 from aspectra.search.instructions.search_strings import read_string
+from aspectra.search.instructions.settling import is_capitalised
 from aspectra.search.query import Query, Unread
 
 _BETWEEN = re.compile(r"\s+(?:[\w'’-]+\s+)?")  # words that may ask for something: one other at most
