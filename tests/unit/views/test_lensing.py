@@ -9,7 +9,7 @@ from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.build import draft, generation
-from aspectra.views.build import lenses as lensing
+from aspectra.views.build import values as lensing
 from aspectra.views.build.run import build_index
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.settings import IndexSettings
@@ -59,7 +59,7 @@ def _values(folder, names):
 
 def test_several_processes_see_what_one_sees(tmp_path, monkeypatch, shout):
     names = (*NAMES, shout)
-    monkeypatch.setattr(lensing, "_AHEAD", 7)
+    monkeypatch.setattr(lensing, "_PAPERS_AHEAD", 7)
     alone = _values(tmp_path / "alone", names)
     monkeypatch.setattr(lensing, "_STORED", 15)  # the last ones are fewer
     _in_two(monkeypatch)

@@ -401,7 +401,7 @@ def test_another_head_makes_other_values(tmp_path, encoder, monkeypatch):
 
 
 def _abstracts(encoder):
-    from aspectra.views.build.vectors import abstract_vectors
+    from aspectra.views.build.values import abstract_vectors
 
     return abstract_vectors(encoder)
 

@@ -23,7 +23,6 @@ from aspectra.papers.library.rows import paper_columns, paper_from_row
 from aspectra.papers.library.store import Store
 from aspectra.papers.text.references import strip_citations
 from aspectra.views.build.draft import STANDARD, Draft, by_all_cores, write_standard
-from aspectra.views.build.lenses import collect_lenses
 from aspectra.views.build.records import (
     RecordColumns,
     chosen,
@@ -32,11 +31,12 @@ from aspectra.views.build.records import (
     stored_spans,
     write_citations,
 )
-from aspectra.views.build.vectors import (
+from aspectra.views.build.values import (
     abstract_batches,
     abstract_vectors,
     chunk_texts,
     chunk_vectors,
+    collect_lenses,
     section_chunks,
     sentence_vectors,
 )

@@ -16,7 +16,7 @@ from aspectra.papers.library.derived import Producer, TakesValues
 from aspectra.papers.library.rows import Parts, paper_columns, paper_from_row
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.views.build.vectors import citation_version
+from aspectra.views.build.values import citation_version
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.readers.protocol import READERS, reading_text
 from aspectra.views.settings import IndexSettings

@@ -18,7 +18,6 @@ from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.store import Store
 from aspectra.views.build.draft import STANDARD, Draft, IndexReport, Standard
 from aspectra.views.build.generation import FEW, lacking_terms, words_of
-from aspectra.views.build.lenses import lens_values
 from aspectra.views.build.records import PartOfStore
 from aspectra.views.build.segments import (
     IndexChanges,
@@ -32,7 +31,7 @@ from aspectra.views.build.segments import (
     publish,
     written,
 )
-from aspectra.views.build.vectors import abstract_vectors
+from aspectra.views.build.values import abstract_vectors, lens_values
 from aspectra.views.build.work import (
     SETTINGS_KEY,
     Work,

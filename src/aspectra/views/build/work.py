@@ -24,9 +24,16 @@ from aspectra.papers.text.references import STRIPPER_VERSION
 from aspectra.papers.text.structure import SPLITTER_VERSION
 from aspectra.views.build.draft import IndexReport
 from aspectra.views.build.generation import FEW, encode_lacking_tokens, encode_terms, term_state
-from aspectra.views.build.lenses import apply_lenses, lens_state, lens_values
 from aspectra.views.build.records import make_readings, reader_state
-from aspectra.views.build.vectors import chunk_vectors, encode_abstracts, encode_chunks, encode_sentences
+from aspectra.views.build.values import (
+    apply_lenses,
+    chunk_vectors,
+    encode_abstracts,
+    encode_chunks,
+    encode_sentences,
+    lens_state,
+    lens_values,
+)
 from aspectra.views.dense.late.view import TOKENS_VERSION
 from aspectra.views.encoders.protocol import Encoder, prompt_facts
 from aspectra.views.lexical.reverse import REVERSE_VERSION
