@@ -113,6 +113,10 @@ class Registry(Generic[T]):
             raise unknown_name(f"there is no {self.family} called {name!r}", name, self.names())
         return self._members[name]
 
+    def read(self, text: str) -> Any:
+        """The member that a spelling names, made with its options; see :func:`read_member`."""
+        return read_member(self.get, text, self.family)
+
 
 @cache
 def _may_plug_in() -> bool:
@@ -216,7 +220,7 @@ def read_call(text: str, family: str) -> tuple[str, dict[str, str]]:
     return name, _options(inner, name)
 
 
-def read_member(get: Callable[[str], Callable[..., Any]], text: str, family: str) -> Any:
+def read_member(get: Callable[[str], Any], text: str, family: str) -> Any:
     """The member that a spelling names, made with its options.
 
     Args:

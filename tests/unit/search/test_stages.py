@@ -12,7 +12,6 @@ from test_planners import EVERYTHING
 
 from aspectra.app.surfaces.service.question import Question
 from aspectra.base.errors import UsageError
-from aspectra.base.registry import read_member
 from aspectra.base.values import replace
 from aspectra.base.values import replace as changed
 from aspectra.lab.simulation.oracle import Oracle
@@ -164,7 +163,7 @@ def _requests(searcher, stage, plan):
     model = Scripted(lambda _: '{"query": "owls", "picked": [], "notes": "", "order": ["2"]}')
     worded = changed(plan.search, probes=(*plan.search.probes, Probe("abstract@bm25", "owl")))
     draft = Draft(worded, ids=("p1", "p2"))
-    read_member(STAGES.get, stage, "stage").run(draft, 2, Context(Shelf(searcher.engine), plan, model))
+    STAGES.read(stage).run(draft, 2, Context(Shelf(searcher.engine), plan, model))
     return [request.messages for request in model.asked]
 
 

@@ -45,7 +45,7 @@ from urllib.parse import quote
 
 from aspectra.base.errors import AspectraError, BadInput, UsageError, refuse_unknown
 from aspectra.base.files import file_name
-from aspectra.base.registry import read_member, spell
+from aspectra.base.registry import spell
 from aspectra.base.values import Value, replace
 from aspectra.lab.experiments.directory import Study
 from aspectra.llm.chat import ChatModel
@@ -211,7 +211,7 @@ def _step(step: Any, places: list[Path], unused: set[Path]) -> Any:
         unused.discard(found or Path())
         return str(found.absolute()) if found else ""
 
-    stage = read_member(STAGES.get, step, "stage")
+    stage = STAGES.read(step)
     if stage.name == "rerank":
         method = Method.parse(stage.method)
         judge: Any = method.judge

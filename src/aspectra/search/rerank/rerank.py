@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aspectra.base.errors import UsageError
-from aspectra.base.registry import read_member, spell, split_line
+from aspectra.base.registry import spell, split_line
 from aspectra.llm.chat import ChatModel, ModelError
 from aspectra.search.plan import Tally
 from aspectra.search.rerank.asker import Asker
@@ -77,13 +77,11 @@ class Method:
         """
         first, *rest = split_line(text, "+")
         second = "+".join(rest) if rest else None
-        judge = read_member(JUDGES.get, first, "judge")
+        judge = JUDGES.read(first)
         usual = {"scores": "single", "pairs": "heapsort", "lists": "window"}
         if second is None and judge.answers == "lists" and judge.width != 20:
             second = f"window(size={judge.width},step={max(1, judge.width // 2)})"
-        return cls(
-            judge, read_member(SORTERS.get, usual[judge.answers] if second is None else second, "sorter")
-        )
+        return cls(judge, SORTERS.read(usual[judge.answers] if second is None else second))
 
 
 def _plain(make: Callable[..., Any]) -> Any:

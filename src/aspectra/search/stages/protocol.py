@@ -15,7 +15,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from aspectra.base.errors import UsageError
-from aspectra.base.registry import Registry, read_member, spell, split_line
+from aspectra.base.registry import Registry, spell, split_line
 from aspectra.base.trust import Permission
 from aspectra.base.values import replace
 from aspectra.llm.chat import ChatModel
@@ -197,7 +197,7 @@ def read_stages(given: Sequence[str]) -> tuple[str, ...]:
         UsageError: one is unknown, or has an option that it does not take.
     """
     parts = [part for text in given for part in split_line(text, "|")]
-    return tuple(spell(read_member(STAGES.get, part, "stage")) for part in parts)
+    return tuple(spell(STAGES.read(part)) for part in parts)
 
 
 def load_stages(stages: Sequence[str]) -> None:
@@ -207,17 +207,17 @@ def load_stages(stages: Sequence[str]) -> None:
         AspectraError: one is not installed, not permitted or cannot be loaded.
     """
     for text in stages:
-        load = getattr(read_member(STAGES.get, text, "stage"), "load", None)
+        load = getattr(STAGES.read(text), "load", None)
         if load is not None:
             load()
 
 
 def permissions_of(stages: Sequence[str]) -> list[Permission]:
     """Permissions that must be given before stages are run: they may name models and hosts."""
-    made = [read_member(STAGES.get, text, "stage") for text in stages]
+    made = [STAGES.read(text) for text in stages]
     return [needed for stage in made for needed in getattr(stage, "needs", ())]
 
 
 def needs_model(stages: Sequence[str]) -> bool:
     """True if any of the stages needs a language model."""
-    return any(read_member(STAGES.get, text, "stage").needs_model for text in stages)
+    return any(STAGES.read(text).needs_model for text in stages)

@@ -7,7 +7,6 @@ from time import perf_counter
 
 from msgspec import Struct, field
 
-from aspectra.base.registry import read_member
 from aspectra.base.values import replace
 from aspectra.base.values import replace as changed
 from aspectra.llm.budget import Cost, estimate
@@ -50,7 +49,7 @@ def run_steps(context: Context, limit: int, prefixes: Prefixes | None = None) ->
     """
     plan = context.plan
     steps: list[Search | Stage] = [
-        step if isinstance(step, Search) else read_member(STAGES.get, step, "stage") for step in plan.steps
+        step if isinstance(step, Search) else STAGES.read(step) for step in plan.steps
     ]
     for step in steps:
         if not isinstance(step, Search) and step.needs_model:
@@ -96,7 +95,7 @@ def estimate_steps(context: Context) -> list[tuple[str, Cost]]:
         if isinstance(step, Search):
             search = step
             continue
-        stage = read_member(STAGES.get, step, "stage")
+        stage = STAGES.read(step)
         if hasattr(stage, "requests"):
             new = [one for one in stage.requests(search, context) if not holds(one)]
             out.append((stage.name, estimate(new, getattr(context.model, "price", None))))
