@@ -85,7 +85,7 @@ class Works:
             NoSuchPaper: one is not in the library.
             UsageError: there are fewer than two, or two were split from each other through a third.
         """
-        ids = self._named(papers)
+        ids = _resolved(self._store, papers)
         if len(ids) < 2:
             raise UsageError("merging takes two papers or more", hint="aspectra merge ID ID")
         first, now = ids[0], _now()
@@ -119,7 +119,7 @@ class Works:
             NoSuchPaper: one is not in the library.
             UsageError: a paper alone has no versions.
         """
-        ids = self._named(papers)
+        ids = _resolved(self._store, papers)
         if len(ids) == 1:
             others = self._store.versions(ids).get(ids[0], [])
             if not others:
@@ -167,13 +167,15 @@ class Works:
             )
         return NewRecords([(row[0], found[row[0]]) for row in rows if row[0] in found], bare)
 
-    def _named(self, papers: Sequence[str]) -> list[str]:
-        return list(dict.fromkeys(self._store.resolve(one) for one in papers))
-
 
 def _groups(db: sqlite3.Connection, ids: Sequence[str]) -> set[Any]:
     statement = f"SELECT version_group FROM papers WHERE id IN ({', '.join('?' * len(ids))})"
     return {row[0] for row in db.execute(statement, ids)}
+
+
+def _resolved(store: Store, papers: Iterable[str]) -> list[str]:
+    """Ids of the papers named, each once."""
+    return list(dict.fromkeys(store.resolve(one) for one in papers))
 
 
 def _now() -> str:
@@ -469,7 +471,7 @@ class LibraryMarks:
         >>> library.marks.undo()[0].what
         'tag +to read on paper owl'
         """
-        found = self._resolved(papers)
+        found = _resolved(self._store, papers)
         with self._store.writing("tag") as writer:
             return writer.marks.tag(found, add, remove)
 
@@ -484,7 +486,7 @@ class LibraryMarks:
         Raises:
             As :meth:`tag`.
         """
-        (found,) = self._resolved([paper])
+        found = self._store.resolve(paper)
         with self._store.writing("note") as writer:
             return writer.marks.note(found, Note(text, quote))
 
@@ -539,7 +541,7 @@ class LibraryMarks:
         Raises:
             As :meth:`tag`.
         """
-        (found,) = self._resolved([paper])
+        found = self._store.resolve(paper)
         with self._store.writing("edit") as writer:
             return writer.marks.edit(found, **fields)
 
@@ -571,12 +573,9 @@ class LibraryMarks:
             if not self.read.tagged(one):
                 raise unknown_tag(self.read, one)
 
-    def _resolved(self, papers: Iterable[str]) -> list[str]:
-        return list(dict.fromkeys(self._store.resolve(one) for one in papers))
-
     def _records(self, papers: Iterable[str]) -> list[str]:
         """Papers, each with the other records of its work behind it."""
-        found = self._resolved(papers)
+        found = _resolved(self._store, papers)
         others = self._store.versions(found)
         return list(dict.fromkeys(one for paper in found for one in (paper, *others.get(paper, ()))))
 

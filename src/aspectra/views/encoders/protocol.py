@@ -298,6 +298,20 @@ def unit_rows(vectors: Vectors) -> Vectors:
     return vectors
 
 
+def empty_vectors(
+    texts: Sequence[str], spans: Sequence[Sequence[Span]] | None, dimensions: int
+) -> tuple[Vectors, list[Vectors]]:
+    """(texts, dimensions) zeros to be filled, and for each text no vectors of spans yet.
+
+    Raises:
+        UsageError: there are spans of another number of texts.
+    """
+    if spans is not None and len(spans) != len(texts):
+        raise UsageError(f"{len(texts)} texts were given with the spans of {len(spans)}")
+    vectors: Vectors = np.zeros((len(texts), dimensions), dtype=np.float32)
+    return vectors, [vectors[:0]] * len(texts)
+
+
 def mean_of_tokens(states: Vectors) -> Vectors:
     """Mean over all tokens, [CLS] and [SEP] included, as sentence-transformers pools (not normalised).
 

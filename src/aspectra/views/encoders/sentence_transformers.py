@@ -30,6 +30,7 @@ from aspectra.views.encoders.protocol import (
     Kind,
     Span,
     Vectors,
+    empty_vectors,
     encodable,
     name_of,
     pool_spans,
@@ -117,11 +118,8 @@ class SentenceTransformers:
                 why="it does not pool by the mean, or its tokenizer gives no character offsets",
                 hint="encode the sentences as texts of their own",
             )
-        if spans is not None and len(spans) != len(texts):
-            raise UsageError(f"{len(texts)} texts were given with the spans of {len(spans)}")
-        vectors: Vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        vectors, pooled = empty_vectors(texts, spans, self.dimensions)
         truncated = np.zeros(len(texts), dtype=np.bool_)
-        pooled: list[Vectors] = [np.zeros((0, self.dimensions), dtype=np.float32)] * len(texts)
         prompt = self.prompts.of(kind, instruction)
         clean = [encodable(text) for text in texts]
         order = sorted(range(len(clean)), key=lambda index: len(clean[index]))

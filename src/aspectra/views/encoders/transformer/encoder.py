@@ -22,6 +22,7 @@ from aspectra.views.encoders.protocol import (
     Prompts,
     Span,
     Vectors,
+    empty_vectors,
     encodable,
     mean_of_tokens,
     pool_spans,
@@ -403,10 +404,7 @@ class TransformerEncoder:
                 why="it does not pool by the mean, or has layers behind it",
                 hint="encode the sentences as texts of their own",
             )
-        if spans is not None and len(spans) != len(texts):
-            raise UsageError(f"{len(texts)} texts were given with the spans of {len(spans)}")
-        vectors: Vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        pooled: list[Vectors] = [np.zeros((0, self.dimensions), dtype=np.float32)] * len(texts)
+        vectors, pooled = empty_vectors(texts, spans, self.dimensions)
         prompt = self.prompts.of(kind, instruction)
         tokens = self.tokens.encode(texts, prompt)
         before = self.tokens.length(prompt)
@@ -544,10 +542,7 @@ class LateTransformer:
         spans: Sequence[Sequence[Span]] | None = None,
     ) -> Encoding:
         """See :class:`aspectra.views.encoders.protocol.TokenEncoder`; states are projected, of length 1."""
-        if spans is not None and len(spans) != len(texts):
-            raise UsageError(f"{len(texts)} texts were given with the spans of {len(spans)}")
-        vectors: Vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        pooled: list[Vectors] = [np.zeros((0, self.dimensions), dtype=np.float32)] * len(texts)
+        vectors, pooled = empty_vectors(texts, spans, self.dimensions)
         if not texts:
             return Encoding(vectors, pooled if spans is not None else [], np.zeros(0, np.bool_))
         coded = (self._queries if kind == "query" else self._documents).encode(texts)
