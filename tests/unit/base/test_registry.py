@@ -1,13 +1,15 @@
-"""Registries find out cheaply whether any installed package brings members."""
+"""Registries find out cheaply whether any installed package brings members, and read what a line names."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from aspectra.base import registry
+from aspectra.base.errors import UsageError
 
 _POINTS = "[aspectra.encoder]\nmine = mine:Encoder\n"
 
@@ -51,3 +53,20 @@ def test_finders_beside_pythons_own_are_asked(installed: Path, monkeypatch: pyte
     assert not registry._may_plug_in.__wrapped__()
     monkeypatch.setattr(sys, "meta_path", [Finder(), Finder()])
     assert registry._may_plug_in.__wrapped__()
+
+
+def test_a_line_names_a_member_with_its_options_and_errors_name_the_family() -> None:
+    owls: registry.Registry[type] = registry.Registry("owl")
+
+    @owls.register("barn")
+    @dataclass(frozen=True)
+    class Barn:
+        eggs: int = 2
+
+    assert owls.read("barn(eggs=5)") == Barn(5)
+    with pytest.raises(UsageError, match="is no owl"):
+        owls.read("barn(")
+    with pytest.raises(UsageError, match="there is no owl called 'snowy'"):
+        owls.read("snowy")
+    with pytest.raises(UsageError, match="option of owl 'barn'"):
+        owls.read("barn(legs=2)")
