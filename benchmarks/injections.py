@@ -21,7 +21,7 @@ from aspectra.lab.simulation.oracle import Oracle
 from aspectra.llm.chat import ChatModel
 from aspectra.llm.scripted import Scripted
 from aspectra.search.rerank.question import Question
-from aspectra.search.rerank.rerank import Method, rerank
+from aspectra.search.stages.rerank import Method, rerank
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))

@@ -39,8 +39,8 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.query import Query
 from aspectra.search.rerank.question import Candidate, Question
-from aspectra.search.rerank.rerank import Method, rerank
 from aspectra.search.searcher import Searcher
+from aspectra.search.stages.rerank import Method, rerank
 from aspectra.views.build.run import build_index
 from aspectra.views.lenses.protocol import default_lenses
 from aspectra.views.prompted.definition import PromptedLens, builtin_text, tally

@@ -17,8 +17,8 @@ from aspectra.llm.scripted import Scripted
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.query import Query
 from aspectra.search.rerank.question import Candidate, Question
-from aspectra.search.rerank.rerank import Method, rerank
 from aspectra.search.searcher import Searcher
+from aspectra.search.stages.rerank import Method, rerank
 from aspectra.search.stages.rewrite import prompt as stage_prompt
 from aspectra.views.prompted.definition import LensPrompt
 from aspectra.views.prompted.running import question, read_paper, show

@@ -19,9 +19,9 @@ from aspectra.search.rerank.judges.cross_encoder import Local
 from aspectra.search.rerank.judges.prompted import Grade, Listwise, Pairwise, Points, ThinkFirst, YesNo
 from aspectra.search.rerank.judges.protocol import JUDGES, ListJudge, PairJudge, ScoreJudge
 from aspectra.search.rerank.question import Candidate, Question
-from aspectra.search.rerank.rerank import Method, rerank
 from aspectra.search.rerank.shown_texts import ShownTexts, TextBudget
 from aspectra.search.rerank.sorters.sorts import Single
+from aspectra.search.stages.rerank import Method, rerank
 
 # Judges that ask a language model; what the others read is in test_rerank_local_judges.py.
 MODELLED = [name for name in JUDGES if JUDGES.get(name).needs_model]

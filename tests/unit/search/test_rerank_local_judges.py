@@ -11,8 +11,8 @@ from aspectra.base.errors import MissingExtra, NotTrusted, UsageError
 from aspectra.base.trust import Permission, allow
 from aspectra.search.rerank.judges import cross_encoder as module
 from aspectra.search.rerank.question import Candidate, Question
-from aspectra.search.rerank.rerank import Method, rerank
 from aspectra.search.stages.protocol import permissions_of
+from aspectra.search.stages.rerank import Method, rerank
 from aspectra.views.dense.matching import transport
 from fake_encoder import FakeEncoder
 

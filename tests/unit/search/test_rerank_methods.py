@@ -13,10 +13,10 @@ from aspectra.base.errors import UsageError
 from aspectra.search.rerank.judges.cross_encoder import Local
 from aspectra.search.rerank.judges.prompted import Listwise, Pairwise, ThinkFirst, YesNo
 from aspectra.search.rerank.judges.protocol import JUDGES
-from aspectra.search.rerank.rerank import Method, fits
 from aspectra.search.rerank.shown_texts import Prompt, criteria, criterion, rules
 from aspectra.search.rerank.sorters.protocol import SORTERS
 from aspectra.search.rerank.sorters.sorts import AllPairs, Heapsort, Merge, Single, Tournament, Window
+from aspectra.search.stages.rerank import Method, fits
 
 FITS = {
     "yes-no": {"single"},

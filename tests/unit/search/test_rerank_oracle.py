@@ -15,7 +15,7 @@ from aspectra.lab.simulation.oracle import Oracle
 from aspectra.llm.chat import Message, Request
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.repair import read_labels
-from aspectra.search.rerank.rerank import Method, rerank
+from aspectra.search.stages.rerank import Method, rerank
 
 GRADES = {"a": 3.0, "b": 2.0, "c": 1.0}
 

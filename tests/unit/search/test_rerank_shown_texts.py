@@ -15,8 +15,8 @@ from aspectra.llm.budget import estimate_tokens
 from aspectra.llm.prompts.conversation import as_data
 from aspectra.llm.scripted import Scripted
 from aspectra.search.rerank.question import Candidate, Question
-from aspectra.search.rerank.rerank import Method, rerank
 from aspectra.search.rerank.shown_texts import ShownTexts, TextBudget, fit_text, share_out, shared_words
+from aspectra.search.stages.rerank import Method, rerank
 from injections import FAMILIES, METHODS, gullible, poisoned
 from long import some
 

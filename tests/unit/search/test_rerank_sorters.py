@@ -16,9 +16,9 @@ from aspectra.llm.chat import BudgetReached, Transient
 from aspectra.llm.scripted import Scripted
 from aspectra.search.rerank.asker import in_parallel
 from aspectra.search.rerank.question import Candidate, Question
-from aspectra.search.rerank.rerank import Method, rerank
 from aspectra.search.rerank.sorters.protocol import SORTERS
 from aspectra.search.rerank.sorters.sorts import AllPairs, Bubble, Heapsort, Merge, Tournament, Window
+from aspectra.search.stages.rerank import Method, rerank
 from long import LONG, some
 
 QUESTION = Question("owls at night")

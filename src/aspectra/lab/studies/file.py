@@ -50,8 +50,8 @@ from aspectra.base.values import Value, replace
 from aspectra.lab.experiments.directory import Study
 from aspectra.llm.chat import ChatModel
 from aspectra.search.recipe import Recipe
-from aspectra.search.rerank.rerank import Method
 from aspectra.search.stages.protocol import STAGES, load_stages
+from aspectra.search.stages.rerank import Method
 from aspectra.views.encoders.protocol import PROMPT_OPTIONS, Encoder
 from aspectra.views.settings import IndexSettings
 
