@@ -199,3 +199,38 @@ def test_what_is_no_collection_has_no_cluster(tmp_path):
     with pytest.raises(AspectraError, match="damaged"):
         nodes.status(tmp_path / "one")
     assert "cluster" in COMMANDS
+
+
+def test_a_node_that_is_killed_while_shards_are_indexed_loses_nothing(tmp_path):
+    """Values that were stored are not made again, and the index is that of one process."""
+    held, alone = tmp_path / "held", tmp_path / "alone"
+    settings = IndexSettings(encoders=(), chunks=(), lenses=("language", "length", "kind"))
+    for made in (held, alone):
+        with Store.create(made, shards=3) as library, library.writing("add") as writer:
+            writer.add(map(paper, range(2400)))
+    with Store(alone) as library:
+        index_shards(library, settings)
+    ray.shutdown()  # of the collection of the other tests
+    try:
+        cluster = nodes.start(held, 2, listen=True)
+    except AspectraError as error:
+        pytest.skip(f"no cluster starts here: {error.what}")
+    try:
+        victim = psutil.Process(cluster.processes[-1])
+        killed = [*victim.children(recursive=True), victim]
+
+        def kill(step, done, total):
+            if step == "indexing shards" and done == 1 and killed:  # the first is there, two are made
+                while killed:
+                    killed.pop().send_signal(signal.SIGKILL)
+
+        with Store(held) as library:
+            index_shards(library, settings, build=nodes.builder(held, kill))
+            again = index_shards(library, settings, build=nodes.builder(held))
+        assert not again.changed
+        assert not killed
+    finally:
+        nodes.stop(held)
+    with Searcher(Store(alone)) as one, Searcher(Store(held)) as many:
+        assert ids(many) == ids(one)
+        assert many.index.ids == one.index.ids

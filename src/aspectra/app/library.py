@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from aspectra.search.ranking import Ranking
     from aspectra.search.recipe import Recipe
     from aspectra.search.searcher import Searcher
+    from aspectra.views.build.collection import Builder
     from aspectra.views.build.draft import IndexReport
 
 
@@ -187,13 +188,25 @@ class Library(Displayed):
         for spec in encoders or ():
             permit_encoder(spec)  # whoever writes it here permits it; a wrong one is an error at once
         chosen = settings_of(self.store).changed(**changed) if changed else None
-        build = build_index if self.store.collection is None else index_shards
+        build: Callable[..., IndexReport] = build_index
+        if self.store.collection is not None:
+            build = partial(index_shards, build=self._builder(progress))
         done = build(
             self.store, chosen, progress=progress, rebuild=rebuild, terms=terms, lenient=encoders is None
         )
         if "searcher" in self.__dict__:
             self.searcher.refresh()
         return done
+
+    def _builder(self, progress: Progress) -> Builder | None:
+        """What indexes the shards of a collection, where they are on a cluster."""
+        from aspectra.cluster import CLUSTER
+
+        if not (self.store.folder / CLUSTER).is_file():
+            return None
+        from aspectra.cluster.nodes import builder
+
+        return builder(self.store.folder, progress)
 
     def query(self, text: str = "", seeds: Sequence[str] = (), **given: Unpack[Preferences]) -> Query:
         """The whole question as one value.

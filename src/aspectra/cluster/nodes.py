@@ -27,6 +27,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import AspectraError, UsageError, needs_extra
 from aspectra.base.files import write_durably
 from aspectra.base.values import converted
@@ -36,6 +37,8 @@ from aspectra.cluster.wire import Call, decode_answer, encode
 from aspectra.papers.library.shards import Collection
 from aspectra.search.scoring.phases import Mask, Part
 from aspectra.search.scoring.scores import Parted
+from aspectra.views.build.collection import Builder, ShardBuild
+from aspectra.views.build.draft import IndexReport
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
 
@@ -45,7 +48,7 @@ os.environ["RAY_AUTH_MODE"] = "token"
 with needs_extra("the parts for clusters are not installed", "cluster"):
     import psutil
     import ray
-    from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayError
+    from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayError, RayTaskError
 
 _TOKEN = "cluster.token"  # noqa: S105 - a file's name
 _SPACE = "aspectra"  # Ray's name space
@@ -404,6 +407,35 @@ def shards_of(folder: Path) -> Callable[[Index], Parted]:
     return made
 
 
+def builder(folder: Path, progress: Progress = quiet) -> Builder:
+    """What indexes shards of a collection on its cluster, several at once.
+
+    A shard whose node is lost is begun again on another one: values that it stored are not made again.
+
+    Args:
+        folder: of the collection, which has a cluster.
+        progress: called with (step, shards done, shards).
+
+    Raises:
+        AspectraError: the cluster cannot be reached.
+    """
+    _connect(folder, Cluster.of(folder))
+    task = ray.remote(num_cpus=1, max_retries=-1)(ShardBuild.run)
+
+    def build(some: Sequence[ShardBuild]) -> list[IndexReport]:
+        waiting = [task.remote(one) for one in some]
+        out = []
+        for number, one in enumerate(waiting):
+            progress("indexing shards", number, len(some))
+            try:
+                out.append(ray.get(one))
+            except RayTaskError as error:
+                raise error.cause if isinstance(error.cause, AspectraError) else error from error
+        return out
+
+    return build
+
+
 def stop(folder: Path) -> None:
     """End the cluster of a collection on this machine; searches read the collection by themselves again.
 
@@ -411,6 +443,8 @@ def stop(folder: Path) -> None:
         UsageError: none was started.
     """
     cluster = Cluster.of(folder)
+    if _connected.pop(folder.resolve(), ""):
+        ray.shutdown()
     cluster.end()
     (folder / CLUSTER).unlink(missing_ok=True)
 

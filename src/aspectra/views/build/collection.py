@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.base.display import Progress, quiet
@@ -52,6 +53,56 @@ from aspectra.views.text.tokens import LexicalSettings
 _LIMITS = Segments(least=1)  # a shard of any size keeps the standard
 
 
+class ShardBuild(Struct, frozen=True):
+    """The index of one shard as it is to be made, for this process or another.
+
+    Attributes:
+        folder: of the shard.
+        settings: see :meth:`~aspectra.views.settings.IndexSettings.dumps`.
+        rebuild, terms, lenient: see :func:`~aspectra.views.build.run.build_index`.
+        standard: folder and manifest of the generation of another shard, by whose standard papers are
+            measured; None for a standard of its own.
+    """
+
+    folder: Path
+    settings: str
+    rebuild: bool
+    terms: bool
+    lenient: bool
+    standard: tuple[Path, dict[str, Any]] | None
+
+    def run(self, progress: Progress = quiet, load: Callable[[str], Encoder] = load_encoder) -> IndexReport:
+        """Make it where something changed; values that are stored are not made again.
+
+        Raises:
+            LibraryBusy: another process writes into the shard.
+        """
+        total, anew = IndexReport(changed=False), self.rebuild
+        with Store(self.folder) as shard:
+            while True:
+                report = build_index(
+                    shard,
+                    IndexSettings.loads(self.settings),
+                    progress=progress,
+                    rebuild=anew,
+                    terms=self.terms,
+                    load=load,
+                    segments=_LIMITS,
+                    lenient=self.lenient,
+                    standard=self.standard,
+                )
+                total.with_made(report).changed |= report.changed
+                total.merge_due |= report.merge_due
+                if anew or self.standard is None:
+                    return total
+                if Part.of(shard).standard == _standard(self.standard[1]):
+                    return total
+                anew = True  # it was indexed by itself, by a standard of its own
+
+
+Builder = Callable[[Sequence[ShardBuild]], Sequence[IndexReport]]  # of shards that may be indexed at once
+
+
 def index_shards(
     library: Store,
     settings: IndexSettings | None = None,
@@ -61,6 +112,7 @@ def index_shards(
     terms: bool = False,
     load: Callable[[str], Encoder] = load_encoder,
     lenient: bool = False,
+    build: Builder | None = None,
 ) -> IndexReport:
     """Index the shards of a collection where they changed, and switch to a generation of all of them.
 
@@ -74,6 +126,7 @@ def index_shards(
         terms: encode papers again that lack the terms of aspects.
         load: makes an encoder from its specification.
         lenient: build without an encoder that is not installed.
+        build: indexes several shards, as other processes do; None for one after the other in this one.
 
     Raises:
         LibraryBusy: another process is writing.
@@ -82,6 +135,7 @@ def index_shards(
     chosen = settings or settings_of(library)
     shards = [shard for shard in library.shards.values() if len(shard)]
     total = IndexReport(changed=False)
+    make = build or (lambda some: [one.run(progress, load) for one in some])
     with library.writing("index") as writer:
         _, manifest = current_generation(library)
         built, _, _ = with_encoders(chosen, load, manifest, lenient)
@@ -97,27 +151,16 @@ def index_shards(
             if one is not None and one.built(built) and wanted <= one.views.keys()
         ]
         reference = None if rebuild or not standards else standards[0]
-        for shard in sorted(shards, key=lambda one: one not in full):
-            anew = rebuild
-            while True:
-                report = build_index(
-                    shard,
-                    chosen,
-                    progress=progress,
-                    rebuild=anew,
-                    terms=terms,
-                    load=load,
-                    segments=_LIMITS,
-                    lenient=lenient,
-                    standard=None if reference is None else (reference.folder, reference.manifest),
-                )
+        waiting = sorted(shards, key=lambda one: one not in full)
+        while waiting:
+            # Without a standard the first one makes it.
+            some, waiting = (waiting, []) if reference else (waiting[:1], waiting[1:])
+            standard = None if reference is None else (reference.folder.absolute(), reference.manifest)
+            told = (chosen.dumps(), rebuild, terms, lenient, standard)
+            for report in make([ShardBuild(one.folder.absolute(), *told) for one in some]):
                 total.with_made(report).changed |= report.changed
                 total.merge_due |= report.merge_due
-                part = Part.of(shard)
-                reference = reference or part
-                if anew or part.standard == reference.standard:
-                    break
-                anew = True  # it was indexed by itself, by a standard of its own
+            reference = reference or Part.of(some[0])
         parts = [Part.of(shard) for shard in shards]
         library.link_shards()
         folder, manifest = current_generation(library)
@@ -192,8 +235,7 @@ class Part:
     @property
     def standard(self) -> str:
         """Hash of the standard that its papers are measured by."""
-        files = sorted(self.manifest["files"].items())
-        return digest([one for one in files if one[0].startswith(f"{STANDARD}/")])
+        return _standard(self.manifest)
 
     @property
     def rules(self) -> str:
@@ -208,6 +250,11 @@ class Part:
     def opened(self) -> StoredFolder:
         """Its files."""
         return open_folder(self.shard.generations, self.folder, self.manifest)
+
+
+def _standard(manifest: dict[str, Any]) -> str:
+    files = sorted(manifest["files"].items())
+    return digest([one for one in files if one[0].startswith(f"{STANDARD}/")])
 
 
 def _check_alike(parts: Sequence[Part]) -> None:
