@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
+
+import typer
 
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import CommandGroup, option
 from aspectra.app.terminal.screen import columns, count
-from aspectra.base.errors import AspectraError
+from aspectra.base.errors import AspectraError, UsageError
 
 app = CommandGroup("Search the shards of a collection in processes of their own.")
 
@@ -99,3 +102,66 @@ def check(
             hint="aspectra cluster down, then aspectra cluster up",
         )
     session.screen.line(f"{compared} answers are the same, in bits")
+
+
+@app.command()
+@common
+def plan(
+    session: Session,
+    papers: Annotated[str, typer.Argument(metavar="PAPERS", help="As 3M or 200000000.", show_default=False)],
+    memory: Annotated[
+        int, option("--memory", metavar="GB", min=1, about="Of a node, that the index may fill.")
+    ] = 48,
+    sentences: Annotated[
+        bool, option("--sentences/--no-sentences", about="With vectors of sentences.")
+    ] = True,
+) -> None:
+    """Reckon the disk, memory, nodes and time that so many papers take, from measured constants.
+
+    Example:  aspectra cluster plan 200M --memory 48
+    """
+    from aspectra.cluster.capacity import MEASURED, capacity
+    from aspectra.papers.library.shards import MOST
+
+    found = capacity(_number(papers), memory=memory << 30, sentences=sentences)
+    rows = [(name, _size(size)) for name, size in found.bytes.items()]
+    rows += [
+        ("on disk, two generations", _size(found.disk)),
+        ("read again and again", _size(found.hot)),
+        ("memory of the caller", _size(found.caller)),
+        (f"nodes of {memory} GB", f"{found.nodes:,}"),
+        ("shards", f"{found.shards}"),
+        ("to add, index and encode", f"{found.core_hours:,.0f} hours of one core"),
+        ("hybrid search", f"{1000 * found.search:,.0f} ms, reckoned"),
+        (
+            "with stragglers, lost nodes",
+            "{:,.0f} ms, of a hundred one above {:,.0f} ms, simulated".format(
+                *(1000 * one for one in found.simulated)
+            ),
+        ),
+    ]
+    for line in columns(rows):
+        session.screen.line(line)
+    if found.nodes > MOST:
+        session.screen.warn(
+            f"a collection has {MOST} shards at most, so {MOST} nodes of {_size(found.hot / MOST)} are needed"
+        )
+    session.screen.note(f"constants of {MEASURED}")
+
+
+def _number(text: str) -> int:
+    """A number of papers.
+
+    >>> _number("3M"), _number("86,638"), _number("1.5k")
+    (3000000, 86638, 1500)
+    """
+    found = re.fullmatch(r"([\d,]{1,15}(?:\.\d{1,6})?)([kKmM]?)", text)
+    value = float(found[1].replace(",", "") or 0) if found else 0
+    if found is None or value <= 0:
+        raise UsageError(f"{text!r} is no number of papers", hint="as 3M, 200M or 86638")
+    return round(value * {"": 1, "k": 1000, "m": 1_000_000}[found[2].lower()])
+
+
+def _size(size: float) -> str:
+    unit = next((one for one in ("TB", "GB") if size >= {"TB": 1e12, "GB": 1e9}[one]), "MB")
+    return f"{size / {'TB': 1e12, 'GB': 1e9, 'MB': 1e6}[unit]:,.1f} {unit}"
