@@ -12,8 +12,8 @@ from typer.core import TyperGroup
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import CommandGroup, convert_plainly
 
-# Command, in the order of the help -> module in commands that has it, as a function of the same name (or the
-# one after the colon) or, for a group of commands, as ``app``; and its line in the help, which its docstring
+# Command, in the order of the help -> module in commands that has it, as a function or a group of the same
+# name (or the one after the colon), else as the group ``app``; and its line in the help, which its docstring
 # begins with too: here it can be read without an import. Its class is in CLASSES of the module, if any.
 COMMANDS = {
     "init": ("managing", "Make a library."),
@@ -52,7 +52,7 @@ COMMANDS = {
     "cluster": ("cluster", "Search the shards of a collection in processes of their own."),
     "bench": ("bench", "Run experiments on benchmarks, score and compare them."),
     "lens": ("lens", "Compute something once for every paper, and search it."),
-    "aspect": ("aspect", "Define an aspect of your own, and compare papers in it."),
+    "aspect": ("lens:aspects", "Define an aspect of your own, and compare papers in it."),
     "zotero": (
         "daily.zotero",
         "Read a Zotero library, follow its changes, and send picks, tags and notes back.",
@@ -132,13 +132,14 @@ def _built(name: str) -> Any:
 
     place, _, function = COMMANDS[name][0].partition(":")
     module = import_module(f"aspectra.app.commands.{place}")
-    if hasattr(module, function or name):
+    found: Any = getattr(module, function or name, None) or getattr(module, "app", None)
+    if not isinstance(found, CommandGroup):
         alone = CommandGroup("", add_completion=False)
         special = getattr(module, "CLASSES", {}).get(name)
-        alone.command(name, **({"cls": special} if special else {}))(getattr(module, function or name))
+        alone.command(name, **({"cls": special} if special else {}))(found)
         made = get_command(alone)
     else:
-        made = get_group(module.app)
+        made = get_group(found)
         made.name = name
     _plain_arguments(made)
     return made

@@ -9,9 +9,8 @@ import pytest
 from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission
 from aspectra.views.encoders import early
-from aspectra.views.encoders.early import load_early
+from aspectra.views.encoders.early import load_and_try, load_early
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, load_encoder
-from aspectra.views.index.early import load_and_try
 from fake_encoder import FakeEncoder
 
 

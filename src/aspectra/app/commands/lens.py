@@ -1,4 +1,7 @@
-"""``lens``: something computed once for every paper, with a language model or without, and then searched."""
+"""``lens`` and ``aspect``: what a library adds to its papers, and searches.
+
+A lens is computed once for every paper, with a language model or without; an aspect is a definition.
+"""
 
 from __future__ import annotations
 
@@ -325,3 +328,70 @@ def _json(path: Path) -> Any:
         return json.loads(read_prompt(path, "the schema file"))
     except (ValueError, RecursionError) as error:
         raise UsageError(f"the schema file {path} is not valid JSON", why=str(error)) from error
+
+
+# Aspects of papers that a library defines beside background, method and result.
+
+aspects = CommandGroup("Define an aspect of your own, and compare papers in it.")
+AspectName = Annotated[str, typer.Argument(metavar="NAME", help="One to four words.", show_default=False)]
+
+
+@aspects.command("add")
+@common
+def add_aspect(
+    session: Session,
+    name: AspectName,
+    definition: Annotated[str, option("--as", metavar="TEXT", about="What it is about, in a sentence.")],
+    example: Annotated[
+        list[str] | None, option(metavar="TEXT", about="A sentence about it, as papers write it; several.")
+    ] = None,
+) -> None:
+    """Define an aspect, or change one; nothing is indexed anew.
+
+    Papers are then compared by their sentences that are nearest to the definition and the examples.
+
+    Example:  aspectra aspect add population --as "who was studied" --example "Forty adults took part."
+    """
+    from aspectra.search.planning.aspects import define_aspect
+
+    with session.open_library() as library, library.store.writing("aspect") as writer:
+        kept = define_aspect(library.store, writer, name, definition, example or ())
+    session.screen.line(f"The aspect {kept} is defined.")
+    session.screen.next(f'aspectra similar PAPER --same "{kept}"{session.library_words()}')
+
+
+@aspects.command("list")
+@common
+def list_aspects(session: Session, as_json: AsJson = False) -> None:
+    """The aspects that papers can be compared in.
+
+    Example:  aspectra aspect list
+    """
+    from aspectra.search.planning.aspects import ASPECT_ROLES, own_aspects
+
+    with session.open_library() as library:
+        own = own_aspects(library.store)
+    rows = [{"aspect": name, "definition": "built in", "examples": []} for name in ASPECT_ROLES]
+    for name, focus in own.items():
+        definition, *examples = focus.splitlines()
+        rows.append({"aspect": name, "definition": definition, "examples": examples})
+    if as_json:
+        session.screen.document("aspect-list", {"aspects": rows})
+        return
+    table = [[str(row["aspect"]), str(row["definition"]), str(len(row["examples"]))] for row in rows]
+    for line in columns([["aspect", "definition", "examples"], *table]):
+        session.screen.line(line)
+
+
+@aspects.command("remove")
+@common
+def remove_aspect(session: Session, name: AspectName) -> None:
+    """Remove an aspect that was defined; papers stay as they are.
+
+    Example:  aspectra aspect remove population
+    """
+    from aspectra.search.planning import aspects as planned
+
+    with session.open_library() as library, library.store.writing("aspect") as writer:
+        planned.remove_aspect(library.store, writer, name)
+    session.screen.line(f"The aspect {name} is removed.")

@@ -68,7 +68,7 @@ def search(
     with session.open_library(partial=result.partial) as library:
         if plan_file is None:
             if words and not question.literal:  # planning reads the words with the encoder, whatever ranks
-                from aspectra.views.index.early import load_default_encoder
+                from aspectra.views.encoders.early import load_default_encoder
 
                 load_default_encoder(library.store, words)
             given = question.given(session)
