@@ -30,6 +30,7 @@ psutil = pytest.importorskip("psutil", reason="needs psutil: pip install 'aspect
 
 from aspectra.cluster import nodes  # noqa: E402
 from aspectra.cluster.parts import differences  # noqa: E402
+from aspectra.cluster.shard import arithmetic  # noqa: E402
 
 WORDS = "owls bees mice night forest network graph train song learn count dark hive river model".split()
 
@@ -90,6 +91,15 @@ def test_answers_are_those_of_one_process(folder, cluster):
     assert told["listening"]
     with pytest.raises(UsageError, match="running"):
         nodes.start(folder, 1)
+
+
+def test_a_shard_that_computes_otherwise_is_named(folder, cluster, monkeypatch):
+    with open_library(folder) as library:
+        for other, why in (({"version": "0", "sums": ""}, "version"), ({"sums": "0"}, "last bits")):
+            monkeypatch.setattr(nodes, "arithmetic", lambda other=other: {**arithmetic(), **other})
+            with pytest.raises(AspectraError, match=r"shards/0 computes") as raised:
+                ids(library.searcher)
+            assert why in raised.value.why
 
 
 def test_nobody_joins_without_the_token(folder, cluster, tmp_path):

@@ -33,6 +33,7 @@ from aspectra.base.files import write_durably
 from aspectra.base.values import converted
 from aspectra.cluster import CLUSTER
 from aspectra.cluster.parts import Shards, Wire
+from aspectra.cluster.shard import ShardSearch, arithmetic
 from aspectra.cluster.wire import Call, decode_answer, encode
 from aspectra.papers.library.shards import Collection
 from aspectra.search.scoring.phases import Mask, Part
@@ -322,8 +323,6 @@ def _actor(name: str) -> str:
 
 def _start_shards(folder: Path, names: Sequence[str]) -> None:
     """Start one actor for each shard, and wait until all of them answer."""
-    from aspectra.cluster.shard import ShardSearch
-
     made = ray.remote(
         num_cpus=0,
         resources={_PLACE: 1},
@@ -334,10 +333,33 @@ def _start_shards(folder: Path, names: Sequence[str]) -> None:
     )(ShardSearch)
     for name in names:
         made.options(name=_actor(name)).remote(folder.resolve(), name)
-    for name, wire in wires(names).items():
-        told = decode_answer(wire(encode(Call(b"", b"", [], "facts", [], {})))).checked()
+    _check(wires(names))
+
+
+def _told(wire: Wire) -> dict[str, Any]:
+    """What a shard tells of itself."""
+    found: dict[str, Any] = decode_answer(wire(encode(Call(b"", b"", [], "facts", [], {})))).checked()
+    return found
+
+
+def _check(held: Mapping[str, Wire]) -> None:
+    """Check that shards compute as this process does.
+
+    Raises:
+        AspectraError: one does not, or is not what it is called by.
+    """
+    mine = arithmetic()
+    for name, told in zip(held, map(_told, held.values()), strict=True):
         if told["shard"] != name:
-            raise AspectraError(f"the shard {name} answers as {told['shard']}")
+            raise AspectraError(f"the shard {name} answers as {told['shard']}", hint="aspectra cluster down")
+        if different := [one for one in mine if told[one] != mine[one]]:
+            raise AspectraError(
+                f"the shard {name} computes otherwise than this process",
+                why="its version of Aspectra is another one"
+                if "version" in different
+                else "its processor gives other last bits, so that scores cannot be compared",
+                hint="the same version on all nodes; for unlike processors OPENBLAS_CORETYPE=Haswell on all",
+            )
 
 
 def wires(names: Sequence[str]) -> dict[str, Wire]:
@@ -399,7 +421,9 @@ def shards_of(folder: Path) -> Callable[[Index], Parted]:
             if cluster.address not in held:
                 _connect(folder, cluster)
                 held.clear()
-                held[cluster.address] = Shards(index, wires([*index.manifest["shards"]]))
+                called = wires([*index.manifest["shards"]])
+                _check(called)
+                held[cluster.address] = Shards(index, called)
             return held[cluster.address].parted(asked, allowed)
 
         return parted
@@ -465,8 +489,7 @@ def status(folder: Path) -> Mapping[str, Any]:
     found: dict[str, Any] = {}
     for name in () if held is None else held.shards:
         try:
-            told = decode_answer(_wire(name)(encode(Call(b"", b"", [], "facts", [], {}))))
-            found[name] = told.checked()["process"]
+            found[name] = _told(_wire(name))["process"]
         except AspectraError as error:
             found[name] = error.what
     return {

@@ -13,6 +13,7 @@ from test_parts_of_a_search import PAPERS, generated
 from test_shards import answer, both
 
 from aspectra.base.errors import AspectraError
+from aspectra.base.values import replace
 from aspectra.cluster import wire
 from aspectra.cluster.parts import Shards
 from aspectra.cluster.shard import ShardSearch
@@ -137,6 +138,11 @@ def test_an_error_of_a_shard_is_the_caller_s(searchers):
     call = wire.Call(wire.encode(wire.Job("nowhere", ())), b"", [], "lowest", [[]], {})
     answered = wire.decode_answer(sides.shards["shards/0"].call(wire.encode(call)))
     assert "nowhere" in " ".join(answered.error)
+    for damaged in (b"", b"junk", wire.encode(replace(call, job=b"junk"))):
+        answered = wire.decode_answer(sides.shards["shards/0"].call(damaged))
+        assert answered.error[0] == "the shard shards/0 cannot answer"
+        with pytest.raises(AspectraError, match="shards/0"):
+            answered.checked()
 
 
 def test_arrays_of_anything_but_numbers_are_not_read():
