@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +43,7 @@ from aspectra.views.build.draft import IndexReport
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
 
-# Ray reads it when it is imported: without a token no cluster is started or searched.
-_TOO_EARLY = "ray" in sys.modules and os.environ.get("RAY_AUTH_MODE") != "token"
-os.environ["RAY_AUTH_MODE"] = "token"
-with needs_extra("the parts for clusters are not installed", "cluster"):
-    import psutil
-    import ray
-    from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayError, RayTaskError
-
+_LACKING = "the parts for clusters are not installed"
 _TOKEN = "cluster.token"  # noqa: S105 - a file's name
 _SPACE = "aspectra"  # Ray's name space
 _PLACE = "shard"  # Ray's name of what a node offers room for
@@ -97,11 +90,11 @@ class Cluster(Struct, frozen=True):
                 f"{folder / CLUSTER} is damaged", why=str(error), hint="aspectra cluster down"
             ) from error
 
-    def running(self) -> list[psutil.Process]:
+    def running(self) -> list[Any]:
         """Its processes on this machine: those that were started, and all that these started."""
         found = []
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
+        for process in _processes().process_iter():
+            with contextlib.suppress(_processes().Error):
                 if any(self.temporary in word for word in process.cmdline()):
                     found += [process, *process.children(recursive=True)]
         return list({process.pid: process for process in found if process.pid != os.getpid()}.values())
@@ -110,28 +103,28 @@ class Cluster(Struct, frozen=True):
         """Addresses with their ports at which its processes listen on this machine, ``[::]:6379``."""
         found = set()
         for process in self.running():
-            with contextlib.suppress(psutil.Error):
+            with contextlib.suppress(_processes().Error):
                 for one in process.net_connections("inet"):
-                    if one.status == psutil.CONN_LISTEN:
+                    if one.status == _processes().CONN_LISTEN:
                         host = f"[{one.laddr.ip}]" if ":" in one.laddr.ip else one.laddr.ip
                         found.add(f"{host}:{one.laddr.port}")
         return sorted(found)
 
     def end(self) -> None:
         """End its processes on this machine, and no others; remove their folder."""
-        for wait, ended in ((10.0, psutil.Process.terminate), (5.0, psutil.Process.kill)):
+        for wait, ended in ((10.0, _processes().Process.terminate), (5.0, _processes().Process.kill)):
             held = self.running()
             for process in held:
-                with contextlib.suppress(psutil.Error):
+                with contextlib.suppress(_processes().Error):
                     ended(process)
-            psutil.wait_procs(held, timeout=wait)
+            _processes().wait_procs(held, timeout=wait)
         shutil.rmtree(self.temporary, ignore_errors=True)
 
 
 def can_be_reached(addresses: Sequence[str]) -> bool:
     """True if another machine might reach one of these addresses: one that is not of this machine alone."""
     hosts = {one.rpartition(":")[0].strip("[]") for one in addresses}
-    held = {a.address.partition("%")[0] for some in psutil.net_if_addrs().values() for a in some}
+    held = {a.address.partition("%")[0] for some in _processes().net_if_addrs().values() for a in some}
     outside = [one for one in held if _is_address(one) and not ipaddress.ip_address(one).is_loopback]
     return any(
         bool(outside) if ipaddress.ip_address(host).is_unspecified else host in outside for host in hosts
@@ -202,7 +195,7 @@ def _undone(cluster: Cluster) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        ray.shutdown()
+        _ray().shutdown()
         cluster.end()
         raise
 
@@ -211,6 +204,37 @@ def _free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
+
+
+@cache
+def _ray() -> Any:
+    """Ray, which reads when it is imported that clients need a token.
+
+    Raises:
+        MissingExtra: it is not installed.
+        AspectraError: this program imported it before.
+    """
+    if "ray" in sys.modules and os.environ.get("RAY_AUTH_MODE") != "token":
+        raise AspectraError(
+            "this program imported Ray without its token",
+            why="Ray reads RAY_AUTH_MODE when it is imported",
+            hint="set RAY_AUTH_MODE=token before",
+        )
+    os.environ["RAY_AUTH_MODE"] = "token"
+    with needs_extra(_LACKING, "cluster"):
+        import ray
+    # It prints retries on the standard output of the client, which is the answer's; it has no setting.
+    with contextlib.suppress(AttributeError):
+        ray._private.worker.print_to_stdstream = lambda *_: None
+    return ray
+
+
+@cache
+def _processes() -> Any:
+    """The package psutil."""
+    with needs_extra(_LACKING, "cluster"):
+        import psutil
+    return psutil
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -274,7 +298,7 @@ def _wait(done: Callable[[], bool], started: subprocess.Popen[bytes], cluster: C
 
 def _with_room() -> list[dict[str, Any]]:
     """The living nodes that take shards."""
-    return [node for node in ray.nodes() if node["Alive"] and _PLACE in node["Resources"]]
+    return [node for node in _ray().nodes() if node["Alive"] and _PLACE in node["Resources"]]
 
 
 def _connect(folder: Path, cluster: Cluster) -> None:
@@ -283,28 +307,19 @@ def _connect(folder: Path, cluster: Cluster) -> None:
     Raises:
         AspectraError: it cannot be reached, or this process is a client of another one.
     """
-    if _TOO_EARLY:
-        raise AspectraError(
-            "this program imported Ray without its token",
-            why="Ray reads RAY_AUTH_MODE when it is imported",
-            hint="set RAY_AUTH_MODE=token before",
-        )
-    if ray.is_initialized():
+    if _ray().is_initialized():
         if _connected.get(folder.resolve()) == cluster.address:
             return
         if folder.resolve() not in _connected:
             raise AspectraError(
                 "this process searches another cluster", why="a process can be part of one cluster alone"
             )
-        ray.shutdown()  # of one that was ended
+        _ray().shutdown()  # of one that was ended
     os.environ.update(_environment(folder))
-    # Ray prints retries on the standard output of the client, which is the answer's; it has no setting.
-    with contextlib.suppress(AttributeError):
-        ray._private.worker.print_to_stdstream = lambda *_: None
     try:
         socket.create_connection(_host_and_port(cluster), 5).close()  # Ray tries for minutes
-        ray.init(address=cluster.address, namespace=_SPACE, log_to_driver=False, logging_level="ERROR")
-    except (OSError, RuntimeError, ValueError, RayError) as error:
+        _ray().init(address=cluster.address, namespace=_SPACE, log_to_driver=False, logging_level="ERROR")
+    except (OSError, RuntimeError, ValueError, _ray().exceptions.RayError) as error:
         raise AspectraError(
             f"the cluster at {cluster.address} cannot be reached",
             why=str(error).strip().splitlines()[0],
@@ -323,7 +338,7 @@ def _actor(name: str) -> str:
 
 def _start_shards(folder: Path, names: Sequence[str]) -> None:
     """Start one actor for each shard, and wait until all of them answer."""
-    made = ray.remote(
+    made = _ray().remote(
         num_cpus=0,
         resources={_PLACE: 1},
         max_restarts=-1,
@@ -373,7 +388,7 @@ def wires(names: Sequence[str]) -> dict[str, Wire]:
 
 def _wire(name: str) -> Wire:
     try:
-        actor = ray.get_actor(_actor(name), namespace=_SPACE)
+        actor = _ray().get_actor(_actor(name), namespace=_SPACE)
     except ValueError as error:
         raise AspectraError(
             f"the shard {name} is not on the cluster", why=str(error), hint="aspectra cluster status"
@@ -383,19 +398,21 @@ def _wire(name: str) -> Wire:
         limit = time.monotonic() + _ANSWER
         while True:
             try:
-                answer: bytes = ray.get(actor.call.remote(data), timeout=max(0.1, limit - time.monotonic()))
+                answer: bytes = _ray().get(
+                    actor.call.remote(data), timeout=max(0.1, limit - time.monotonic())
+                )
                 return answer
-            except ActorUnavailableError as error:  # it is being started again
+            except _ray().exceptions.ActorUnavailableError as error:  # it is being started again
                 failed: Exception = error
                 time.sleep(0.2)
-            except GetTimeoutError as error:
+            except _ray().exceptions.GetTimeoutError as error:
                 failed = error
-            except RayError as error:
+            except _ray().exceptions.RayError as error:
                 failed = error
                 break
             if time.monotonic() > limit:
                 break
-        nodes = f"{len(_with_room())} of {len(ray.nodes()) - 1} nodes are there"
+        nodes = f"{len(_with_room())} of {len(_ray().nodes()) - 1} nodes are there"
         raise AspectraError(
             f"the shard {name} gave no answer within {_ANSWER:.0f} s",
             why=f"{type(failed).__name__}; {nodes}",
@@ -444,7 +461,7 @@ def builder(folder: Path, progress: Progress = quiet) -> Builder:
         AspectraError: the cluster cannot be reached.
     """
     _connect(folder, Cluster.of(folder))
-    task = ray.remote(num_cpus=1, max_retries=-1)(ShardBuild.run)
+    task = _ray().remote(num_cpus=1, max_retries=-1)(ShardBuild.run)
 
     def build(some: Sequence[ShardBuild]) -> list[IndexReport]:
         waiting = [task.remote(one) for one in some]
@@ -452,8 +469,8 @@ def builder(folder: Path, progress: Progress = quiet) -> Builder:
         for number, one in enumerate(waiting):
             progress("indexing shards", number, len(some))
             try:
-                out.append(ray.get(one))
-            except RayTaskError as error:
+                out.append(_ray().get(one))
+            except _ray().exceptions.RayTaskError as error:
                 raise error.cause if isinstance(error.cause, AspectraError) else error from error
         return out
 
@@ -468,7 +485,7 @@ def stop(folder: Path) -> None:
     """
     cluster = Cluster.of(folder)
     if _connected.pop(folder.resolve(), ""):
-        ray.shutdown()
+        _ray().shutdown()
     cluster.end()
     (folder / CLUSTER).unlink(missing_ok=True)
 

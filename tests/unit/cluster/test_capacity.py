@@ -43,7 +43,7 @@ def test_more_nodes_than_a_collection_has_shards_are_said(run):
     assert "10 shards at most" in err
 
 
-@pytest.mark.parametrize("papers", ["x", "0", "3G", "1e9", ","])
+@pytest.mark.parametrize("papers", ["x", "0", "3G", "nan", "1e99", ","])
 def test_what_is_no_number_of_papers_is_said(run, papers):
     code, _, err = run("cluster", "plan", papers)
     assert code == 2

@@ -303,3 +303,14 @@ def test_a_damaged_shard_is_made_again_from_its_papers(tmp_path):
     with contextlib.closing(sqlite3.connect(folder / "library.db")) as db, db:
         db.execute("UPDATE meta SET value = '[]' WHERE key = 'index_settings'")
     assert [check.state for check in repair(folder)] == ["bad"]
+
+
+def test_small_shards_need_no_merge(tmp_path):
+    """A merge in another process would keep their writers' locks, and save nothing."""
+    library = Store.create(tmp_path / "small", shards=2)
+    settings = IndexSettings(encoders=(), chunks=(), lenses=())
+    for number in range(6):
+        with library.writing("add") as writer:
+            writer.add([Paper(f"p{number}-{n}", f"Owls of region {number} {n}") for n in range(4)])
+        assert not index_shards(library, settings).merge_due
+    library.close()

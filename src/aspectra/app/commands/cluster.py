@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 import typer
@@ -155,11 +154,14 @@ def _number(text: str) -> int:
     >>> _number("3M"), _number("86,638"), _number("1.5k")
     (3000000, 86638, 1500)
     """
-    found = re.fullmatch(r"([\d,]{1,15}(?:\.\d{1,6})?)([kKmM]?)", text)
-    value = float(found[1].replace(",", "") or 0) if found else 0
-    if found is None or value <= 0:
+    unit = {"k": 1000, "m": 1_000_000}.get(text[-1:].lower(), 1)
+    try:
+        value = float(text[: -1 if unit > 1 else None].replace(",", ""))
+    except ValueError:
+        value = 0.0
+    if not 1 <= value * unit <= 1e12:
         raise UsageError(f"{text!r} is no number of papers", hint="as 3M, 200M or 86638")
-    return round(value * {"": 1, "k": 1000, "m": 1_000_000}[found[2].lower()])
+    return round(value * unit)
 
 
 def _size(size: float) -> str:

@@ -380,7 +380,11 @@ def _long(piece: Piece, sign: Sign) -> Read:
 
 
 # What nobody counts as part of a subject at its ends.
-OUTER = " \t\r\n\v\f\u00a0\u2009\u202f\u3000.,;:!?…。，：；？！、-–—"
+_BLANKS = (
+    " \t\n\v\f\r\x1c\x1d\x1e\x1f\x85\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009"
+    "\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+OUTER = _BLANKS + ".,;:!?…。，：；？！、-–—"
 _MOST, _MOST_ASPECTS = 32, 4  # conditions, and aspects of each sign, that are read from one text
 _LONG = 400  # characters: beyond, a text is a description of a need, of which only plain limiters are read
 

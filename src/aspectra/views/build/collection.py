@@ -92,7 +92,8 @@ class ShardBuild(Struct, frozen=True):
                     standard=self.standard,
                 )
                 total.with_made(report).changed |= report.changed
-                total.merge_due |= report.merge_due
+                # Small shards have segments too, for the standard's sake; merging them saves nothing.
+                total.merge_due |= report.merge_due and len(shard) >= Segments.least
                 if anew or self.standard is None:
                     return total
                 if Part.of(shard).standard == _standard(self.standard[1]):
