@@ -225,7 +225,7 @@ def _ray() -> Any:
         import ray
     # It prints retries on the standard output of the client, which is the answer's; it has no setting.
     with contextlib.suppress(AttributeError):
-        ray._private.worker.print_to_stdstream = lambda *_: None
+        ray._private.worker.print_to_stdstream = lambda *_, **__: None
     return ray
 
 
