@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -16,7 +17,8 @@ import pytest
 from aspectra.app.cli import COMMANDS
 from aspectra.app.library import open_library
 from aspectra.base.errors import AspectraError, UsageError
-from aspectra.cluster import CLUSTER
+from aspectra.base.files import state_file
+from aspectra.cluster import CLUSTERS, is_started
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition
@@ -61,7 +63,7 @@ def cluster(folder):
             pytest.skip(f"no cluster starts here: {error.what}: {error.why}")
         raise
     yield made
-    if (folder / CLUSTER).exists():
+    if is_started(folder):
         nodes.stop(folder)
     assert not made.running()
 
@@ -88,7 +90,7 @@ def test_answers_are_those_of_one_process(folder, cluster):
     assert told["nodes"] == 2
     assert [*told["shards"]] == ["shards/0", "shards/1", "shards/2"]
     assert len({*told["shards"].values()}) == 3
-    assert stat.S_IMODE((folder / "cluster.token").stat().st_mode) == 0o600
+    assert stat.S_IMODE(nodes.token_file(folder).stat().st_mode) == 0o600
     assert told["listening"]
     with pytest.raises(UsageError, match="running"):
         nodes.start(folder, 1)
@@ -115,7 +117,7 @@ def test_nobody_joins_without_the_token(folder, cluster, tmp_path):
     refused = tried("token", tmp_path / "token")
     assert refused.returncode
     assert "joined" not in refused.stdout
-    assert "joined 3" in tried("token", folder / "cluster.token").stdout
+    assert "joined 3" in tried("token", nodes.token_file(folder)).stdout
 
 
 def test_a_node_that_is_killed_is_waited_for(folder, cluster, capfd):
@@ -174,12 +176,12 @@ def test_the_whole_cluster_is_started_again_from_the_folder(folder, cluster):
 
 
 def test_ports_that_others_may_reach_end_the_cluster(folder, cluster, monkeypatch):
-    if (folder / CLUSTER).exists():
+    if is_started(folder):
         nodes.stop(folder)
     monkeypatch.setattr(nodes, "can_be_reached", lambda _: True)
     with pytest.raises(UsageError, match="other machines"):
         nodes.start(folder, 1)
-    assert not (folder / CLUSTER).exists()
+    assert not is_started(folder)
 
 
 @pytest.mark.parametrize(
@@ -202,14 +204,33 @@ def test_what_other_machines_can_reach(monkeypatch, listening, held, reached):
     assert nodes.can_be_reached(listening) is reached
 
 
-def test_what_is_no_collection_has_no_cluster(tmp_path):
+def test_what_a_folder_names_is_not_connected_to(tmp_path):
+    """Messages of a cluster could run any code: a library from elsewhere must not bring one."""
+    with Store.create(tmp_path / "held", shards=2) as library, library.writing("add") as writer:
+        writer.add([Paper("owl", "Owls hunt at night")])
+    (tmp_path / "held" / "CLUSTER.json").write_text(
+        json.dumps({"address": "127.0.0.1:1", "processes": [], "temporary": "/"})
+    )
+    with open_library(tmp_path / "held") as library:
+        library.index(encoders=[])
+        assert library.searcher.elsewhere is None
+        assert library.search("owls").ids == ("owl",)
+
+
+def test_what_is_no_collection_has_no_cluster(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     Store.create(tmp_path / "one").close()
     with pytest.raises(UsageError, match="no collection"):
         nodes.start(tmp_path / "one", 1)
     with pytest.raises(UsageError, match="no cluster was started"):
         nodes.stop(tmp_path / "one")
-    (tmp_path / "one" / CLUSTER).write_text("{")
+    state = state_file(CLUSTERS)
+    state.parent.mkdir(parents=True, exist_ok=True)
+    state.write_text(json.dumps({str((tmp_path / "one").resolve()): {"address": 1}}))
     with pytest.raises(AspectraError, match="damaged"):
+        nodes.status(tmp_path / "one")
+    state.write_text("{")
+    with pytest.raises(UsageError, match="no cluster was started"):
         nodes.status(tmp_path / "one")
     assert "cluster" in COMMANDS
 
@@ -223,9 +244,11 @@ def test_a_node_that_is_killed_while_shards_are_indexed_loses_nothing(folder, cl
             writer.add(map(paper, range(2400)))
     with Store(alone) as library:
         index_shards(library, settings)
-    if (folder / CLUSTER).exists():
+    if is_started(folder):
         nodes.stop(folder)
-    shutil.copy2(folder / "cluster.token", held)  # Ray keeps the first token that a process reads
+    shutil.copy2(
+        nodes.token_file(folder), nodes.token_file(held)
+    )  # Ray keeps the first token that a process reads
     own = nodes.start(held, 2, listen=True)
     try:
         victim = psutil.Process(own.processes[-1])

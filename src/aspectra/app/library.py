@@ -54,15 +54,22 @@ class Library(Displayed):
     @cached_property
     def searcher(self) -> Searcher:
         """The searcher over the current index."""
-        from aspectra.cluster import CLUSTER
         from aspectra.search.searcher import Searcher
 
         made = Searcher(self.store)
-        if (self.store.folder / CLUSTER).is_file() and not self.store.missing:
+        if self._on_cluster and not self.store.missing:
             from aspectra.cluster.nodes import shards_of
 
             made.elsewhere = shards_of(self.store.folder)
         return made
+
+    @property
+    def _on_cluster(self) -> bool:
+        if self.store.collection is None:
+            return False
+        from aspectra.cluster import is_started
+
+        return is_started(self.store.folder)
 
     @cached_property
     def marks(self) -> LibraryMarks:
@@ -200,9 +207,7 @@ class Library(Displayed):
 
     def _builder(self, progress: Progress) -> Builder | None:
         """What indexes the shards of a collection, where they are on a cluster."""
-        from aspectra.cluster import CLUSTER
-
-        if not (self.store.folder / CLUSTER).is_file():
+        if not self._on_cluster:
             return None
         from aspectra.cluster.nodes import builder
 

@@ -26,12 +26,13 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from xxhash import xxh3_64_hexdigest
 
 from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import AspectraError, UsageError, needs_extra
-from aspectra.base.files import write_durably
+from aspectra.base.files import make_folder, state_file, write_durably
 from aspectra.base.values import converted
-from aspectra.cluster import CLUSTER
+from aspectra.cluster import CLUSTERS, clusters, is_started
 from aspectra.cluster.parts import Shards, Wire
 from aspectra.cluster.shard import ShardSearch, arithmetic
 from aspectra.cluster.wire import Call, decode_answer, encode
@@ -44,7 +45,6 @@ from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
 
 _LACKING = "the parts for clusters are not installed"
-_TOKEN = "cluster.token"  # noqa: S105 - a file's name
 _SPACE = "aspectra"  # Ray's name space
 _PLACE = "shard"  # Ray's name of what a node offers room for
 _START, _ANSWER = 120.0, 60.0  # seconds that a start and an answer may take
@@ -60,7 +60,7 @@ _HEALTH = {
 
 
 class Cluster(Struct, frozen=True):
-    """A cluster that was started for a collection, as ``CLUSTER.json`` in its folder has it.
+    """A cluster that was started for a collection.
 
     Attributes:
         address: of the head node, ``host:port``.
@@ -79,16 +79,13 @@ class Cluster(Struct, frozen=True):
         Raises:
             UsageError: none was started.
         """
+        held = clusters().get(str(folder.resolve()))
+        if held is None:
+            raise UsageError(f"no cluster was started for {folder}", hint="aspectra cluster up --local 2")
         try:
-            return converted(json.loads((folder / CLUSTER).read_bytes()), cls)
-        except FileNotFoundError as error:
-            raise UsageError(
-                f"no cluster was started for {folder}", hint="aspectra cluster up --local 2"
-            ) from error
-        except (OSError, ValueError, RecursionError, msgspec.ValidationError) as error:
-            raise AspectraError(
-                f"{folder / CLUSTER} is damaged", why=str(error), hint="aspectra cluster down"
-            ) from error
+            return converted(held, cls)
+        except msgspec.ValidationError as error:
+            raise AspectraError(f"{state_file(CLUSTERS)} is damaged", why=str(error)) from error
 
     def running(self) -> list[Any]:
         """Its processes on this machine: those that were started, and all that these started."""
@@ -159,9 +156,9 @@ def start(
         )
     if nodes < 1:
         raise UsageError(f"a cluster of {nodes} nodes", why="shards need one at least", hint="--local 2")
-    if (folder / CLUSTER).exists() and Cluster.of(folder).running():
+    if is_started(folder) and Cluster.of(folder).running():
         raise UsageError("a cluster of this collection is running", hint="aspectra cluster down")
-    _make_token(folder / _TOKEN)
+    _make_token(token_file(folder))
     cluster = Cluster(f"127.0.0.1:{_free_port()}", [], tempfile.mkdtemp(prefix="aspectra-"))
     with _undone(cluster):
         _start_nodes(cluster, folder, nodes, len(held.shards), note)
@@ -175,12 +172,27 @@ def start(
                 hint="aspectra cluster up --listen, behind a firewall; or where there is no network",
             )
         _start_shards(folder, held.shards)
-        write_durably(folder / CLUSTER, msgspec.json.encode(cluster).decode() + "\n")
+        _keep(folder, cluster)
     return cluster
+
+
+def _keep(folder: Path, cluster: Cluster | None) -> None:
+    """Remember the cluster of a collection, or that there is none any more."""
+    held = {name: one for name, one in clusters().items() if name != str(folder.resolve())}
+    if cluster is not None:
+        held[str(folder.resolve())] = msgspec.to_builtins(cluster)
+    make_folder(state_file(CLUSTERS).parent)
+    write_durably(state_file(CLUSTERS), json.dumps(held, indent=1) + "\n")
+
+
+def token_file(folder: Path) -> Path:
+    """The file with the token of a collection's cluster, in the user's own state."""
+    return state_file(f"cluster-{xxh3_64_hexdigest(str(folder.resolve()).encode())}.token")
 
 
 def _make_token(path: Path) -> None:
     """Write a token that nobody else can read, where there is none: programs keep the one they read."""
+    make_folder(path.parent)
     with contextlib.suppress(FileNotFoundError):
         if path.stat().st_mode & 0o077 == 0:
             return
@@ -238,7 +250,7 @@ def _processes() -> Any:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(folder.resolve() / _TOKEN)}
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token_file(folder))}
     return {**_HEALTH, **token, "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
 
@@ -432,7 +444,7 @@ def shards_of(folder: Path) -> Callable[[Index], Parted]:
         held: dict[str, Shards] = {}
 
         def parted(asked: Sequence[Asked], allowed: Mask) -> Sequence[Part]:
-            if not (folder / CLUSTER).exists():
+            if not is_started(folder):
                 return [Part(index, asked, allowed)]
             cluster = Cluster.of(folder)
             if cluster.address not in held:
@@ -487,7 +499,7 @@ def stop(folder: Path) -> None:
     if _connected.pop(folder.resolve(), ""):
         _ray().shutdown()
     cluster.end()
-    (folder / CLUSTER).unlink(missing_ok=True)
+    _keep(folder, None)
 
 
 def status(folder: Path) -> Mapping[str, Any]:
@@ -495,7 +507,7 @@ def status(folder: Path) -> Mapping[str, Any]:
 
     Returns:
         ``address``; ``nodes`` that take shards; ``shards``: name -> process, or why it does not answer;
-        ``listening`` on this machine.
+        ``listening`` on this machine; the file with the ``token``.
 
     Raises:
         UsageError: none was started.
@@ -514,4 +526,5 @@ def status(folder: Path) -> Mapping[str, Any]:
         "nodes": len(_with_room()),
         "shards": found,
         "listening": cluster.listening(),
+        "token": str(token_file(folder)),
     }

@@ -64,7 +64,7 @@ def status(session: Session) -> None:
     found = nodes.status(session.library_path)
     rows = [("address", found["address"]), ("nodes", str(found["nodes"]))]
     rows += [(name, str(process)) for name, process in found["shards"].items()]
-    rows.append(("listening", ", ".join(found["listening"])))
+    rows += [("listening", ", ".join(found["listening"])), ("token", found["token"])]
     for line in columns(rows):
         session.screen.line(line)
 
