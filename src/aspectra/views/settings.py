@@ -90,8 +90,8 @@ class IndexSettings:
         return IndexSettings.from_dict(new)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        data: dict[str, Any] = msgspec.to_builtins(self)
+        """JSON form, as it is read from a manifest: with lists in place of tuples."""
+        data: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         if not self.late:  # so that an index without them stays as it was before there were any
             data.pop("late", None)
         if self.lexical.tokens.split == TokenSettings().split:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -256,6 +258,9 @@ def test_one_costly_probe_scores_the_papers_before_it_alone(searcher, monkeypatc
 
 def test_settings_are_those_of_before_where_no_tokens_are_kept():
     assert "late" not in IndexSettings().to_dict()
+    chosen = IndexSettings(encoders=("token",), lenses=("style",))
+    assert chosen.to_dict() == json.loads(chosen.dumps())  # as in a manifest, to be compared
+    assert IndexSettings.from_dict(chosen.to_dict()) == chosen
     assert IndexSettings.loads(IndexSettings(late="int8").dumps()).late == "int8"
     with pytest.raises(UsageError, match=r"index\.late"):
         IndexSettings(late="float")

@@ -7,7 +7,6 @@ segments, and a few files of its own that are of all papers together.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -231,7 +230,7 @@ class Part:
 
     def built(self, settings: IndexSettings) -> bool:
         """True if the generation has these settings."""
-        return json.dumps(self.manifest["settings"], sort_keys=True) == settings.dumps()
+        return bool(self.manifest["settings"] == settings.to_dict())
 
     @property
     def standard(self) -> str:
