@@ -6,10 +6,11 @@ import threading
 
 import pytest
 
+from aspectra.app.commands.searching import load_and_try
 from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission
 from aspectra.views.encoders import early
-from aspectra.views.encoders.early import load_and_try, load_early
+from aspectra.views.encoders.early import load_early
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, load_encoder
 from fake_encoder import FakeEncoder
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,8 +20,10 @@ from aspectra.base.values import replace
 
 if TYPE_CHECKING:
     from aspectra.app.library import Library
+    from aspectra.papers.library.store import Store
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import Ranking
+    from aspectra.views.encoders.protocol import Encoder
 
 _EMPTY, _WARNED = 3, 4
 
@@ -68,15 +71,35 @@ def search(
     with session.open_library(partial=result.partial) as library:
         if plan_file is None:
             if words and not question.literal:  # planning reads the words with the encoder, whatever ranks
-                from aspectra.views.encoders.early import load_default_encoder
-
-                load_default_encoder(library.store, words)
+                _load_default_encoder(library.store, words)
             given = question.given(session)
             made = library.plan(words, **given)
         else:
             made = _read_plan(library, plan_file, question.limit)
         asked = {"text": words, "seeds": [], "given": question.given(session)} if plan_file is None else {}
         _answer(session, library, made, result, style, asked)
+
+
+def _load_default_encoder(library: Store, text: str) -> None:
+    """Begin to load the encoder of the current index in another thread, and try it on the query's text."""
+    from aspectra.views.encoders.early import load_early
+
+    with suppress(Exception):  # what is wrong with the index is reported by the search itself
+        folder = library.generations.current()
+        specs = library.generations.manifest(folder)["settings"]["encoders"] if folder is not None else ()
+        if specs:
+            load_early(specs[0], partial(load_and_try, text=text))
+
+
+def load_and_try(spec: str, text: str) -> Encoder | None:
+    """An encoder, ready by having encoded a text; None where it needs a permission."""
+    from aspectra.views.encoders.protocol import load_named, needs_of  # numpy: for the thread to import
+
+    if needs_of(spec):
+        return None
+    encoder = load_named(spec)
+    encoder.encode([text], kind="query")
+    return encoder
 
 
 @common

@@ -1,17 +1,11 @@
-"""Encoders that are loaded in another thread, while a search is imported, read and planned."""
+"""Encoders that are loaded in another thread while what will use them is imported."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any
-
-from aspectra.papers.library.store import Store
-
-if TYPE_CHECKING:
-    from aspectra.views.encoders.protocol import Encoder
+from typing import Any
 
 
 class _Early(threading.Thread):
@@ -51,28 +45,3 @@ def loaded_early(spec: str) -> Any:
     """The encoder that :func:`load_early` began to load, returned once; None if it did not."""
     early = _EARLY.pop(spec, None)
     return early.result() if early is not None else None
-
-
-def load_default_encoder(library: Store, text: str) -> None:
-    """Begin to load the encoder of the current index in another thread.
-
-    Args:
-        library: an opened library.
-        text: of the query.
-    """
-    with suppress(Exception):  # what is wrong with the index is reported by the search itself
-        folder = library.generations.current()
-        specs = library.generations.manifest(folder)["settings"]["encoders"] if folder is not None else ()
-        if specs:
-            load_early(specs[0], partial(load_and_try, text=text))
-
-
-def load_and_try(spec: str, text: str) -> Encoder | None:
-    """An encoder, ready by having encoded a text; None where it needs a permission."""
-    from aspectra.views.encoders.protocol import load_named, needs_of  # numpy: for the thread to import
-
-    if needs_of(spec):
-        return None
-    encoder = load_named(spec)
-    encoder.encode([text], kind="query")
-    return encoder
