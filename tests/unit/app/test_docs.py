@@ -15,7 +15,7 @@ PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmark
 # Pages that docs/_reference.py makes of files above docs/; so are those of reference/.
 GENERATED = ("index.md", "contributing.md", "changelog.md", "speed.md")
 _COMMAND = re.compile(
-    r"^(?:\.venv/bin/)?aspectra ((?:aspect |bench |config |lens |zotero )?[a-z-]+)(.*)$", re.M
+    r"^(?:\.venv/bin/)?aspectra ((?:aspect |bench |cluster |config |lens |zotero )?[a-z-]+)(.*)$", re.M
 )
 
 
