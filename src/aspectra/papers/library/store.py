@@ -481,13 +481,14 @@ class Store:
     def versions(self, ids: Iterable[str]) -> dict[str, list[str]]:
         """Id -> ids of its other versions (preprint, journal), for those that have any."""
         wanted = list(dict.fromkeys(ids))
-        listed = f"IN {_LISTED} AND {self.checksums.sound('papers', 'p')} ORDER BY"
-        statement = f"SELECT p.id, p.version_group FROM papers p WHERE p.id {listed} p.pos"
-        held = dict(self.fetch(statement, [json.dumps(wanted)]))
+        listed = f"IN {_LISTED} AND {self.checksums.sound('papers', 'p')}"
+        # Sorted here: to sort papers of several shards SQLite reads all of them.
+        statement = f"SELECT p.pos, p.id, p.version_group FROM papers p WHERE p.id {listed}"
+        held = {one: group for _, one, group in sorted(self.fetch(statement, [json.dumps(wanted)]))}
         self.checksums.absent(set(wanted).difference(held))
         numbers = set(held.values()) - {None}
         # Each group is read once, however many of its records are wanted.
-        statement = f"SELECT version_group, id FROM papers p WHERE version_group {listed} version_group, pos"
+        statement = f"SELECT version_group, id FROM papers p WHERE version_group {listed} ORDER BY 1, pos"
         rows = (
             self._of_groups(numbers) if self._shards else self.fetch(statement, [json.dumps(sorted(numbers))])
         )
@@ -503,8 +504,9 @@ class Store:
             own = inside.format(less=f" - {first_place(number)}")
             arms.append(f"SELECT pos FROM shard{number}.papers WHERE {own}")
         where = f"pos IN ({' UNION '.join(arms)}) AND {inside.format(less='')}"
-        statement = f"SELECT version_group, id FROM papers WHERE {where} ORDER BY version_group, pos"
-        return self.fetch(statement, [json.dumps(sorted(numbers))])
+        statement = f"SELECT version_group, pos, id FROM papers WHERE {where}"
+        rows = sorted(self.fetch(statement, [json.dumps(sorted(numbers))]))
+        return [(group, one) for group, _, one in rows]
 
     def cited_by(self, paper_id: str) -> list[str]:
         """Ids of papers in the library that cite this one."""
