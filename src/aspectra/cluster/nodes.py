@@ -18,6 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
@@ -342,6 +343,7 @@ def _connect(folder: Path, cluster: Cluster) -> None:
 
 
 _connected: dict[Path, str] = {}  # folder of the collection -> address of the cluster; one at most
+_CONNECTING = threading.Lock()  # searches that begin at the same time connect once
 
 
 def _actor(name: str) -> str:
@@ -407,29 +409,22 @@ def _wire(name: str) -> Wire:
         ) from error
 
     def call(data: bytes) -> bytes:
-        limit = time.monotonic() + _ANSWER
+        errors, limit = _ray().exceptions, time.monotonic() + _ANSWER
         while True:
+            left = limit - time.monotonic()
             try:
-                answer: bytes = _ray().get(
-                    actor.call.remote(data), timeout=max(0.1, limit - time.monotonic())
-                )
+                answer: bytes = _ray().get(actor.call.remote(data), timeout=max(0.1, left))
                 return answer
-            except _ray().exceptions.ActorUnavailableError as error:  # it is being started again
-                failed: Exception = error
-                time.sleep(0.2)
-            except _ray().exceptions.GetTimeoutError as error:
-                failed = error
-            except _ray().exceptions.RayError as error:
-                failed = error
-                break
-            if time.monotonic() > limit:
-                break
-        nodes = f"{len(_with_room())} of {len(_ray().nodes()) - 1} nodes are there"
-        raise AspectraError(
-            f"the shard {name} gave no answer within {_ANSWER:.0f} s",
-            why=f"{type(failed).__name__}; {nodes}",
-            hint="aspectra cluster status",
-        ) from failed
+            except errors.RayError as error:
+                if isinstance(error, errors.ActorUnavailableError) and left > 0:
+                    time.sleep(0.2)  # it is being started again
+                    continue
+                nodes = f"{len(_with_room())} of {len(_ray().nodes()) - 1} nodes are there"
+                raise AspectraError(
+                    f"the shard {name} gives no answer",
+                    why=f"{type(error).__name__}; {nodes}",
+                    hint="aspectra cluster status",
+                ) from error
 
     return call
 
@@ -441,19 +436,21 @@ def shards_of(folder: Path) -> Callable[[Index], Parted]:
     """
 
     def made(index: Index) -> Parted:
-        held: dict[str, Shards] = {}
+        held: dict[str, Shards] = {}  # by address; one at most
 
         def parted(asked: Sequence[Asked], allowed: Mask) -> Sequence[Part]:
             if not is_started(folder):
                 return [Part(index, asked, allowed)]
             cluster = Cluster.of(folder)
-            if cluster.address not in held:
-                _connect(folder, cluster)
-                held.clear()
-                called = wires([*index.manifest["shards"]])
-                _check(called)
-                held[cluster.address] = Shards(index, called)
-            return held[cluster.address].parted(asked, allowed)
+            with _CONNECTING:
+                shards = held.get(cluster.address)
+                if shards is None:
+                    _connect(folder, cluster)
+                    called = wires([*index.manifest["shards"]])
+                    _check(called)
+                    held.clear()
+                    shards = held[cluster.address] = Shards(index, called)
+            return shards.parted(asked, allowed)
 
         return parted
 

@@ -125,15 +125,13 @@ class RemotePart(Part):
         scores: Mapping[int, Floats],
     ) -> None:
         self._shards, self._number, self._place = shards, number, shards.places[number]
-        held = np.zeros(len(shards.index), np.bool_)
-        held[self._place] = True
-        super().__init__(shards.index, asked, allowed, held)
+        super().__init__(shards.index, asked, None)
         self._blobs: dict[str, bytes] = {}
-        mask = None if allowed is None else allowed[self._place]
+        self._mask = None if allowed is None else allowed[self._place]
         self.job = Job(
             shards.index.folder.name,
             tuple(asked),
-            "" if mask is None or mask.all() else self._blob(np.packbits(mask)),
+            "" if self._mask is None or self._mask.all() else self._blob(np.packbits(self._mask)),
             {n: self._blob(one[self._place]) for n, one in scores.items()},
         )
         self._encoded: tuple[Job, bytes] | None = None
@@ -150,6 +148,19 @@ class RemotePart(Part):
         keys = self.job.keys | (set() if grading is None else grading.keys)
         call = Call(self._encoded[1], graded, [*steps], name, [*args], {})
         return self._shards.call(self._number, call, {key: self._blobs[key] for key in keys})
+
+    @property
+    def papers(self) -> int:
+        """See :class:`Part`, as are the others; no array of all papers is made for a part."""
+        return int(self._place.stop - self._place.start)
+
+    @property
+    def ranked(self) -> int:
+        return self.papers if self._mask is None else int(np.count_nonzero(self._mask))
+
+    def own(self, rows: Fused) -> Fused:
+        inside = (self._place.start <= rows.papers) & (rows.papers < self._place.stop)
+        return rows.take(np.flatnonzero(inside))
 
     def survey(self, numbers: Sequence[int], sample: Positions) -> list[Survey]:
         return [Survey(*one) for one in self.call("survey", [*numbers], sample)]

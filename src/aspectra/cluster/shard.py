@@ -27,7 +27,6 @@ from aspectra.cluster.wire import (
     decode_job,
     encode,
     rows_to,
-    scales_from,
     scored_to,
 )
 from aspectra.papers.library.store import Store
@@ -35,7 +34,8 @@ from aspectra.search.conditions.attributes.labels.lensed import know_lenses
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import Condition, Exemption
 from aspectra.search.conditions.grading import Grader, Known
-from aspectra.search.scoring.phases import Held, Part
+from aspectra.search.scoring.chain import Scale
+from aspectra.search.scoring.phases import Fused, Held, Part
 from aspectra.views.dense.matching import products
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.index.opened import Index
@@ -97,7 +97,7 @@ class _Job(Part):
         allowed = None if mask is None else np.unpackbits(mask, count=len(index)).view(np.bool_)
         super().__init__(index, job.asked, allowed)
         self.index, self._floors = index, job.floors
-        self.grading: tuple[bytes, _Columns] | None = None
+        self.graded_by, self._grades = b"", _Columns(index, Grading((), ()), {})
         self._columns |= {number: array_of(blobs[key]) for number, key in job.scores.items()}
         self._made: tuple[list[Step], Held] | None = None
 
@@ -119,6 +119,14 @@ class _Job(Part):
             out.append(float(some.min()) if len(some) else None)
         return out
 
+    def grade_by(self, encoded: bytes, grades: _Columns) -> None:
+        """Grade papers by other conditions from now on: rows that were made by those before are dropped."""
+        self.graded_by, self._grades, self._made = encoded, grades, None
+
+    def graded_here(self, rows: Held, numbers: list[int], worth: float, field: float) -> Held:
+        """See :meth:`Part.graded`."""
+        return self.graded(self._grades, self._grades.conditions, numbers, rows, worth, field)
+
     def made(self, steps: list[Step]) -> Held:
         """The rows that some steps make; those of the last call are gone on with."""
         known, rows = ([], None) if self._made is None else self._made
@@ -132,16 +140,8 @@ class _Job(Part):
         return rows
 
 
-def _graded(part: _Job, rows: Held, numbers: list[int], worth: float, field: float) -> Held:
-    if part.grading is None:
-        raise ValueError("a step that grades, without grades")
-    _, columns = part.grading
-    return part.graded(columns, columns.conditions, numbers, rows, worth, field)
-
-
 def _summed(part: _Job, _: None, weights: dict[int, float], scales: dict[int, Any]) -> Held:
-    told = zip(scales, scales_from([*scales.values()]), strict=True)
-    return part.rows(weights, {number: scale for number, scale in told if scale is not None})
+    return part.rows(weights, {number: Scale(*one) for number, one in scales.items()})
 
 
 _STEPS: dict[str, Callable[..., Held]] = {
@@ -149,7 +149,7 @@ _STEPS: dict[str, Callable[..., Held]] = {
     "sums": lambda part, _, weights, lowest: part.sums(weights, lowest),
     "contrasted": lambda _, rows, weights, slope: rows.contrasted(weights, slope),
     "moved": lambda _, rows, by: rows.moved(by),
-    "graded": _graded,
+    "graded": _Job.graded_here,
 }
 
 
@@ -192,26 +192,23 @@ class ShardSearch:
         for key, data in call.blobs.items():
             self._blobs[key] = data
             self._blobs.move_to_end(key)
-        job, told = self._jobs.get(call.job), decode_job(call.job)
-        graded = call.grading and (job is None or job.grading is None or job.grading[0] != call.grading)
-        grading = decode_grading(call.grading) if graded else None
-        needed = set[str]().union(*(one.keys for one in (told if job is None else None, grading) if one))
-        if lacking := needed - self._blobs.keys():
-            return Answer(lacks=sorted(lacking))
-        job = job or _Job(self._index(told.generation), told, self._blobs)
-        if grading is not None:
-            job.grading = call.grading, _Columns(job.index, grading, self._blobs)
-        self._keep(call.job, job)
-        return Answer(_CALLS[call.name](job, call.steps, *call.args))
-
-    def _keep(self, key: bytes, job: _Job) -> None:
-        """Keep a job for the calls that follow, and blobs as far as there is room."""
-        self._jobs[key] = job
-        self._jobs.move_to_end(key)
+        job = self._jobs.get(call.job)
+        if job is None:
+            told = decode_job(call.job)
+            if lacking := told.keys - self._blobs.keys():
+                return Answer(lacks=sorted(lacking))
+            job = self._jobs[call.job] = _Job(self._index(told.generation), told, self._blobs)
+        self._jobs.move_to_end(call.job)
+        if call.grading not in (b"", job.graded_by):
+            grading = decode_grading(call.grading)
+            if lacking := grading.keys - self._blobs.keys():
+                return Answer(lacks=sorted(lacking))
+            job.grade_by(call.grading, _Columns(job.index, grading, self._blobs))
         while len(self._jobs) > _JOBS:
             self._jobs.popitem(last=False)
-        while len(self._blobs) > 1 and sum(map(len, self._blobs.values())) > _ROOM:
+        while sum(map(len, self._blobs.values())) > _ROOM:
             self._blobs.popitem(last=False)
+        return Answer(_CALLS[call.name](job, call.steps, *call.args))
 
     def _index(self, generation: str) -> Index:
         if generation not in self._opened:
@@ -228,26 +225,18 @@ class ShardSearch:
         return self._opened[generation]
 
 
-def _local(job: _Job, papers: Positions) -> Positions:
-    """The shard's own among positions of the collection."""
-    mine = job.index.papers
-    found: Positions = papers[(mine.start <= papers) & (papers < mine.stop)] - mine.start
-    return found
-
-
 def _survey(job: _Job, _: Any, numbers: list[int], sample: Positions) -> list[Any]:
-    mine = job.index.papers
-    inside = (mine.start <= sample) & (sample < mine.stop)
+    inside, own = job.index.own(sample)
     out = []
-    for one in job.survey(numbers, sample[inside] - mine.start):
+    for one in job.survey(numbers, own):
         scores = np.full(len(sample), np.nan, np.float32)
         scores[inside] = one.sample
         out.append([scores, one.highest])
     return out
 
 
-def _best_rows(job: _Job, steps: list[Step], k: int) -> list[Any]:
-    return rows_to(job.made(steps).best(k, job.index.id_order), job.index.papers.start)
+def _rows(job: _Job, rows: Fused) -> list[Any]:
+    return rows_to(rows, job.index.papers.start)
 
 
 def _tops(job: _Job, scored: Sequence[Any]) -> list[Any]:
@@ -261,9 +250,9 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "best": lambda job, _, numbers, k, few: _tops(job, job.best(numbers, k, few)),
     "listed": lambda job, _, k: _tops(job, job.listed(k, job.index.id_order)),
     "len": lambda job, steps: len(job.made(steps)),
-    "fused": lambda job, steps: rows_to(job.made(steps).fused(), job.index.papers.start),
-    "best_rows": _best_rows,
-    "of": lambda job, steps, papers: rows_to(job.made(steps).of(_local(job, papers)), job.index.papers.start),
+    "fused": lambda job, steps: _rows(job, job.made(steps).fused()),
+    "best_rows": lambda job, steps, k: _rows(job, job.made(steps).best(k, job.index.id_order)),
+    "of": lambda job, steps, papers: _rows(job, job.made(steps).of(job.index.own(papers)[1])),
     "top": lambda job, steps, among: job.made(steps).top(among),
     "bounds": lambda job, steps: job.made(steps).bounds(),
     "above": lambda job, steps, number, scores: job.made(steps).above(number, scores),

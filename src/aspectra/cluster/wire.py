@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -151,8 +150,8 @@ def _extension(code: int, data: memoryview) -> Any:
     return _array(data)
 
 
-def _typed(kind: type, value: Any) -> Any:
-    if isinstance(value, kind if isinstance(kind, type) else np.ndarray):
+def _typed(kind: Any, value: Any) -> Any:
+    if isinstance(value, np.ndarray):
         return value
     raise NotImplementedError(kind)
 
@@ -180,7 +179,6 @@ def decode_call(data: bytes) -> Call:
     return _CALLS.decode(data)
 
 
-@lru_cache(maxsize=8)  # a search calls with the same several times
 def decode_job(data: bytes) -> Job:
     """Inverse of :func:`encode`."""
     return _JOBS.decode(data)
@@ -219,12 +217,8 @@ def rows_to(rows: Fused, first: int) -> list[Any]:
 def rows_from(value: Sequence[Any]) -> Fused:
     """Inverse of :func:`rows_to`."""
     papers, scores, raw, standardised, scales, grades, moves = value
-    return Fused(papers, scores, raw, standardised, scales_from(scales), grades, moves)
-
-
-def scales_from(value: Sequence[Any]) -> list[Scale | None]:
-    """Scales that were sent as lists."""
-    return [None if one is None else Scale(*one) for one in value]
+    held = [None if one is None else Scale(*one) for one in scales]
+    return Fused(papers, scores, raw, standardised, held, grades, moves)
 
 
 def scored_to(scored: Scored, first: int) -> list[Any]:

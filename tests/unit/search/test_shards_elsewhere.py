@@ -19,6 +19,7 @@ from aspectra.cluster.parts import Shards
 from aspectra.cluster.shard import ShardSearch
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.query import Query
+from aspectra.search.scoring.chain import Scale
 from aspectra.search.scoring.engine import Engine
 from aspectra.views.terms import view as heads
 from token_encoder import TokenEncoder, made_up_head
@@ -164,3 +165,23 @@ def test_arrays_of_anything_but_numbers_are_not_read():
         wire.array_of(msgspec.msgpack.encode([1]))
     with pytest.raises(msgspec.ValidationError):
         wire.decode_call(msgspec.msgpack.encode({"job": 1}))
+
+
+def test_rows_graded_by_one_condition_are_not_those_of_another(searchers):
+    """Searches at the same time, alike but for a condition: each gets its own rows."""
+    one, many, _, shards = searchers
+    plan = one.plan(Query("owls bees"), "hybrid")
+    asked = many.index.look_up(plan.search.probes)
+    weights = {number: probe.weight for number, probe in enumerate(plan.search.probes)}
+    scales = dict.fromkeys(weights, Scale(0.1, 0.5))
+    found = []
+    for value in ("new", "old"):
+        conditions = (Condition.parse(f"prefer recency={value}"),)
+        (part, *_) = shards.parted(asked, None)
+        rows = part.graded(many.engine.grader, conditions, [0], part.rows(weights, scales), 1.0, 0.0)
+        found.append((rows, rows.fused()))
+    assert found[0][1].moves[0].tolist() != found[1][1].moves[0].tolist()
+    for rows, expected in found:
+        again = rows.fused()
+        assert again.moves[0].tolist() == expected.moves[0].tolist()
+        assert again.scores.tolist() == expected.scores.tolist()

@@ -88,9 +88,9 @@ def check(
     from aspectra.cluster.parts import differences
     from aspectra.search.searcher import Searcher
 
+    nodes.Cluster.of(session.library_path)  # without one a process would be compared with itself
     with session.open_library() as library, Searcher(library.store) as alone:
         alone.lists = library.searcher.lists = library.lists
-        library.searcher.elsewhere = nodes.shards_of(library.store.folder)
         compared, found = differences(alone, library.searcher, sample)
     for line in found:
         session.screen.line(line)

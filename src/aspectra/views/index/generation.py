@@ -146,9 +146,12 @@ class Generation:
     @cached_property
     def sample(self) -> Positions:
         """Positions of the fixed random sample that scores are standardised against."""
-        drawn = self._whole.whole("sample")
-        inside = (self.papers.start <= drawn) & (drawn < self.papers.stop)
-        return np.asarray(drawn[inside] - self.papers.start)
+        return self.own(self._whole.whole("sample"))[1]
+
+    def own(self, papers: Positions) -> tuple[NDArray[np.bool_], Positions]:
+        """(n,) True for positions in the whole generation whose papers are held here; where they are here."""
+        inside = (self.papers.start <= papers) & (papers < self.papers.stop)
+        return inside, np.asarray(papers[inside] - self.papers.start)
 
     @cached_property
     def years(self) -> NDArray[np.int32]:
