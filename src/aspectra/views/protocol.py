@@ -208,13 +208,8 @@ class View(Protocol):
     cheap: bool
     units: Units | None
 
-    def look_up(self, probe: Probe, given: Statistics | None = None) -> Asked:
+    def look_up(self, probe: Probe) -> Asked:
         """The probe with what its text and seeds bring.
-
-        Args:
-            probe: on this view.
-            given: statistics of the collection that the view is a part of, with the words of the text and of
-                the seeds; None: the view is all of it. Views without words do not read them.
 
         Raises:
             NoSuchPaper: a seed is not in the generation.

@@ -166,10 +166,12 @@ def compared(searcher, plan, owner, sample):
     """The answer over parts; it is that of one index."""
     first = searcher.engine
     try:
-        searcher._engine = Engine(searcher.index, sample=sample)
+        searcher._engine = Engine(searcher.index)
+        searcher._engine.sample = sample
         expected = answer(searcher, plan)
         parts = [owner == part for part in range(owner.max() + 1)]
-        searcher._engine = Engine(searcher.index, sample=sample, parts=parts)
+        searcher._engine = Engine(searcher.index, parts=parts)
+        searcher._engine.sample = sample
         assert answer(searcher, plan) == expected, plan
     finally:
         searcher._engine = first

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 
-import numpy as np
 import pytest
 
 from aspectra.base.errors import UsageError
@@ -184,17 +183,3 @@ def test_recipes_have_one_spelling_and_one_file_form(searcher, tmp_path):
 def test_recipes_that_mean_nothing_are_refused(wrong):
     with pytest.raises(UsageError):
         Recipe.parse(wrong)
-
-
-def test_scales_of_a_whole_can_be_given(searcher):
-    query = Query("owl night", limit=9, evidence=0)
-    plan = searcher.plan(query, "hybrid")
-    whole = searcher.engine.find(plan, plan.search, 9)
-    given = searcher.engine.find(plan, plan.search, 9, scales=whole.rows.scales)
-    assert given.scores == whole.scores
-    sampled = Engine(searcher.index, sample=np.arange(2), versions=lambda ids: {})
-    other = sampled.find(plan, plan.search, 9, scales=whole.rows.scales)
-    assert other.ids == whole.ids
-    assert sampled.find(plan, plan.search, 9).scores != whole.scores
-    stretched = [scale._replace(deviation=2 * scale.deviation) for scale in whole.rows.scales]
-    assert searcher.engine.find(plan, plan.search, 9, scales=stretched).scores != whole.scores

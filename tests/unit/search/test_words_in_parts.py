@@ -1,4 +1,4 @@
-"""Parts of a collection with the statistics of the whole: scores, quotes and fit are those of the whole."""
+"""Parts of a collection with the statistics of the whole: scores are those of the whole."""
 
 from __future__ import annotations
 
@@ -9,11 +9,6 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, Sentence
-from aspectra.search.evidence.hits import fit_of, quotes_of
-from aspectra.search.evidence.quotes import with_matches
-from aspectra.search.plan import Search
-from aspectra.search.planning.index_views import IndexSeeds
-from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.lexical.bm25 import build_lexical
@@ -108,7 +103,7 @@ def test_a_sum_of_rarities_depends_on_no_order_of_words(tmp_path):
 
 SUBJECTS = "whales birds volunteers spectrograms accuracy network lists trains düsseldorf".split()
 SUBJECTS += "reeds moss fern oak elm pine yew larch beech birch maple hazel".split()
-SETTINGS = IndexSettings(encoders=("token",), chunks=("60w",), lenses=("roles",), late="bits")
+SETTINGS = IndexSettings(encoders=("token",), chunks=("60w",), lenses=("roles",))
 
 
 def paper(number: int) -> Paper:
@@ -132,7 +127,7 @@ def paper(number: int) -> Paper:
 
 @pytest.fixture(scope="module")
 def collection(tmp_path_factory):
-    """The searcher of all papers, and those of three parts of them, of which the last has one paper."""
+    """The index of all papers, and those of three parts of them, of which the last has one paper."""
     place = tmp_path_factory.mktemp("parts")
     encoder = TokenEncoder()
     patch = pytest.MonkeyPatch()
@@ -144,7 +139,7 @@ def collection(tmp_path_factory):
         with store.writing("test") as writer:
             writer.add(some)
         build_index(store, SETTINGS, load=lambda _: encoder)
-        made.append(Searcher(store, load=lambda _: encoder))
+        made.append(Searcher(store, load=lambda _: encoder).index)
     yield made
     patch.undo()
 
@@ -153,109 +148,20 @@ VIEWS = ("abstract@bm25", "full@bm25", "chunks-60w@bm25", "terms@bm25")
 TEXT = "Duesseldorf whales, n7 n23 and accuracy of nothing"
 
 
-def given_by(parts, words) -> dict[str, Statistics]:
-    """View -> what the parts know of some words, added up; tokens are weighed by words of abstracts."""
-    out = {
-        view: Statistics.merged(part.index.view(view).statistics(words) for part in parts) for view in VIEWS
-    }
-    return out | {"tokens@token": out["abstract@bm25"]}
-
-
-@pytest.mark.parametrize("view", [*VIEWS, "tokens@token"])
+@pytest.mark.parametrize("view", VIEWS)
 def test_views_of_parts_score_as_that_of_the_whole(collection, view):
-    whole, *parts = (searcher.index for searcher in collection)
-    (expected,) = whole.look_up([Probe(view, TEXT)])
-    scores = whole.score([expected])[0].scores
-    given = given_by(collection[1:], whole.word_view().words(TEXT))
+    whole, *parts = collection
+    (asked,) = whole.look_up([Probe(view, TEXT)])
+    expected = whole.score([asked])[0].scores
+    words = whole.word_view().words(TEXT)
+    given = Statistics.merged(part.view(view).statistics(words) for part in parts)
     alone = []
     for part in parts:
-        (asked,) = part.look_up([Probe(view, TEXT)], given)
-        assert asked.words == expected.words
-        np.testing.assert_array_equal(asked.weights, expected.weights)
         at = [whole.positions[one] for one in part.ids]
-        np.testing.assert_array_equal(part.score([asked])[0].scores, scores[at])
-        (asked,) = part.look_up([Probe(view, TEXT)])
-        alone.append(np.array_equal(part.score([asked])[0].scores, scores[at]))
+        scored = part.score([replace(asked, statistics=given)])[0]
+        np.testing.assert_array_equal(scored.scores, expected[at])
+        alone.append(np.array_equal(part.score([asked])[0].scores, expected[at]))
     assert not all(alone), "their own statistics are others"
-
-
-def test_a_spelling_is_that_of_the_collection(collection):
-    """A part that has no word in either spelling does not decide how a query is spelt."""
-    whole, *_, last = (searcher.index for searcher in collection)
-    probe = Probe("abstract@bm25", "duesseldorf")
-    assert not last.word_view().statistics(["dusseldorf"]).held("dusseldorf")
-    given = given_by(collection[1:], whole.word_view().words(probe.text))
-    assert last.look_up([probe], given)[0].words == whole.look_up([probe])[0].words == ("dusseldorf",)
-
-
-@pytest.mark.parametrize("recipe", ["bm25", "hybrid", "late"])
-def test_quotes_and_fit_of_a_part_are_those_of_the_whole(collection, recipe):
-    whole, *parts = collection
-    given = given_by(parts, whole.index.word_view().words(TEXT))
-    plan = whole.plan(Query(TEXT, limit=24, literal=True), recipe)
-    ranking = whole.run(plan)
-    hits = {hit.id: hit for hit in ranking.hits}
-    quotes_differ = fit_differs = False
-    for part in parts:
-        engine = part.engine
-        papers = [one for one in engine.papers(engine.index.ids, full=False).values() if one.id in hits]
-        positions = engine.positions(one.id for one in papers)
-        quotes = quotes_of(engine, plan, positions, papers, given)
-        assert quotes == [hits[one.id].evidence for one in papers]
-        quotes_differ |= quotes != quotes_of(engine, plan, positions, papers)
-        held = [hits[one.id] for one in papers]
-        assert fit_of(engine.index, plan.search, held, given) == fit_of(whole.index, plan.search, held)
-        fit_differs |= fit_of(engine.index, plan.search, held) != fit_of(whole.index, plan.search, held)
-    assert quotes_differ, "their own statistics are others"
-    assert fit_differs or recipe == "late"  # which has none
-
-
-def test_words_that_matched_are_weighed_as_in_the_whole(collection):
-    whole, *parts = collection
-    given = given_by(parts, whole.index.word_view().words(TEXT))
-    search = Search(probes=(Probe("tokens@token", TEXT),))
-    differ = False
-    for part in parts:
-        papers = [*part.engine.papers(part.index.ids, full=False).values()]
-        ids, none = [one.id for one in papers], [()] * len(papers)
-        found, alone = (
-            with_matches(part.index, search, part.engine.positions(ids), papers, none, one)
-            for one in (given, None)
-        )
-        assert found == with_matches(whole.index, search, whole.engine.positions(ids), papers, none)
-        differ |= found != alone
-    assert differ, "their own statistics are others"
-
-
-@pytest.mark.parametrize("how", [{"direction": "builds-on"}, {"same": ("method",)}])
-def test_quotes_beside_those_of_a_seed_are_those_of_the_whole(collection, how):
-    """Passages of the seed by rare words; sentences of an aspect by the rare terms they name."""
-    whole, part, *_ = collection
-    engine = part.engine
-    differ = False
-    for number in range(0, 24, 2):
-        seed = paper(number)
-        text = f"{seed.title} {seed.abstract} {seed.sections[0].text}"
-        given = given_by(collection[1:], whole.index.word_view().words(text))
-        plan = whole.plan(Query(seeds=(seed.id,), limit=24, **how))
-        hits = {hit.id: hit for hit in whole.run(plan).hits}
-        papers = [one for one in engine.papers(engine.index.ids, full=False).values() if one.id in hits]
-        positions = engine.positions(one.id for one in papers)
-        found, alone = (quotes_of(engine, plan, positions, papers, one) for one in (given, None))
-        assert any(quote.seed_quote for quotes in found for quote in quotes)
-        assert found == [hits[one.id].evidence for one in papers]
-        differ |= found != alone
-    assert differ, "their own statistics are others"
-
-
-def test_terms_that_a_seed_offers_are_those_of_the_whole(collection):
-    whole, part, *_ = (searcher.index for searcher in collection)
-    view, alone = part.view("terms@bm25"), []
-    for seed in part.ids:
-        given = given_by(collection[1:], view.words(view.terms_of(seed).text))
-        expected = IndexSeeds(whole).offers(seed)
-        assert IndexSeeds(part, given).offers(seed) == expected
-        alone.append(IndexSeeds(part).offers(seed) == expected)
-    assert not all(alone), "their own statistics are others"
+    assert given == whole.view(view).statistics(words)
     with pytest.raises(KeyError):  # no word is taken for an unknown one
-        view.rarity_of(["uncounted"], given["terms@bm25"])
+        given.rarity(["uncounted"])

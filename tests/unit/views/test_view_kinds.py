@@ -203,7 +203,7 @@ def test_quotes_of_the_seeds_travel_with_the_probe(whole):
 def test_probes_that_match_alike_are_looked_up_once(whole, monkeypatch):
     view, calls = whole.index.view("sentences@fake"), []
     plain = view.look_up
-    monkeypatch.setattr(view, "look_up", lambda probe, given: calls.append(probe) or plain(probe))
+    monkeypatch.setattr(view, "look_up", lambda probe: calls.append(probe) or plain(probe))
     one = Probe(view.name, seeds=("p00",), matching="maxsim", weight=0.5, aspect="method")
     both = whole.index.look_up([one, changed(one, matching="centroid")])
     assert len(calls) == 1

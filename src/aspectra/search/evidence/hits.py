@@ -32,7 +32,6 @@ from aspectra.search.stages.protocol import Draft
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import TERMS, UnitView, ViewFacts
 from aspectra.views.terms.view import TermView
-from aspectra.views.text.weighing import Given
 from aspectra.views.view import Positions, Probe
 
 # Evidence for terms of an aspect: the hit's sentence that names most of them, beside the seed's.
@@ -49,15 +48,14 @@ class TermQuoter:
     Args:
         index: the generation searched.
         probe: on the view of words of terms.
-        given: of the views, see :meth:`~aspectra.views.index.opened.Index.look_up`.
     """
 
-    def __init__(self, index: Index, probe: Probe, given: Given | None = None) -> None:
+    def __init__(self, index: Index, probe: Probe) -> None:
         view = index.view(probe.view)
         if not isinstance(view, TermView):
             raise ValueError(f"{probe.view} compares no words of terms")
         self._index, self._view = index, view
-        (asked,) = index.look_up([probe], given)
+        (asked,) = index.look_up([probe])
         self._aspect = probe.aspect
         self._roles = index.role_weights(probe.roles) if probe.roles and "roles" in index.lens_names else None
         self._worth = view.worth(asked)
@@ -127,7 +125,6 @@ def aspect_quotes(
     search: Search,
     positions: Positions,
     papers: Sequence[Paper],
-    given: Given | None = None,
 ) -> list[tuple[Evidence, ...]]:
     """Per hit one quote for each aspect that should be alike; () without quotes.
 
@@ -136,7 +133,6 @@ def aspect_quotes(
         search: whose probes name aspects.
         positions: of the hits.
         papers: the hits; those whose text changed since they were indexed are not quoted.
-        given: of the views, see :meth:`~aspectra.views.index.opened.Index.look_up`.
     """
     asked: dict[str, Probe] = {}  # one probe for each aspect, whatever its matching
     wanted = aspect_probes(search.probes, 1)
@@ -148,7 +144,7 @@ def aspect_quotes(
         if probe.aspect in ASPECT_ROLES and sentences in index.manifest["views"]:
             roles = ASPECT_ROLES[probe.aspect]
             asked.setdefault(probe.aspect, replace(probe, view=sentences, roles=roles, matching="single"))
-    named = {probe.aspect: TermQuoter(index, probe, given) for probe in wanted if TermQuoter.fits(probe)}
+    named = {probe.aspect: TermQuoter(index, probe) for probe in wanted if TermQuoter.fits(probe)}
     out: list[list[Evidence]] = [[] for _ in papers]
     for one in index.look_up(list(asked.values())):
         probe, view = one.probe, index.view(one.probe.view)
@@ -290,7 +286,6 @@ def quotes_of(
     plan: Plan,
     positions: Positions,
     papers: Sequence[Paper],
-    given: Given | None = None,
 ) -> list[tuple[Evidence, ...] | None]:
     """Per paper the sentences that match best; None where its text changed since it was indexed.
 
@@ -301,7 +296,6 @@ def quotes_of(
         plan: whose last search says what is quoted.
         positions: of the papers, (n,).
         papers: without sections.
-        given: of the views, see :meth:`~aspectra.views.index.opened.Index.look_up`.
     """
     if not plan.evidence or not papers:
         return [()] * len(papers)
@@ -310,18 +304,18 @@ def quotes_of(
     # Sections are needed where chunks are quoted, or the lead of the text replaces the abstract.
     bodies = engine.papers(p.id for p in papers if whole or not p.abstract.strip())
     read = [bodies.get(p.id, p) for p in papers]
-    found: list[tuple[Evidence, ...] | None] = list(aspect_quotes(index, search, positions, read, given))
+    found: list[tuple[Evidence, ...] | None] = list(aspect_quotes(index, search, positions, read))
     # The words of a question are answered beside its aspects; a seed is answered by those alone.
     asked = any(p.text.strip() and p.weight > 0 for p in search.probes)
     rest = [number for number, quotes in enumerate(found) if asked or not quotes]
     if rest:
-        plain = Quoter(index, search, plan.evidence, given).quotes(
+        plain = Quoter(index, search, plan.evidence).quotes(
             positions[rest], [read[number] for number in rest]
         )
         for number, quotes in zip(rest, plain, strict=True):
             found[number] = _beside(quotes, found[number] or ())
-    found = with_matches(index, search, positions, papers, found, given)
-    return with_notes(index, search, papers, with_passages(index, search, papers, found, given))
+    found = with_matches(index, search, positions, papers, found)
+    return with_notes(index, search, papers, with_passages(index, search, papers, found))
 
 
 class Reason(Struct, frozen=True):
@@ -467,7 +461,7 @@ _WORDS_ALONE = (0.0, 9.41, -4.74, -2.0)
 _ALL = 0.999  # a hit that holds this share of the words is not a weak match: one rare word has a low cosine
 
 
-def fit_of(index: Index, search: Search, hits: Sequence[Hit], given: Given | None = None) -> Fit | None:
+def fit_of(index: Index, search: Search, hits: Sequence[Hit]) -> Fit | None:
     """Fit of the best hits to the words of a query; None without words, hits or abstracts.
 
     A query with seeds gets None: papers like a paper of the library are always found.
@@ -476,7 +470,6 @@ def fit_of(index: Index, search: Search, hits: Sequence[Hit], given: Given | Non
         index: the generation searched.
         search: the last one that was run.
         hits: of the ranking.
-        given: of the views, see :meth:`~aspectra.views.index.opened.Index.look_up`.
     """
     asked = [
         (number, probe)
@@ -485,7 +478,7 @@ def fit_of(index: Index, search: Search, hits: Sequence[Hit], given: Given | Non
     ]
     if not asked or not hits or search.seeds:
         return None
-    words = _words_held(index, asked[0][1].text, hits, given)
+    words = _words_held(index, asked[0][1].text, hits)
     if words is None:
         return None
     for number, probe in asked:
@@ -515,15 +508,15 @@ def _judged(
     return Fit(likeness, words, 1.0 / (1.0 + math.exp(-logit)), weak=logit < least and words < _ALL)
 
 
-def _words_held(index: Index, text: str, hits: Sequence[Hit], given: Given | None) -> float | None:
+def _words_held(index: Index, text: str, hits: Sequence[Hit]) -> float | None:
     """The rarity of the query's words in the hit that holds most of it, over that of the eight rarest.
 
     None where the query has no words.
     """
     view = index.word_view()
-    (asked,) = index.look_up([Probe(view.name, text=text)], given)
+    (asked,) = index.look_up([Probe(view.name, text=text)])
     words = set(asked.words)
-    statistics = index.statistics(words, given)
+    statistics = index.statistics(words)
     known = statistics.rarity(words)
     # A word of no paper is as rare as one of a single paper.
     absent = [math.log1p(statistics.documents)] * (len(words) - len(known))

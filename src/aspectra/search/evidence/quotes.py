@@ -26,7 +26,6 @@ from aspectra.views.index.opened import Index
 from aspectra.views.protocol import NOTES, Asked, ViewFacts
 from aspectra.views.storage.folder import EncodedText, Units
 from aspectra.views.text.tokens import ChunkSize, chunk_spans
-from aspectra.views.text.weighing import Given
 from aspectra.views.view import Floats, Positions, Probe
 
 if TYPE_CHECKING:
@@ -71,10 +70,9 @@ class Quoter:
         index: the generation searched.
         search: whose probes are matched.
         count: sentences quoted per hit.
-        given: of the views, see :meth:`~aspectra.views.index.opened.Index.look_up`.
     """
 
-    def __init__(self, index: Index, search: Search, count: int, given: Given | None = None) -> None:
+    def __init__(self, index: Index, search: Search, count: int) -> None:
         self._index = index
         self._count = count
         positive = [p for p in search.probes if p.weight > 0]
@@ -93,8 +91,8 @@ class Quoter:
             self._vectors = abstracts.query_vectors(self._dense)
         if self._lexical:
             self._words = view = index.word_view()
-            (asked,) = index.look_up([Probe(view.name, view.query_text(self._lexical))], given)
-            self._weights = index.statistics(asked.words, given).rarity(asked.words)
+            (asked,) = index.look_up([Probe(view.name, view.query_text(self._lexical))])
+            self._weights = index.statistics(asked.words).rarity(asked.words)
 
     def _overlap(self, text: str) -> float:
         """Share of the query's word rarity that a sentence holds, 0 to 1."""
@@ -270,7 +268,6 @@ def with_passages(
     search: Search,
     papers: Sequence[Paper],
     quotes: Sequence[tuple[Evidence, ...] | None],
-    given: Given | None = None,
 ) -> list[tuple[Evidence, ...] | None]:
     """Each hit's first quote beside the sentence of a seed that shares most rare words with the hit.
 
@@ -279,7 +276,6 @@ def with_passages(
         search: only those in the direction ``builds-on`` or ``both`` get passages.
         papers: the hits.
         quotes: found for them.
-        given: of the views, see :meth:`~aspectra.views.index.opened.Index.look_up`.
     """
     seeds = list(dict.fromkeys(seed for probe in search.probes if probe.reverse for seed in probe.seeds))
     if search.direction not in ("builds-on", "both") or not seeds:
@@ -288,7 +284,7 @@ def with_passages(
     held = index.library.get_many(seeds)
     said = [(seed, text, set(words.words(text))) for seed in held for text in _sentences(held[seed])]
     every = set[str]().union(*(own for _, _, own in said))
-    rarity = index.statistics(every, given).rarity(every)
+    rarity = index.statistics(every).rarity(every)
     sentences = [
         (seed, text, known)
         for seed, text, own in said
@@ -329,7 +325,6 @@ def with_matches(
     positions: Positions,
     papers: Sequence[Paper],
     quotes: Sequence[tuple[Evidence, ...] | None],
-    given: Given | None = None,
 ) -> list[tuple[Evidence, ...] | None]:
     """Each hit's quotes with the words that matched in them; a hit without quotes gets one.
 
@@ -341,7 +336,6 @@ def with_matches(
         positions: of the hits.
         papers: the hits.
         quotes: found for them; None where the text changed since it was indexed.
-        given: of the views, see :meth:`~aspectra.views.index.opened.Index.look_up`.
     """
     probe = next((p for p in search.probes if p.weight > 0 and index.facts(p.view).kind == "late"), None)
     if probe is None or not len(positions):
@@ -349,7 +343,7 @@ def with_matches(
     held = index.view(probe.view)
     if not isinstance(held, LateView):
         raise TypeError(f"{probe.view} compares no token vectors")
-    (asked,) = index.look_up([probe], given)
+    (asked,) = index.look_up([probe])
     out: list[tuple[Evidence, ...] | None] = []
     for position, paper, found in zip(positions.tolist(), papers, quotes, strict=True):
         if found is None:

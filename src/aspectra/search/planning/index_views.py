@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import cast
 
 import numpy as np
@@ -22,7 +21,6 @@ from aspectra.views.encoders.protocol import Prompts
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import TERMS, ViewFacts, lens_base
 from aspectra.views.terms.view import ASPECTS, Offer, TermView, offers_of
-from aspectra.views.text.weighing import Given
 from aspectra.views.view import ROLE_GROUPS, Floats, Probe, SeedsAs
 
 
@@ -31,11 +29,10 @@ class IndexSeeds:
 
     Args:
         index: that holds the seeds.
-        given: of the views, see :meth:`~aspectra.views.index.opened.Index.look_up`.
     """
 
-    def __init__(self, index: Index, given: Given | None = None) -> None:
-        self._index, self._given = index, given or {}
+    def __init__(self, index: Index) -> None:
+        self._index = index
 
     def offers(self, seed: str) -> Mapping[str, Offer]:
         """Aspect -> the terms that a seed names in it; {} where none are stored."""
@@ -44,8 +41,7 @@ class IndexSeeds:
             return {}
         view = cast("TermView", self._index.view(name))
         terms = view.terms_of(seed)
-        rarity = partial(view.rarity_of, given=self._given.get(name))
-        return {} if terms is None else offers_of(terms, view.stems, rarity)
+        return {} if terms is None else offers_of(terms, view.stems, view.rarity_of)
 
     def sentences(self, seed: str, roles: tuple[str, ...]) -> tuple[int, ...]:
         """Numbers of a seed's sentences with one of these roles, from 1; of all without roles."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,11 +24,10 @@ from aspectra.search.conditions.grading import (
     unknown_papers,
 )
 from aspectra.search.plan import Plan, Search
-from aspectra.search.scoring.chain import Chain, Scale
+from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.phases import Fused, Held, Mask, Part, Rows, Scoring, each
 from aspectra.search.scoring.scores import Parted, score_exactly, score_papers
 from aspectra.views.index.opened import Index
-from aspectra.views.protocol import Asked
 from aspectra.views.view import Positions
 
 # Papers in the order of their years: within the bound, outside it, unknown.
@@ -57,9 +56,6 @@ def in_year_order(years: NDArray[Any], wanted: str, allowed: Mask) -> list[Mask]
     return [masks[0], *(mask for mask in masks[1:] if mask.any())]
 
 
-Versions = Callable[[Iterable[str]], Mapping[str, Sequence[str]]]
-
-
 @dataclass(frozen=True)
 class Found:
     """Result of a search.
@@ -78,13 +74,8 @@ class Found:
 class Engine:
     """Masks, scores and the one order of the papers of a generation; safe to use from several threads.
 
-    What it takes from the collection as a whole can be given, so that a generation can be one of several
-    shards.
-
     Args:
         index: the generation.
-        sample: positions of the papers that scores are standardised against; None for the generation's own.
-        versions: ids -> id -> other versions of the same work; None for those that the library knows.
         parts: (papers,) True for the papers of each part that scores its own; None for all.
         parted: makes the parts of a search, where these lie elsewhere; None for those of ``parts``.
     """
@@ -93,15 +84,12 @@ class Engine:
         self,
         index: Index,
         *,
-        sample: Positions | None = None,
-        versions: Versions | None = None,
         parts: Sequence[Mask] = (None,),
         parted: Parted | None = None,
     ) -> None:
         self.index = index
         self.library = index.library
-        self.sample = index.sample if sample is None else sample
-        self._versions = self.library.versions if versions is None else versions
+        self.sample = index.sample
         self.grader = Grader(index, parts)
         self._parted = parted or (lambda asked, allowed: [Part(index, asked, allowed, one) for one in parts])
         self._changes: tuple[int, frozenset[str], int] = (-1, frozenset(), 0)
@@ -206,8 +194,6 @@ class Engine:
         within: Iterable[str] | None = None,
         conditions: Sequence[Condition] | None = None,
         chain: Chain | None = None,
-        scales: Sequence[Scale | None] = (),
-        asked: Sequence[Asked] = (),
         depth: int = 0,
     ) -> Found:
         """The best papers of one search.
@@ -219,13 +205,11 @@ class Engine:
             within: only these ids are ranked; None for all.
             conditions: those that grade papers; None for all of the plan.
             chain: further rounds.
-            scales: of the probes, where they are known already.
-            asked: the probes with what their seeds bring, where that is known already.
             depth: papers whose places are wanted, where these are more.
         """
         depth = max(depth, count)
         graded = plan.conditions if conditions is None else conditions
-        how = Scoring(search, graded, plan.compliance, self.sample, scales, asked, chain)
+        how = Scoring(search, graded, plan.compliance, self.sample, chain=chain)
         ids: list[str] = []
         scores: list[float] = []
         done: list[Held] = []
@@ -256,7 +240,7 @@ class Engine:
 
     def versions(self, ids: Iterable[str]) -> Mapping[str, Sequence[str]]:
         """Id -> ids of other versions of the same work, for those that have any."""
-        return self._versions(ids)
+        return self.library.versions(ids)
 
     def one_version_each(self, ids: Sequence[str]) -> list[str]:
         """Ranked papers with one version of each work: the first, or the first with an abstract.

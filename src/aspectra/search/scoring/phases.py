@@ -192,10 +192,7 @@ class Scoring(Struct, frozen=True):
         conditions: that grade them: they drop papers and move them.
         compliance: what meeting one is worth.
         sample: (s,) positions of the papers that scores are standardised against.
-        scales: per probe, where they are known already (of a whole that this index is a part of); () computes
-            them from the sample and the papers that may be ranked.
-        asked: the probes with what their seeds bring, where that is known already: a shard may not hold the
-            seeds; () looks it up.
+        asked: the probes with what their seeds bring; () before they are looked up.
         chain: further rounds, or None.
     """
 
@@ -203,14 +200,8 @@ class Scoring(Struct, frozen=True):
     conditions: Sequence[Condition]
     compliance: float
     sample: Positions
-    scales: Sequence[Scale | None] = ()
     asked: Sequence[Asked] = ()
     chain: Chain | None = None
-
-    def scale(self, number: int, sample: Floats, best: float | None) -> Scale:
-        """The scale of a probe: the one that was given, else from the sample's scores and the best one."""
-        given = self.scales[number] if self.scales else None
-        return scale(sample, best) if given is None else given
 
 
 def join(held: Sequence[Held]) -> Fused:
@@ -497,7 +488,7 @@ def fuse(parts: Sequence[Part], how: Scoring, index: Index, depth: int) -> tuple
     costly = [n for n in range(len(probes)) if n not in quick]
     surveys = zip(*each(parts, lambda part: part.survey(quick, how.sample)), strict=True)
     told = dict(zip(quick, map(Survey.merged, surveys), strict=True))
-    scales = {n: how.scale(n, one.sample, one.highest) for n, one in told.items()}
+    scales = {n: scale(one.sample, one.highest) for n, one in told.items()}
     drawn = {n: scales[n].apply(told[n].sample) for n in quick}
     rows: tuple[Held, ...] = tuple(part.rows({n: probes[n].weight for n in quick}, scales) for part in parts)
     if costly:
@@ -508,7 +499,7 @@ def fuse(parts: Sequence[Part], how: Scoring, index: Index, depth: int) -> tuple
         answers, references = (exactly(index, named, papers) for papers in (found.papers, how.sample))
         for n, scores, reference in zip(costly, answers, references, strict=True):
             raw[n] = scores
-            scaled[n] = one = how.scale(n, reference, highest(scores))
+            scaled[n] = one = scale(reference, highest(scores))
             standard[n] = values = one.apply(scores)
             drawn[n] = one.apply(reference)
             total = total + probes[n].weight * values

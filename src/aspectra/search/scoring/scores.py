@@ -65,7 +65,7 @@ def score_papers(grader: Grader, parted: Parted, how: Scoring, allowed: Mask, de
         depth: papers wanted.
     """
     conditions, index = how.conditions, grader.index
-    if not how.chain and not how.asked:
+    if not how.chain:
         how = replace(how, asked=index.look_up(how.search.probes))
     held = parted(() if how.chain else how.asked, allowed)
     count = max(how.search.fusion.candidates, depth) if conditions else depth

@@ -27,7 +27,6 @@ from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.lexical.reverse import Moments
 from aspectra.views.protocol import Asked, VectorView, View, ViewFacts
 from aspectra.views.storage.folder import StoredFolder, Units
-from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Floats, Matching, Metric, Positions, Probe, Scored
 
 # Units of some papers, read once and scored for several probes.
@@ -146,7 +145,7 @@ class DenseView(View):
         """Moments that standardise reverse scores; only reverse searches open them."""
         return Moments.load(self._folder) if self.facts.stored.get("pairs") else None
 
-    def look_up(self, probe: Probe, given: Statistics | None = None) -> Asked:
+    def look_up(self, probe: Probe) -> Asked:
         """See :class:`~aspectra.views.protocol.View`."""
         if probe.reverse:
             self._reverse_moments(probe)

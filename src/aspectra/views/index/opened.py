@@ -28,7 +28,7 @@ from aspectra.views.protocol import NOTES, TERMS, Asked, VectorView, View, ViewF
 from aspectra.views.storage.folder import EncodedText
 from aspectra.views.terms.view import TermView, aspect_weights, terms_of_paper
 from aspectra.views.text.tokens import Tokeniser
-from aspectra.views.text.weighing import Given, Statistics
+from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Floats, Matching, Positions, Probe, Scored
 
 # Papers by their citation links to the seeds: what both cite, what cites both, and direct links.
@@ -73,7 +73,7 @@ class CitationView(View):
         self._cited = _turned(citations)
         self._counts = [np.diff(links[0]).astype(np.float64) for links in (self._cites, self._cited)]
 
-    def look_up(self, probe: Probe, given: Statistics | None = None) -> Asked:
+    def look_up(self, probe: Probe) -> Asked:
         """The probe, whose seeds are in the generation.
 
         Raises:
@@ -182,10 +182,10 @@ def _rarity(generation: Generation) -> Rarity:
         )
         return WordIndex(folder, generation.lexical, folder.order), Tokeniser(generation.lexical.tokens)
 
-    def rarity(words: Sequence[str], given: Statistics | None = None) -> Floats:
+    def rarity(words: Sequence[str]) -> Floats:
         index, tokeniser = known()
         stems = [tokeniser.words(word) for word in words]
-        statistics = index.statistics(chain.from_iterable(stems)) if given is None else given
+        statistics = index.statistics(chain.from_iterable(stems))
         often = [
             min((max(statistics.held(stem), 1) for stem in some), default=0)
             or statistics.documents  # a stop word
@@ -324,10 +324,9 @@ class Index(Generation):
         """
         return cast("WordView", self.view(ViewFacts.words_of("abstract").name))
 
-    def statistics(self, words: Iterable[str], given: Given | None = None) -> Statistics:
-        """Statistics of abstracts with the frequency of these words, or ``given``, see :meth:`look_up`."""
-        view = self.word_view()
-        return (given or {}).get(view.name) or view.statistics(words)
+    def statistics(self, words: Iterable[str]) -> Statistics:
+        """Statistics of abstracts with the frequency of these words."""
+        return self.word_view().statistics(words)
 
     def vector_view(self, name: str) -> VectorView:
         """A view by name, one of vectors.
@@ -340,13 +339,8 @@ class Index(Generation):
             raise ViewMismatch(f"{name} has no vectors", why="it is lexical")
         return cast("VectorView", found)
 
-    def look_up(self, probes: Sequence[Probe], given: Given | None = None) -> list[Asked]:
-        """Probes with what their texts and seeds bring, in order; equal questions are looked up once.
-
-        Args:
-            probes: on views of this generation.
-            given: name of a view -> see :meth:`View.look_up`; of those that are parts of a collection.
-        """
+    def look_up(self, probes: Sequence[Probe]) -> list[Asked]:
+        """Probes with what their texts and seeds bring, in order; equal questions are looked up once."""
         known: dict[Probe, Asked] = {}
         out = []
         for probe in probes:
@@ -355,7 +349,7 @@ class Index(Generation):
                 probe, weight=1.0, aspect="", pooling="max", metric="cosine", matching=matching
             )
             if question not in known:
-                known[question] = self.view(probe.view).look_up(question, (given or {}).get(probe.view))
+                known[question] = self.view(probe.view).look_up(question)
             out.append(replace(known[question], probe=probe))
         return out
 

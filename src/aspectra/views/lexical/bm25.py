@@ -169,15 +169,15 @@ class LexicalView(View):
     def _by_letters(self) -> bool:
         return self.settings.tokens.split == "letters"
 
-    def _spelt(self, text: str, given: Statistics | None) -> list[str]:
+    def _spelt(self, text: str) -> list[str]:
         """The words of a query: ``dusseldorf`` for ``duesseldorf`` where documents have that alone."""
         words = self._tokeniser.words(text)
         if not self._by_letters:
             return words
-        held = self._index.held if given is None else given.held
+        held = self._index.held
         return [plain if not held(word) and held(plain := unspelt(word)) else word for word in words]
 
-    def look_up(self, probe: Probe, given: Statistics | None = None) -> Asked:
+    def look_up(self, probe: Probe) -> Asked:
         """See :class:`~aspectra.views.protocol.View`."""
         if probe.reverse:
             pairs = self._reverse_pairs(probe)
@@ -197,11 +197,11 @@ class LexicalView(View):
             )
         facts = self.facts.stored
         if not (facts.get("pairs") and facts.get("own_words")) or probe.asking == _ABSTRACTS:
-            return Asked(probe, tuple(self._spelt(self.query_text(probe), given)), statistics=given)
+            return Asked(probe, tuple(self._spelt(self.query_text(probe))))
         own = self._pairs if probe.seeds else None
         stored = [own.words_of(at) for at in self._seed_positions(probe)] if own is not None else []
         words = [*self._tokeniser.words(probe.text), *(self._index.words[n] for part in stored for n in part)]
-        return Asked(probe, tuple(words), statistics=given)
+        return Asked(probe, tuple(words))
 
     def _seed_positions(self, probe: Probe) -> list[int]:
         known = self._positions()
@@ -385,7 +385,7 @@ class NotesView(View):
         frequency = {word: held.frequency(known[word]) if word in known else 0 for word in words}
         return Statistics(len(held.notes), ((held.words, len(held.notes)),), frequency)
 
-    def look_up(self, probe: Probe, given: Statistics | None = None) -> Asked:
+    def look_up(self, probe: Probe) -> Asked:
         """See :class:`~aspectra.views.protocol.View`.
 
         Raises:

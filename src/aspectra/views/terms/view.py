@@ -40,7 +40,6 @@ from aspectra.views.protocol import Asked, ViewFacts
 from aspectra.views.storage.arrays import save_array
 from aspectra.views.storage.folder import EncodedText, StoredFolder
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser, plain_words, word_spans
-from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Floats, Probe
 
 # What is kept of a paper: the chances of its words, and one pooled vector for each aspect.
@@ -521,12 +520,12 @@ class TermView(LexicalView):
         found = self.terms_of(seed)
         return "" if found is None else found.text
 
-    def rarity_of(self, stems: Sequence[str], given: Statistics | None = None) -> float:
-        """Mean rarity of stems; 0 where no paper has one of them. For ``given`` see :meth:`look_up`."""
-        known = (given or self._index.statistics(stems)).rarity(stems)
+    def rarity_of(self, stems: Sequence[str]) -> float:
+        """Mean rarity of stems; 0 where no paper has one of them."""
+        known = self._index.statistics(stems).rarity(stems)
         return sum(known.values()) / max(len(known), 1)
 
-    def look_up(self, probe: Probe, given: Statistics | None = None) -> Asked:
+    def look_up(self, probe: Probe) -> Asked:
         """See :class:`~aspectra.views.protocol.View`; each seed's document is its counts of the aspect."""
         if probe.reverse:
             self._reverse_pairs(probe)  # raises
@@ -538,7 +537,7 @@ class TermView(LexicalView):
             if found is not None:
                 words, counts = found
                 documents.append(((tuple(words), counts[:, columns].sum(axis=1).astype(np.float32)),))
-        return Asked(probe, tuple(self.words(probe.text)), tuple(documents), statistics=given)
+        return Asked(probe, tuple(self.words(probe.text)), tuple(documents))
 
     def _strengths(self, asked: Asked) -> dict[str, float]:
         """Word -> its count in what is asked, the mean over seeds."""

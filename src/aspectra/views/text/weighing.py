@@ -186,7 +186,3 @@ class Statistics:
         """Word -> ln(1 + N / df), of those that a document holds: what evidence is weighed with."""
         held = {word: self.held(word) for word in words}
         return {word: float(np.log1p(self.documents / often)) for word, often in held.items() if often}
-
-
-# Name of a view -> statistics of the collection that the view is a part of.
-Given = Mapping[str, Statistics]

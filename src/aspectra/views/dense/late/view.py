@@ -31,7 +31,6 @@ from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.protocol import Asked, View, ViewFacts
 from aspectra.views.storage.folder import StoredFolder, Units
 from aspectra.views.text.tokens import Tokeniser, TokenSettings, word_spans
-from aspectra.views.text.weighing import Statistics
 from aspectra.views.view import Floats, Positions, Probe, Scored
 
 # The vectors that late interaction compares, and how they are stored.
@@ -226,7 +225,7 @@ def _products(rows: Vectors, query: Vectors) -> Floats:
     return cells
 
 
-Rarity = Callable[[Sequence[str], Statistics | None], Floats]
+Rarity = Callable[[Sequence[str]], Floats]
 # Of the sample that scores are standardised against, so many papers are compared: MaxSim costs as much for
 # each of them as for a candidate.
 _REFERENCE = 128
@@ -263,7 +262,7 @@ class LateView(View):
         positions: paper id -> position.
         id_order: rank of each paper's id, for ties.
         query: encodes query texts, with their tokens.
-        rarity: words -> (n,) how rare each is, by given statistics of abstracts or those of the index.
+        rarity: words -> (n,) how rare each is, by statistics of the index's abstracts.
         text: seed id -> its text as it was encoded, or None where that changed.
         sample: gives the positions of the papers that scores are standardised against.
     """
@@ -293,7 +292,7 @@ class LateView(View):
         self._text = text
         self._sample = sample
 
-    def look_up(self, probe: Probe, given: Statistics | None = None) -> Asked:
+    def look_up(self, probe: Probe) -> Asked:
         """See :class:`~aspectra.views.protocol.View`.
 
         Raises:
@@ -310,11 +309,11 @@ class LateView(View):
                 )
             tokens = TokenVectors.of(encoder, probe.text, *encoded.tokens)
             truncated = encoder.name if encoded.truncated else ""
-            parts.append(self._part(-1, probe.text, tokens, np.full(len(tokens.spans), -1), given))
+            parts.append(self._part(-1, probe.text, tokens, np.full(len(tokens.spans), -1)))
         for number, seed in enumerate(probe.seeds):
             rows = self._rows(seed)
             held = TokenVectors(self._wide(rows), self.spans(rows))
-            parts.append(self._part(number, self._text(seed), held, rows, given).rarest(_SEED_WORDS))
+            parts.append(self._part(number, self._text(seed), held, rows).rarest(_SEED_WORDS))
         return Asked(
             probe,
             words=tuple(word for part in parts for word in part.words),
@@ -332,13 +331,12 @@ class LateView(View):
         text: str | None,
         tokens: TokenVectors,
         rows: Positions,
-        given: Statistics | None,
     ) -> _Part:
         """Vectors of a text or a seed; without the text the words are unknown and get equal weights."""
         words = [""] * len(rows) if text is None else [text[a:b] for a, b in tokens.spans.tolist()]
         weights = np.ones(len(rows), np.float32)
         if text is not None and len(rows) and not self.facts.stored.get("trained"):
-            rare = self._rarity(words, given)
+            rare = self._rarity(words)
             weights = rare / rare.max()
         return _Part(owner, tokens.vectors, weights, words, rows)
 
