@@ -6,12 +6,10 @@ searcher gave, or that came from another program. Both are read when a search ru
 
 from __future__ import annotations
 
-import numpy as np
-
 from aspectra.papers.library.marks.values import DECISIONS
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.search.conditions.attributes.record.facts import ClassAttribute, MarkAttribute, NamedAttribute
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, meeting, places
+from aspectra.search.conditions.attributes.record.facts import ClassAttribute, MarkAttribute, MeantAttribute
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
@@ -27,12 +25,11 @@ class DecidedAttribute(MarkAttribute, ClassAttribute):
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 1 where the decision that counts is this one, else 0."""
-        named, known = self.named(value), index.positions
-        decided = index.library.marks.decisions()
-        met = [known[i] for i, d in decided.items() if i in known and named in ("any", "none", d.decision)]
-        out = np.full(len(index), float(named == "none"), np.float32)
-        out[met] = float(named != "none")
-        return np.asarray(out[papers], np.float32)
+        named, decided = self.named(value), index.library.marks.decisions()
+        if named == "none":
+            return 1 - meeting(index, papers, places(index, decided), 0.0)
+        met = (one for one, d in decided.items() if named in ("any", d.decision))
+        return meeting(index, papers, places(index, met), 0.0)
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """The decision and its reason."""
@@ -45,12 +42,7 @@ class DecidedAttribute(MarkAttribute, ClassAttribute):
 ATTRIBUTES.register("decided")(DecidedAttribute())
 
 
-def _tagged(tag: str, index: Index) -> list[int]:
-    """Positions of the papers with a tag."""
-    return [index.positions[one] for one in index.library.marks.tagged(tag) if one in index.positions]
-
-
-class TagAttribute(MarkAttribute, NamedAttribute):
+class TagAttribute(MarkAttribute, MeantAttribute):
     """A tag that the searcher gave, or that came from another program."""
 
     name = "tag"
@@ -58,15 +50,9 @@ class TagAttribute(MarkAttribute, NamedAttribute):
     longest = 200
     what, example = "tag", "tag=to read"
 
-    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) 1 for papers with the tag, whatever its case; else 0; NaN where no paper has it."""
-        out = np.full(len(index), 0.0 if self.told(value, index) else np.nan, np.float32)
-        out[_tagged(value, index)] = 1.0
-        return np.asarray(out[papers], np.float32)
-
-    def measure(self, value: str, index: Index, papers: Positions) -> bool:
-        """Whether any of the papers has it."""
-        return bool(np.isin(_tagged(value, index), papers).any())
+    def meant(self, value: str, index: Index) -> list[int]:
+        """Positions of the papers with the tag, whatever its case."""
+        return places(index, index.library.marks.tagged(value))
 
     def missing(self, value: str, index: Index) -> str:
         """That no paper has it."""

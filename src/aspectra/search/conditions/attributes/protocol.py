@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from importlib import resources
 from typing import Any, Protocol, Self
@@ -63,7 +63,11 @@ class Attribute(Protocol):
         Args:
             language: of the words: ``en``, ``de`` or ``zh``.
         """
-        return _words_in_file(self.name, language)
+        file = resources.files(__package__) / "words" / f"{self.name}.txt"
+        if not file.is_file():
+            return ""
+        parts = _SECTION.split(file.read_text("utf-8"))
+        return dict(zip(parts[1::2], parts[2::2], strict=True)).get(language, "")
 
     def check(self, value: str) -> None:
         """Refuse a value that means nothing here.
@@ -173,18 +177,40 @@ class Attribute(Protocol):
         return ""
 
 
-def _words_in_file(name: str, language: str) -> str:
-    """The words of one language in ``words/NAME.txt``, see :meth:`Attribute.words`."""
-    file = resources.files(__package__) / "words" / f"{name}.txt"
-    if not file.is_file():
-        return ""
-    parts = _SECTION.split(file.read_text("utf-8"))
-    return dict(zip(parts[1::2], parts[2::2], strict=True)).get(language, "")
-
-
 def table_of_words(name: str) -> dict[str, Any]:
     """The tables of ``words/NAME.toml``."""
     return tomllib.loads((resources.files(__package__) / "words" / f"{name}.toml").read_text("utf-8"))
+
+
+def by_name(index: Index, column: str, papers: Positions, grade: Callable[[str], float]) -> Floats:
+    """(papers,) what ``grade`` gives for each paper's text in a column; it is called once for each text."""
+    codes, names = index.coded(column)
+    if not names:
+        return np.full(len(papers), np.nan, np.float32)
+    chosen = codes[papers]
+    table = np.full(len(names), np.nan, np.float32)
+    for code in np.unique(chosen):
+        table[code] = grade(names[code])
+    return np.asarray(table[chosen], np.float32)
+
+
+def places(index: Index, ids: Iterable[str]) -> list[int]:
+    """Positions of the papers with some ids, of those that are in the index."""
+    return [index.positions[one] for one in ids if one in index.positions]
+
+
+def meeting(index: Index, papers: Positions, met: Iterable[int], others: float | NDArray[Any]) -> Floats:
+    """(papers,) grade 1 for the papers at some positions.
+
+    Args:
+        index: that holds the papers.
+        papers: (papers,) positions.
+        met: positions.
+        others: grade of all other papers, or (all papers,) one for each.
+    """
+    out = np.full(len(index), others, np.float32)
+    out[[*met]] = 1
+    return out[papers]
 
 
 ATTRIBUTES: Registry[Attribute] = Registry("attribute", __package__)

@@ -25,8 +25,7 @@ only what the record calls so.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -37,7 +36,13 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper, normalise_title
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute, table_of_words
+from aspectra.search.conditions.attributes.protocol import (
+    ATTRIBUTES,
+    Attribute,
+    by_name,
+    meeting,
+    table_of_words,
+)
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
@@ -47,22 +52,14 @@ _FORM = re.compile(r"\s*+(?:(>=|<=|>|<)\s*+(\d{1,9}+)|(\d{1,9}+)(?:\s*+\.\.\s*+(
 _MOST = 10**9
 
 
-def too_old(index: Index) -> str:
-    """Why nothing is known of what records state, for people; "" where the index keeps it."""
-    kept = index.keeps_records
-    return (
-        ""
-        if kept
-        else "the index was built by an older version, which kept less of the records: aspectra index"
-    )
-
-
 class RecordAttribute(Attribute):
     """An attribute that is decided by columns which indexes of older versions lack."""
 
     def missing(self, value: str, index: Index) -> str:
         """That the index is too old, or that no record states it."""
-        return too_old(index) or super().missing(value, index)
+        if index.keeps_records:
+            return super().missing(value, index)
+        return "the index was built by an older version, which kept less of the records: aspectra index"
 
 
 class NamedAttribute(Attribute):
@@ -94,6 +91,23 @@ class MarkAttribute(Attribute):
         return index.library.marks.revision
 
 
+class MeantAttribute(NamedAttribute):
+    """An attribute whose values mean some of the papers, which have it."""
+
+    def meant(self, value: str, index: Index) -> Collection[int]:
+        """Positions of the papers that a value means."""
+        raise NotImplementedError
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) 1 for those that are meant, else 0; NaN where none of the collection is."""
+        others = 0.0 if self.told(value, index) else np.nan
+        return meeting(index, papers, self.meant(value, index), others)
+
+    def measure(self, value: str, index: Index, papers: Positions) -> bool:
+        """Whether any of the papers is meant."""
+        return bool(np.isin([*self.meant(value, index)], papers).any())
+
+
 class ClassAttribute(Attribute):
     """An attribute whose values are a few classes.
 
@@ -118,24 +132,37 @@ class ClassAttribute(Attribute):
         return check_class(value, self.name, self.classes, self.synonyms)
 
 
+def read_range(
+    form: re.Pattern[str], value: str, read: Callable[[str], int], lowest: int, highest: int
+) -> tuple[int, int] | None:
+    """Smallest and largest whole number that meet a bound or a range; None where the value is neither.
+
+    Args:
+        form: finds the sign and the number of a bound, or the first and the last number of a range.
+        value: as it is written.
+        read: the number that a text stands for.
+        lowest: of what is below a number.
+        highest: of what is above a number.
+    """
+    found = form.fullmatch(value)
+    if found is None:
+        return None
+    sign, bound, first, last = found.groups()
+    if not sign:
+        return read(first), read(last or first)
+    number = read(bound)
+    low = {">=": number, ">": number + 1}.get(sign, lowest)
+    return low, {"<=": number, "<": number - 1}.get(sign, highest)
+
+
 def number_range(value: str) -> tuple[int, int] | None:
     """Smallest and largest whole number of ``>=50``, ``>100``, ``<20``, ``<=20``, ``10..20`` or ``7``.
 
     >>> [number_range(value) for value in (">=50", "<20", "10..20", "many")]
     [(50, 1000000000), (0, 19), (10, 20), None]
     """
-    found = _FORM.fullmatch(value)
-    if found is None:
-        return None
-    sign, bound, first, last = found.groups()
-    if sign:
-        number = int(bound)
-        low = {">=": number, ">": number + 1}.get(sign, 0)
-        high = {"<=": number, "<": number - 1}.get(sign, _MOST)
-    else:
-        low = int(first)
-        high = low if last is None else int(last)
-    return (low, high) if low <= high else None
+    found = read_range(_FORM, value, int, 0, _MOST)
+    return found if found and found[0] <= found[1] else None
 
 
 def check_class(value: str, what: str, known: Sequence[str], synonyms: Mapping[str, str]) -> str:
@@ -178,18 +205,6 @@ def origin_parts(text: str) -> tuple[list[str], str, str]:
     return schemes.split(), prefix, host
 
 
-def by_name(index: Index, column: str, papers: Positions, grade: Callable[[str], float]) -> Floats:
-    """(papers,) what ``grade`` gives for each paper's text in a column; it is called once for each text."""
-    codes, names = index.coded(column)
-    if not names:
-        return np.full(len(papers), np.nan, np.float32)
-    chosen = codes[papers]
-    table = np.full(len(names), np.nan, np.float32)
-    for code in np.unique(chosen):
-        table[code] = grade(names[code])
-    return np.asarray(table[chosen], np.float32)
-
-
 _YEAR = r"(\d{4}+|now(?:\s*+-\s*+\d{1,3}+)?+)"
 _YEARS = re.compile(rf"\s*+(?:(>=|<=|>|<)\s*+{_YEAR}|{_YEAR}(?:\s*+\.\.\s*+{_YEAR})?+)\s*+", re.ASCII)
 _FIRST, _LAST = -(10**6), 10**6
@@ -202,7 +217,6 @@ _TABLE = table_of_words("record_words")
 _NAMES = {name: (name, *phrases(others)) for name, others in _TABLE["publishers"].items()}
 _PREFIXES = {prefix: name for name, all_ in _TABLE["doi_prefixes"].items() for prefix in phrases(all_)}
 _ACRONYM = re.compile(r"[A-Z]{3,8}")
-_OPEN = {"open access": "open", "full text": "fulltext"}
 _counted: WeakKeyDictionary[Index, tuple[NDArray[np.int64], NDArray[np.int64]]] = WeakKeyDictionary()
 
 
@@ -221,118 +235,79 @@ def _together(parts: Sequence[_Tally]) -> _Tally:
     return values, times
 
 
-@dataclass(frozen=True)
-class FactAttribute(Attribute):
-    """An attribute that the record decides.
-
-    Attributes:
-        name, about: of the attribute.
-        read: the value in its one spelling; refuses one that means nothing.
-        graded: (papers,) grades of a value; its last argument is what was measured of the collection.
-        why: what decided; its last argument too.
-        noun: what is unknown of a paper without a grade, where that is not the name.
-        columns: whether it reads columns that indexes of older versions lack.
-        lacks: value -> why nothing is known of any paper, where that is not the usual reason.
-        measured: what papers tell of the others, see :meth:`measure`; None where they tell nothing.
-        merged: what was measured of all parts, as one.
-    """
-
-    name: str
-    about: str
-    read: Callable[[str], object]
-    graded: Callable[[str, Index, Positions, Any], Any]
-    why: Callable[[str, Paper, Index, Any], str]
-    noun: str = ""
-    columns: bool = True
-    lacks: Mapping[str, str] = field(default_factory=dict)
-    measured: Callable[[str, Index, Positions], Any] | None = None
-    merged: Callable[[Sequence[Any]], Any] = any
-
-    def check(self, value: str) -> None:
-        """Refuse a value that means nothing here.
-
-        Raises:
-            UsageError: with the values there are.
-        """
-        self.read(value)
-
-    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) see the module; NaN where nothing is known."""
-        return np.asarray(self.graded(value, index, papers, self.told(value, index)), np.float32)
-
-    def measure(self, value: str, index: Index, papers: Positions) -> Any:
-        """Counts of years or citations, or whether there is any full text."""
-        return None if self.measured is None else self.measured(value, index, papers)
-
-    def merge(self, parts: Sequence[Any]) -> Any:
-        """The measurements of all parts, merged."""
-        return self.merged(parts)
-
-    def missing(self, value: str, index: Index) -> str:
-        """That the index is too old, or that no record states it."""
-        if self.columns and (why := too_old(index)):
-            return why
-        return self.lacks.get(str(self.read(value)), "") or super().missing(value, index)
-
-    def reason(self, value: str, paper: Paper, index: Index) -> str:
-        """The deciding fact, for people."""
-        return self.why(value, paper, index, self.told(value, index))
-
-
 def _year(text: str) -> int:
     """A year, counted back from the present one where it is written so."""
-    if not text.startswith("now"):
-        return int(text)
-    back = text.removeprefix("now").strip().removeprefix("-").strip()
-    return datetime.now(UTC).year - int(back or 0)
+    if text.startswith("now"):
+        return datetime.now(UTC).year - int(text.removeprefix("now").replace("-", "") or 0)
+    return int(text)
 
 
 def _years(value: str) -> tuple[int, int]:
     """First and last year that meet the condition."""
-    found = _YEARS.fullmatch(value)
+    found = read_range(_YEARS, value, _year, _FIRST, _LAST)
     if found is None:
         raise UsageError(f"{value!r} is no year", why="write >=2021, <2019, 2015..2018, 2017 or >=now-5")
-    sign, bound, first, last = found.groups()
-    if sign:
-        year = _year(bound)
-        low = {">=": year, ">": year + 1}.get(sign, _FIRST)
-        return low, {"<=": year, "<": year - 1}.get(sign, _LAST)
-    low = _year(first)
-    high = low if last is None else _year(last)
-    if high < low:
+    if found[0] > found[1]:
         raise UsageError(f"{value!r} holds no year", why="the first year comes after the last")
-    return low, high
+    return found
 
 
-def _in_years(value: str, index: Index, papers: Positions, _: None) -> Any:
-    (low, high), years = _years(value), index.years[papers]
-    return np.where(years == 0, np.nan, (years >= low) & (years <= high))
+class YearAttribute(Attribute):
+    """The year of publication."""
+
+    name = "year"
+
+    def check(self, value: str) -> None:
+        """Refuse a value that is neither a year, a bound nor a range.
+
+        Raises:
+            UsageError: with the forms there are, or the range is empty.
+        """
+        _years(value)
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) 1 within the bounds, 0 outside, NaN where the year is unknown."""
+        (low, high), years = _years(value), index.years[papers]
+        return np.where(years == 0, np.nan, (years >= low) & (years <= high)).astype(np.float32)
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """The year."""
+        return str(paper.year or "")
 
 
-def _known_years(value: str, index: Index, papers: Positions) -> _Tally:
-    years = index.years[papers]
-    return _tally(years[years != 0])
+ATTRIBUTES.register("year")(YearAttribute())
 
 
-def _year_of_now(parts: Sequence[_Tally]) -> int:
-    """The year that ages are counted back from; 0 where no year is known."""
-    known = np.repeat(*_together(parts))
-    newest = int(np.percentile(known, 100 - _MISPRINTED, method="higher")) if len(known) else 0
-    return min(newest, datetime.now(UTC).year)
+class RecencyAttribute(ClassAttribute):
+    """How recent a paper is, without a year."""
+
+    name = "recency"
+    noun = "year"
+    classes = tuple(_HALF_LIVES)
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) see the module; NaN where the year is unknown."""
+        named, years, now = self.named(value), index.years[papers], self.told(value, index)
+        left = 0.5 ** (np.maximum(now - years, 0) / _HALF_LIVES[named])
+        return np.where(years == 0, np.nan, left if named == "new" else 1.0 - left).astype(np.float32)
+
+    def measure(self, value: str, index: Index, papers: Positions) -> _Tally:
+        """The years that are known."""
+        years = index.years[papers]
+        return _tally(years[years != 0])
+
+    def merge(self, parts: Sequence[_Tally]) -> int:
+        """The year that ages are counted back from; 0 where no year is known."""
+        known = np.repeat(*_together(parts))
+        newest = int(np.percentile(known, 100 - _MISPRINTED, method="higher")) if len(known) else 0
+        return min(newest, datetime.now(UTC).year)
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """The year, and the one that it is compared with."""
+        return f"{paper.year}; the newest here are of {self.told(value, index)}" if paper.year else ""
 
 
-def _age(value: str) -> str:
-    return check_class(value, "recency", tuple(_HALF_LIVES), {})
-
-
-def _recent(value: str, index: Index, papers: Positions, now: int) -> Any:
-    named, years = _age(value), index.years[papers]
-    left = 0.5 ** (np.maximum(now - years, 0) / _HALF_LIVES[named])
-    return np.where(years == 0, np.nan, left if named == "new" else 1.0 - left)
-
-
-def _aged(value: str, paper: Paper, index: Index, now: int) -> str:
-    return f"{paper.year}; the newest here are of {now}" if paper.year else ""
+ATTRIBUTES.register("recency")(RecencyAttribute())
 
 
 class _Cited(NamedTuple):
@@ -366,30 +341,11 @@ def _counts(index: Index) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return _counted[index]
 
 
-def _citing(value: str, index: Index, papers: Positions) -> _Cited:
-    by_record, inside = (counts[papers] for counts in _counts(index))
-    listing, starts, stated = int((index.references[papers] > 0).sum()), index.citations[0], by_record >= 0
-    linked = bool((starts[papers + 1] > starts[papers]).any()) if len(index.citations[1]) else False
-    return _Cited(len(papers), listing, linked, _tally(by_record[stated]), _tally(inside[~stated]))
-
-
-def _cited_in_all(parts: Sequence[_Cited]) -> _Cited:
-    papers, listing, linked, stated, inside = zip(*parts, strict=True)
-    return _Cited(sum(papers), sum(listing), any(linked), _together(stated), _together(inside))
-
-
 def citation_counts(index: Index, cited: _Cited | None = None) -> NDArray[np.int64]:
     """(all papers,) citations, -1 where unknown; ``cited`` is of a collection that the index is a part of."""
     by_record, inside = _counts(index)
-    known = _citing("", index, np.arange(len(index))) if cited is None else cited
+    known: _Cited = ATTRIBUTES.get("citations").told("", index) if cited is None else cited
     return np.where(by_record < 0, inside, by_record) if known.counted else by_record
-
-
-def _count(value: str) -> None:
-    if value.casefold() not in _SHARES and number_range(value) is None:
-        raise UsageError(
-            f"{value!r} is no number of citations", why="write >=50, >100, <20, 10..20, high or low"
-        )
 
 
 def _ranked(counts: NDArray[np.int64], among: _Tally, share: float, *, most: bool) -> Floats:
@@ -401,32 +357,59 @@ def _ranked(counts: NDArray[np.int64], among: _Tally, share: float, *, most: boo
     return np.asarray(np.where(counts == 0, 0.0, out) if most else out, np.float32)
 
 
-def _cited(value: str, index: Index, papers: Positions, cited: _Cited) -> Any:
-    counts, by_record = citation_counts(index, cited)[papers], _counts(index)[0][papers] >= 0
-    named = value.casefold()
-    if named not in _SHARES:
-        low, high = number_range(value) or (0, 0)
-        return np.where(counts < 0, np.nan, (counts >= low) & (counts <= high))
-    out = np.full(len(papers), np.nan, np.float32)
-    for known, among in ((by_record, cited.stated), (~by_record & (counts >= 0), cited.inside)):
-        if known.any():
-            out[known] = _ranked(counts[known], among, _SHARES[named], most=named == "high")
-    return out
+class CitationsAttribute(RecordAttribute):
+    """How often a paper is cited."""
+
+    name = "citations"
+    noun = "number of citations"
+
+    def check(self, value: str) -> None:
+        """Refuse a value that is neither a number, a bound, a range nor a class.
+
+        Raises:
+            UsageError: with the forms there are.
+        """
+        if value.casefold() not in _SHARES and number_range(value) is None:
+            why = "write >=50, >100, <20, 10..20, high or low"
+            raise UsageError(f"{value!r} is no number of citations", why=why)
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) see the module; NaN where no number is known."""
+        cited = self.told(value, index)
+        counts, by_record = citation_counts(index, cited)[papers], _counts(index)[0][papers] >= 0
+        named, out = value.casefold(), np.full(len(papers), np.nan, np.float32)
+        if named not in _SHARES:
+            low, high = number_range(value) or (0, 0)
+            return np.where(counts < 0, out, (counts >= low) & (counts <= high))
+        for known, among in ((by_record, cited.stated), (~by_record & (counts >= 0), cited.inside)):
+            if known.any():
+                out[known] = _ranked(counts[known], among, _SHARES[named], most=named == "high")
+        return out
+
+    def measure(self, value: str, index: Index, papers: Positions) -> _Cited:
+        """Counts of citations and of papers that list references."""
+        by_record, inside = (counts[papers] for counts in _counts(index))
+        listing, starts, stated = (index.references[papers] > 0).sum(), index.citations[0], by_record >= 0
+        linked = bool((starts[papers + 1] > starts[papers]).any()) if len(index.citations[1]) else False
+        return _Cited(len(papers), int(listing), linked, _tally(by_record[stated]), _tally(inside[~stated]))
+
+    def merge(self, parts: Sequence[_Cited]) -> _Cited:
+        """The same for the collection."""
+        papers, listing, linked, stated, inside = zip(*parts, strict=True)
+        return _Cited(sum(papers), sum(listing), any(linked), _together(stated), _together(inside))
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """The number of citations, and who counted them."""
+        at = index.positions.get(paper.id)
+        by_record, inside = (-1, -1) if at is None else (int(counts[at]) for counts in _counts(index))
+        count = by_record if by_record >= 0 or not self.told(value, index).counted else inside
+        if count < 0:
+            return ""
+        times = f"cited {count:,} time{'' if count == 1 else 's'}"
+        return f"{times}, says the record" if by_record >= 0 else f"{times} inside this library"
 
 
-def _times_cited(value: str, paper: Paper, index: Index, cited: _Cited) -> str:
-    at = index.positions.get(paper.id)
-    by_record, inside = (-1, -1) if at is None else (int(counts[at]) for counts in _counts(index))
-    count = by_record if by_record >= 0 or not cited.counted else inside
-    if count < 0:
-        return ""
-    times = f"cited {count:,} time{'' if count == 1 else 's'}"
-    return f"{times}, says the record" if by_record >= 0 else f"{times} inside this library"
-
-
-def _publisher(value: str) -> None:
-    if not normalise_title(value):
-        raise UsageError(f"{value!r} is no publisher", why="write a name, as in: publisher=IEEE")
+ATTRIBUTES.register("citations")(CitationsAttribute())
 
 
 @lru_cache(maxsize=64)
@@ -437,97 +420,73 @@ def _names_of(value: str) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset({asked}.union(*(_NAMES[name] for name in groups))), frozenset(groups)
 
 
-def _published(value: str, index: Index, papers: Positions, _: None) -> Any:
-    """0 where record or DOI name another one, NaN where neither names any."""
-    names, groups = _names_of(value)
-    acronym = normalise_title(value) if _ACRONYM.fullmatch(value) else ""
+class PublisherAttribute(NamedAttribute, RecordAttribute):
+    """Who published a paper."""
 
-    def by_publisher(publisher: str) -> float:
-        text = normalise_title(publisher)
-        return float(any(has_words(text, name) for name in names)) if text else np.nan
+    name = "publisher"
+    what, example = "publisher", "publisher=IEEE"
 
-    def by_doi(origin: str) -> float:
-        owner = _PREFIXES.get(origin_parts(origin)[1])
-        return np.nan if owner is None else _BY_DOI if owner in groups else 0.0
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) see the module; 0 where record or DOI name another one, NaN where neither names any."""
+        names, groups = _names_of(value)
+        acronym = normalise_title(value) if _ACRONYM.fullmatch(value) else ""
 
-    def by_venue(venue: str) -> float:
-        return _BY_VENUE if acronym and has_words(normalise_title(venue), acronym) else np.nan
+        def by_publisher(publisher: str) -> float:
+            text = normalise_title(publisher)
+            return float(any(has_words(text, name) for name in names)) if text else np.nan
 
-    ways = {"publishers": by_publisher, "origins": by_doi, "venues": by_venue}
-    return np.fmax.reduce([by_name(index, column, papers, grade) for column, grade in ways.items()])
+        def by_doi(origin: str) -> float:
+            owner = _PREFIXES.get(origin_parts(origin)[1])
+            return np.nan if owner is None else _BY_DOI if owner in groups else 0.0
 
+        def by_venue(venue: str) -> float:
+            return _BY_VENUE if acronym and has_words(normalise_title(venue), acronym) else np.nan
 
-def _publishing(value: str, paper: Paper, index: Index, _: None) -> str:
-    """The publisher as printed, else the prefix of the DOI, else the venue."""
-    if publisher := stated(index, paper, "publishers"):
-        return f"published by {publisher}"
-    doi = paper.identifiers.get("doi", "").partition("/")[0]
-    if doi in _PREFIXES:
-        return f"its DOI begins with {doi}"
-    return f"its venue is {paper.venue}" if paper.venue else ""
+        ways = {"publishers": by_publisher, "origins": by_doi, "venues": by_venue}
+        found = [by_name(index, column, papers, grade) for column, grade in ways.items()]
+        return np.asarray(np.fmax.reduce(found))
 
-
-def _access(value: str) -> str:
-    return check_class(value, "access", ("open", "fulltext"), _OPEN)
-
-
-def _has_full_text(value: str, index: Index, papers: Positions) -> bool:
-    return bool(index.full_text[papers].any())
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """The publisher as printed, else the prefix of the DOI, else the venue."""
+        if publisher := stated(index, paper, "publishers"):
+            return f"published by {publisher}"
+        doi = paper.identifiers.get("doi", "").partition("/")[0]
+        if doi in _PREFIXES:
+            return f"its DOI begins with {doi}"
+        return f"its venue is {paper.venue}" if paper.venue else ""
 
 
-def _accessible(value: str, index: Index, papers: Positions, any_full: bool) -> Any:
-    """NaN where nothing says whether it is open, or the collection has no full texts."""
-    if _access(value) == "open":
+ATTRIBUTES.register("publisher")(PublisherAttribute())
+
+
+class AccessAttribute(ClassAttribute, RecordAttribute):
+    """The means by which a paper can be read: openly, or as full text in the library."""
+
+    name = "access"
+    classes, synonyms = ("open", "fulltext"), {"open access": "open", "full text": "fulltext"}
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) 1 or 0; NaN where nothing says if it is open, or the collection has no full texts."""
+        if self.named(value) == "fulltext":
+            return np.where(self.told(value, index), index.full_text[papers], np.float32(np.nan))
         return by_name(index, "accesses", papers, lambda said: float(said[:4] == "open") if said else np.nan)
-    return index.full_text[papers] if any_full else np.full(len(papers), np.nan)
+
+    def measure(self, value: str, index: Index, papers: Positions) -> bool:
+        """Whether the library holds the full text of any."""
+        return bool(index.full_text[papers].any())
+
+    def missing(self, value: str, index: Index) -> str:
+        """That there is no full text, the index is too old, or no record states it."""
+        if self.named(value) == "fulltext" and index.keeps_records:
+            return "the library holds no full text"
+        return super().missing(value, index)
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """The record's words, or whether the library holds the full text."""
+        if self.named(value) == "open":
+            return stated(index, paper, "accesses")
+        held = paper.id in index.positions and bool(index.full_text[index.positions[paper.id]])
+        return "the library holds its full text" if held else "the library holds no full text of it"
 
 
-def _accessed(value: str, paper: Paper, index: Index, _: bool) -> str:
-    if _access(value) == "open":
-        return stated(index, paper, "accesses")
-    held = paper.id in index.positions and bool(index.full_text[index.positions[paper.id]])
-    return "the library holds its full text" if held else "the library holds no full text of it"
-
-
-for _fact in (
-    FactAttribute(
-        "year",
-        "The year of publication.",
-        _years,
-        _in_years,
-        lambda value, paper, *_: str(paper.year or ""),
-        columns=False,
-    ),
-    FactAttribute(
-        "recency",
-        "How recent a paper is, without a year.",
-        _age,
-        _recent,
-        _aged,
-        noun="year",
-        columns=False,
-        measured=_known_years,
-        merged=_year_of_now,
-    ),
-    FactAttribute(
-        "citations",
-        "How often a paper is cited.",
-        _count,
-        _cited,
-        _times_cited,
-        noun="number of citations",
-        measured=_citing,
-        merged=_cited_in_all,
-    ),
-    FactAttribute("publisher", "Who published a paper.", _publisher, _published, _publishing),
-    FactAttribute(
-        "access",
-        "Whether everybody can read a paper, or the library holds its full text.",
-        _access,
-        _accessible,
-        _accessed,
-        lacks={"fulltext": "the library holds no full text"},
-        measured=_has_full_text,
-    ),
-):
-    ATTRIBUTES.register(_fact.name)(_fact)
+ATTRIBUTES.register("access")(AccessAttribute())

@@ -25,9 +25,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import chain, takewhile
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -37,11 +38,17 @@ from aspectra.base.errors import NoSuchPaper, UsageError
 from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.library.rows import author_keys
 from aspectra.papers.paper import Paper, normalise_title
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, table_of_words
+from aspectra.search.conditions.attributes.protocol import (
+    ATTRIBUTES,
+    by_name,
+    meeting,
+    places,
+    table_of_words,
+)
 from aspectra.search.conditions.attributes.record.facts import (
+    MeantAttribute,
     NamedAttribute,
     RecordAttribute,
-    by_name,
     has_words,
     phrases,
     stated,
@@ -52,28 +59,28 @@ from aspectra.views.view import Floats, Positions
 
 _SAME = "same"
 _LONGEST = 160  # characters of a reason
-# Per revision of the library, since reading it from a large library takes longer than a search.
-_unknown: WeakKeyDictionary[Index, tuple[int, NDArray[np.bool_]]] = WeakKeyDictionary()
-_found: WeakKeyDictionary[Index, dict[tuple[str, str, int], frozenset[int]]] = WeakKeyDictionary()
+T = TypeVar("T")
 
 
-def _kept(index: Index, what: str, value: str, find: Callable[[], Iterable[int]]) -> frozenset[int]:
-    """Positions of the papers that a value means; kept, since finding them is a query to the library."""
-    kept, key = _found.setdefault(index, {}), (what, value, index.library.revision)
-    if key not in kept:
-        kept[key] = frozenset(find())
-    return kept[key]
+def _kept(find: Callable[[str, Index], T]) -> Callable[[str, Index], T]:
+    """The function, its results kept until the library changes: finding them takes longer than a search."""
+    found: WeakKeyDictionary[Index, dict[str, tuple[int, T]]] = WeakKeyDictionary()
+
+    def kept(value: str, index: Index) -> T:
+        held, revision = found.setdefault(index, {}), index.library.revision
+        if value not in held or held[value][0] != revision:
+            held[value] = revision, find(value, index)
+        return held[value][1]
+
+    return kept
 
 
-def _authorless(index: Index) -> NDArray[np.bool_]:
+@_kept
+def _authorless(_: str, index: Index) -> NDArray[np.bool_]:
     """(all papers,) True where no author is known."""
-    held, revision = _unknown.get(index), index.library.revision
-    if held is None or held[0] != revision:
-        mask = np.zeros(len(index), np.bool_)
-        known = index.positions
-        mask[[known[i] for i in index.library.ids_without_authors() if i in known]] = True
-        _unknown[index] = held = revision, mask
-    return held[1]
+    mask = np.zeros(len(index), np.bool_)
+    mask[places(index, index.library.ids_without_authors())] = True
+    return mask
 
 
 class AuthorAttribute(NamedAttribute):
@@ -87,10 +94,8 @@ class AuthorAttribute(NamedAttribute):
         """``same`` as the names of the seeds' authors."""
         if value.casefold() != _SAME or not seeds:
             return value
-        names = [
-            name for paper in index.library.get_many(seeds, full=False).values() for name in paper.authors
-        ]
-        return joined(names) or value
+        found = index.library.get_many(seeds, full=False).values()
+        return joined(name for paper in found for name in paper.authors) or value
 
     def missing(self, value: str, index: Index) -> str:
         """Why nobody is meant, or that no paper states its authors."""
@@ -100,21 +105,17 @@ class AuthorAttribute(NamedAttribute):
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 1 with that author, 0 without, NaN where no author is known."""
-        known = index.positions
-        out = np.where(_authorless(index), np.float32(np.nan), np.float32(0))
         if value.casefold() == _SAME:  # a seed's authors would be named
             return np.full(len(papers), np.nan, np.float32)
-        for name in names_in(value):
-            out[[known[i] for i in index.library.ids_by_author(name) if i in known]] = 1
-        return np.asarray(out[papers], np.float32)
+        found = chain.from_iterable(map(index.library.ids_by_author, names_in(value)))
+        return meeting(index, papers, places(index, found), np.where(_authorless("", index), np.nan, 0.0))
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """The authors of a family name that is meant, else how many there are."""
         meant = {author_keys(name)[1] for name in names_in(value)}
         named = [author for author in paper.authors if author_keys(author)[1] in meant]
-        return (
-            ", ".join(named)[:_LONGEST] if named else f"{len(paper.authors)} others" if paper.authors else ""
-        )
+        others = f"{len(paper.authors)} others" if paper.authors else ""
+        return ", ".join(named)[:_LONGEST] or others
 
 
 ATTRIBUTES.register("author")(AuthorAttribute())
@@ -123,26 +124,27 @@ ATTRIBUTES.register("author")(AuthorAttribute())
 _SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\%_"})
 
 
-def _citing(value: str, index: Index) -> frozenset[int]:
-    """Positions of the papers that cite what a value names."""
-    return _kept(index, "cites", value, lambda: _linked(value, index).tolist())
-
-
-def _linked(value: str, index: Index) -> NDArray[np.int64]:
+def _versions(name: str, index: Index) -> tuple[str, ...]:
+    """Ids of the paper with this id, DOI, arXiv id or title, and of its versions; () for none or several."""
     library = index.library
     try:
-        found = library.resolve(value)
+        found = library.resolve(name)
     except (NoSuchPaper, UsageError):
-        return _printing(value, index)
-    meant = [
-        index.positions[i] for i in (found, *library.versions([found]).get(found, ())) if i in index.positions
-    ]
+        return ()
+    return (found, *library.versions([found]).get(found, ()))
+
+
+@_kept
+def _citing(value: str, index: Index) -> frozenset[int]:
+    """Positions of the papers that cite what a value names."""
+    if not (ids := _versions(value, index)):
+        return frozenset(_printing(value, index))
     rows, targets = index.citations
-    links = np.flatnonzero(np.isin(targets, np.array(meant, np.int32)))
-    return np.unique(np.searchsorted(rows, links, side="right") - 1)
+    links = np.flatnonzero(np.isin(targets, np.array(places(index, ids), np.int32)))
+    return frozenset((np.searchsorted(rows, links, side="right") - 1).tolist())
 
 
-def _printing(value: str, index: Index) -> NDArray[np.int64]:
+def _printing(value: str, index: Index) -> list[int]:
     """Positions of the papers with a reference that prints a value, or that has it as an identifier."""
     named = parse_identifier(value)
     asked = named[1] if named else max(value.split(), key=len)
@@ -151,14 +153,13 @@ def _printing(value: str, index: Index) -> NDArray[np.int64]:
         [f"%{json.dumps(asked, ensure_ascii=False)[1:-1].translate(_SIGNS)}%"],
     )
     words = normalise_title(value)
-    out = set()
-    for paper_id, text in rows:
-        record = json.loads(text)
+
+    def names_it(record: dict[str, Any]) -> bool:
         printed = f"{record.get('raw', '')} {record.get('title', '')}"
         stated = named is not None and record.get("identifiers", {}).get(named[0]) == named[1]
-        if (stated or has_words(normalise_title(printed), words)) and paper_id in index.positions:
-            out.add(index.positions[paper_id])
-    return np.array(sorted(out), np.int64)
+        return stated or has_words(normalise_title(printed), words)
+
+    return places(index, (paper for paper, text in rows if names_it(json.loads(text))))
 
 
 class CitesAttribute(NamedAttribute, RecordAttribute):
@@ -173,9 +174,7 @@ class CitesAttribute(NamedAttribute, RecordAttribute):
         _, cited = self.told(value, index)
         if not cited:
             return np.full(len(papers), np.nan, np.float32)
-        out = np.where(index.references > 0, np.float32(0), np.float32(np.nan))
-        out[[*_citing(value, index)]] = 1.0
-        return np.asarray(out[papers], np.float32)
+        return meeting(index, papers, _citing(value, index), np.where(index.references > 0, 0.0, np.nan))
 
     def measure(self, value: str, index: Index, papers: Positions) -> tuple[bool, bool]:
         """(True if any of the papers lists references, True if any cites it)."""
@@ -215,23 +214,15 @@ def named_papers(name: str, index: Index) -> tuple[str, ...]:
         name: an id, a DOI, an arXiv id, a title, or family name and year.
         index: the generation.
     """
-    library = index.library
-    try:
-        found = library.resolve(name)
-    except (NoSuchPaper, UsageError):
-        return _cited_as(name, index)
-    return (found, *library.versions([found]).get(found, ()))
+    return _versions(name, index) or _cited_as(name, index)
 
 
 def _cited_as(name: str, index: Index) -> tuple[str, ...]:
     """Ids of the one work that is cited by this family name and year, or ()."""
     words = _WORD.findall(name)
     year = words[-1][:4] if words and len(words) <= _MOST_WORDS else ""
-    family = [word for word in _WORD.findall(re.split("[,&(]", name)[0]) if not word[:4].isdecimal()]
-    for at, word in enumerate(family):
-        if word.casefold() in _BEHIND:
-            family = family[:at]
-            break
+    before = [word for word in _WORD.findall(re.split("[,&(]", name)[0]) if not word[:4].isdecimal()]
+    family = [*takewhile(lambda word: word.casefold() not in _BEHIND, before)]
     if not year.isdecimal() or not family:
         return ()
     library, who = index.library, author_keys(" ".join(family))[1]
@@ -242,19 +233,17 @@ def _cited_as(name: str, index: Index) -> tuple[str, ...]:
     return tuple(sorted(next(iter(works)))) if len(works) == 1 else ()
 
 
+@_kept
 def _meant(value: str, index: Index) -> frozenset[int]:
-    """Positions of the papers that a value means."""
-
-    def find() -> Iterator[int]:
-        named, _, listed = value.partition(":")
-        names = names_in(listed) if listed and named.casefold() in _LISTS else [value]
-        ids = (one for name in names if value.casefold() not in _LISTS for one in named_papers(name, index))
-        return (index.positions[one] for one in ids if one in index.positions)
-
-    return _kept(index, "known", value, find)
+    """Positions of the papers that a value of ``known`` means."""
+    if value.casefold() in _LISTS:
+        return frozenset()
+    named, _, listed = value.partition(":")
+    names = names_in(listed) if listed and named.casefold() in _LISTS else [value]
+    return frozenset(places(index, chain.from_iterable(named_papers(name, index) for name in names)))
 
 
-class KnownAttribute(NamedAttribute):
+class KnownAttribute(MeantAttribute):
     """Papers that the user knows: those of a list, or one by its name."""
 
     name = "known"
@@ -279,15 +268,9 @@ class KnownAttribute(NamedAttribute):
             return f"no list says which papers you mean: name them in the settings, under paper_lists.{named}"
         return f"“{value}” names no paper of this library, or several"
 
-    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) 1 for those that are meant, else 0; NaN where none is."""
-        out = np.full(len(index), 0.0 if self.told(value, index) else np.nan, np.float32)
-        out[[*_meant(value, index)]] = 1.0
-        return np.asarray(out[papers], np.float32)
-
-    def measure(self, value: str, index: Index, papers: Positions) -> bool:
-        """Whether any of the papers is meant."""
-        return not _meant(value, index).isdisjoint(papers.tolist())
+    def meant(self, value: str, index: Index) -> frozenset[int]:
+        """Positions of the papers that a value means."""
+        return _meant(value, index)
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """The list that it is on, or that it was named."""
@@ -311,8 +294,7 @@ _SMALL = frozenset("a an and at de der des do du et for für i in la le of on th
 _ACRONYM = re.compile(r"[A-Z]{2,7}")
 
 
-@dataclass(frozen=True)
-class _Asked:
+class _Asked(NamedTuple):
     """A value taken apart; "" is any."""
 
     name: str = ""
@@ -340,22 +322,15 @@ def _grade(value: str, line: str) -> float:
     facts = _FACTS.fullmatch(line)
     printed, kind, country = facts.groups("") if facts else (line, "", "")
     text = normalise_title(printed)
-    if asked.kind and not (
-        kind == asked.kind if kind else any(has_words(text, word) for word in _KIND_WORDS[asked.kind])
-    ):
-        return 0.0
-    if asked.country and not (
-        country == asked.country
-        if country
-        else any(has_words(text, name) for name in _COUNTRIES[asked.country])
-    ):
-        return 0.0
+    for wanted, given, words in ((asked.kind, kind, _KIND_WORDS), (asked.country, country, _COUNTRIES)):
+        if wanted and not (given == wanted if given else any(has_words(text, one) for one in words[wanted])):
+            return 0.0
     if not asked.name or has_words(text, asked.name):
         return 1.0
     if _ACRONYM.fullmatch(value):
         for part in printed.split(","):
-            words = [word for word in normalise_title(part).split() if word not in _SMALL]
-            if len(words) > 1 and "".join(word[0] for word in words) == asked.name:
+            large = [word for word in normalise_title(part).split() if word not in _SMALL]
+            if len(large) > 1 and "".join(word[0] for word in large) == asked.name:
                 return _INITIALS
     return 0.0
 
@@ -393,7 +368,7 @@ class AffiliationAttribute(NamedAttribute, RecordAttribute):
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """The affiliation that fits best, or the first one."""
         lines = stated(index, paper, "affiliations").split("\n")
-        return max(lines, key=lambda line: _grade(value, line))[:160]
+        return max(lines, key=lambda line: _grade(value, line))[:_LONGEST]
 
 
 ATTRIBUTES.register("affiliation")(AffiliationAttribute())
