@@ -10,7 +10,7 @@ web pages), and at most half of the texts are scholarly by the lens ``source``, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -28,17 +28,10 @@ from aspectra.search.conditions.attributes.record.facts import (
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-STATUSES = (
-    *("preprint", "peer-reviewed", "journal", "conference", "workshop", "abstract"),
-    *("registration", "retracted"),
-)
+STATUSES = tuple("preprint peer-reviewed journal conference workshop abstract registration retracted".split())
 _SYNONYMS = {
-    "peer reviewed": "peer-reviewed",
-    "refereed": "peer-reviewed",
-    "published": "peer-reviewed",
-    "poster": "abstract",
-    "demo": "abstract",
-    "late-breaking": "abstract",
+    **dict.fromkeys(("peer reviewed", "refereed", "published"), "peer-reviewed"),
+    **dict.fromkeys(("poster", "demo", "late-breaking"), "abstract"),
 }
 _IN_SUPPLEMENT = "conference proceeding"  # of a journal: how CENTRAL calls abstracts of supplements
 _STATED, _BY_VENUE, _BY_IDS, _WEAK = 0.95, 0.8, 0.8, 0.6
@@ -47,6 +40,7 @@ _HALF = 0.5
 _WORDS = {name: frozenset(phrases(words)) for name, words in table_of_words("record_words")["status"].items()}
 _TYPES = ("preprint", "abstract", "registration", "conference", "journal")
 _TYPED = tuple((name, _WORDS[f"{name}_types"]) for name in _TYPES)
+_BY_WORDS = {"journal_proceedings": "journal", "conference_venues": "conference", "journal_venues": "journal"}
 
 
 @lru_cache(maxsize=20_000)
@@ -64,14 +58,7 @@ def status_of(types: str, venue: str, origin: str) -> tuple[dict[str, float], st
     'it is in arXiv, and no venue is known'
     """
     kinds = {part for part in types.split("; ") if part}
-    found, why = ({}, "") if venue else _by_host(origin)
-    if not found:
-        found, why = _by_types(kinds, venue)
-    if not found:
-        found = _by_venue(normalise_title(venue))
-        why = f"venue {venue}" if found else ""
-    if not found and not venue:
-        found, why = _by_origin(kinds, origin)
+    found, why = next(_evidence(kinds, venue, origin), ({}, ""))
     if found:
         for name in STATUSES[:-1]:
             found.setdefault(name, 0.0)
@@ -80,73 +67,53 @@ def status_of(types: str, venue: str, origin: str) -> tuple[dict[str, float], st
     return found, why
 
 
-def _by_host(origin: str) -> tuple[dict[str, float], str]:
-    """(status -> grade, reason) by the host, for a paper without a venue or a DOI of its own."""
-    _, prefix, host = origin_parts(origin)
-    if host in _WORDS["preprint_hosts"] and prefix in ("", "10.48550", "10.2139", "10.1101"):
-        return {"preprint": _BY_IDS}, f"it is at {host}, and no venue is known"
-    return {}, ""
+def _evidence(kinds: set[str], venue: str, origin: str) -> Iterator[tuple[dict[str, float], str]]:
+    """(status -> grade, reason) of all that a record tells; the first of them decides."""
+    schemes, prefix, host = origin_parts(origin)
+    if not venue and host in _WORDS["preprint_hosts"] and prefix in ("", "10.48550", "10.2139", "10.1101"):
+        yield {"preprint": _BY_IDS}, f"it is at {host}, and no venue is known"
 
-
-def _by_types(kinds: set[str], venue: str) -> tuple[dict[str, float], str]:
-    """(status -> grade, reason) by the types of publication, and by the venue where that says more."""
-    words = normalise_title(venue)
+    # The types of publication, and the venue where that says more.
+    words, by_venue = normalise_title(venue), f"venue {venue}"
     named = {name: sorted(kinds & wanted) for name, wanted in _TYPED}
-    if named["preprint"] or (_mentions(words, "preprint_venues") and not named["conference"]):
-        said = named["preprint"]
-        return {"preprint": _STATED}, f"record type {said[0]}" if said else f"venue {venue}"
     if named["journal"] and _IN_SUPPLEMENT in named["conference"]:
         named["abstract"].append(_IN_SUPPLEMENT)
-    if named["abstract"]:
-        return {"abstract": _STATED, "peer-reviewed": 0.4}, f"record type {named['abstract'][0]}"
-    if named["registration"]:
-        return {"registration": _STATED}, f"record type {named['registration'][0]}"
+    said = {name: f"record type {some[0]}" for name, some in named.items() if some}
+    if "preprint" in said or (_mentions(words, "preprint_venues") and "conference" not in said):
+        yield {"preprint": _STATED}, said.get("preprint", by_venue)
+    if "abstract" in said:
+        yield {"abstract": _STATED, "peer-reviewed": 0.4}, said["abstract"]
+    if "registration" in said:
+        yield {"registration": _STATED}, said["registration"]
     if _mentions(words, "workshop_venues"):
-        return {"workshop": _STATED, "conference": 0.4, "peer-reviewed": _WEAK}, f"venue {venue}"
-    if named["conference"]:
-        both = (
-            {"journal": _WEAK} if named["journal"] and named["conference"][0] == "proceedings paper" else {}
-        )
-        return {
-            "conference": _STATED,
-            "peer-reviewed": _REVIEWED,
-            **both,
-        }, f"record type {named['conference'][0]}"
-    if named["journal"]:
-        return {"journal": _STATED, "peer-reviewed": _REVIEWED}, f"record type {named['journal'][0]}"
+        yield {"workshop": _STATED, "conference": 0.4, "peer-reviewed": _WEAK}, by_venue
+    if "conference" in said:
+        either = "journal" in said and named["conference"][0] == "proceedings paper"
+        in_journal = {"journal": _WEAK} if either else {}
+        yield {"conference": _STATED, "peer-reviewed": _REVIEWED, **in_journal}, said["conference"]
+    if "journal" in said:
+        yield {"journal": _STATED, "peer-reviewed": _REVIEWED}, said["journal"]
     if other := sorted(kinds & _WORDS["unreviewed_types"]):
-        return {"peer-reviewed": 0.1}, f"record type {other[0]}"
-    return {}, ""
+        yield {"peer-reviewed": 0.1}, f"record type {other[0]}"
 
+    for table, name in _BY_WORDS.items():
+        if _mentions(words, table):
+            yield {name: _BY_VENUE, "peer-reviewed": _REVIEWED}, by_venue
 
-def _by_venue(words: str) -> dict[str, float]:
-    """Status -> grade by words of the normalised venue."""
-    if _mentions(words, "journal_proceedings"):
-        return {"journal": _BY_VENUE, "peer-reviewed": _REVIEWED}
-    for name in ("conference", "journal"):
-        if _mentions(words, f"{name}_venues"):
-            return {name: _BY_VENUE, "peer-reviewed": _REVIEWED}
-    return {}
-
-
-def _by_origin(kinds: set[str], origin: str) -> tuple[dict[str, float], str]:
-    """(status -> grade, reason) by the identifiers of a paper without a venue."""
-    schemes, prefix, _ = origin_parts(origin)
+    # Identifiers of a paper without a venue.
+    if venue:
+        return
     if "arxiv" in schemes and prefix in ("", "10.48550"):
-        return {"preprint": _BY_IDS}, "it is in arXiv, and no venue is known"
+        yield {"preprint": _BY_IDS}, "it is in arXiv, and no venue is known"
     if "acl" in schemes:
-        return {"conference": _WEAK, "peer-reviewed": _BY_IDS}, "it is in the ACL Anthology"
+        yield {"conference": _WEAK, "peer-reviewed": _BY_IDS}, "it is in the ACL Anthology"
     if "article" in kinds and not prefix:  # in CSL the type of preprints and working papers
-        return {"preprint": _WEAK}, "record type article, and no venue is known"
-    return {}, ""
+        yield {"preprint": _WEAK}, "record type article, and no venue is known"
 
 
 def _mentions(words: str, table: str) -> bool:
-    if not words:
-        return False
-    return not _WORDS[table].isdisjoint(words.split()) or any(
-        " " in phrase and has_words(words, phrase) for phrase in _WORDS[table]
-    )
+    named, parts = _WORDS[table], words.split()
+    return not named.isdisjoint(parts) or any(" " in one and has_words(words, one) for one in named)
 
 
 def _scholarly(index: Index, papers: Positions) -> Floats:
@@ -207,11 +174,10 @@ class StatusAttribute(ClassAttribute, RecordAttribute):
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """The deciding evidence in the record, for people."""
         types = stated(index, paper, "types")
-        if self.named(value) == "retracted":
-            return (
-                "the record or the title says so" if "retracted" in types.replace("not retracted", "") else ""
-            )
-        return status_of(types, paper.venue, stated(index, paper, "origins"))[1]
+        if self.named(value) != "retracted":
+            return status_of(types, paper.venue, stated(index, paper, "origins"))[1]
+        gone = "retracted" in types.replace("not retracted", "")
+        return "the record or the title says so" if gone else ""
 
 
 ATTRIBUTES.register("status")(StatusAttribute())
