@@ -34,43 +34,29 @@ from aspectra.views.view import Floats, Positions
 
 _INITIALS = 0.8
 _LONGEST = 160  # characters of a reason
-_WORDS = {
-    name: frozenset(words.split())
-    for name, words in table_of_words("venue_names").items()
-    if isinstance(words, str)
-}
-_SMALL = _WORDS["small"]
+_WORDS = table_of_words("venue_names")
+_SMALL = frozenset(_WORDS["small"].split())
 # What stands around the name of a meeting or volume.
-_AROUND = _SMALL | _WORDS["around"]
+_AROUND = _SMALL.union(_WORDS["around"].split())
 # Another series than the one whose acronym it goes with.
-_OTHER_SERIES = _WORDS["other_series"]
-_RENAMED = {
-    name: phrases(names) for names in table_of_words("venue_names")["renamed"] for name in phrases(names)
-}
+_OTHER_SERIES = frozenset(_WORDS["other_series"].split())
+_RENAMED = {name: phrases(names) for names in _WORDS["renamed"] for name in phrases(names)}
 _NUMBER = expression(r"\d+(?:st|nd|rd|th)?|[ivx]+")
 _ACRONYM = expression(r"[A-Z][a-z]*+[A-Z][A-Za-z]*+")
 
 
 def _core(words: list[str], around: frozenset[str]) -> list[str]:
     """Words without those around the name on either side."""
-    low, high = 0, len(words)
-    while low < high and (words[low] in around or _NUMBER.fullmatch(words[low])):
-        low += 1
-    while high > low and (words[high - 1] in around or _NUMBER.fullmatch(words[high - 1])):
-        high -= 1
-    return words[low:high]
+    own = [n for n, word in enumerate(words) if word not in around and not _NUMBER.fullmatch(word)]
+    return words[own[0] : own[-1] + 1] if own else []
 
 
 def _spells(acronym: str, words: list[str]) -> bool:
     """True if the acronym consists of the beginnings of all the words, in order."""
     if not words:
         return not acronym
-    longest = 0
-    for a, b in zip(acronym, words[0], strict=False):
-        if a != b:
-            break
-        longest += 1
-    return any(_spells(acronym[n:], words[1:]) for n in range(1, min(longest, 4) + 1))
+    sizes = [n for n in range(1, min(len(acronym), 4) + 1) if words[0].startswith(acronym[:n])]
+    return any(_spells(acronym[n:], words[1:]) for n in sizes)
 
 
 def venue_grade(value: str, venue: str) -> float:
@@ -115,10 +101,10 @@ def _graded(value: str, names: tuple[str, ...]) -> Floats:
 
 def venue_grades(value: str, index: Index, papers: Positions) -> Floats:
     """(papers,) the best grade among alternatives, see :func:`venue_grade`; NaN where it is unknown."""
-    codes, names = index.coded("venues")
-    if not names:
+    (codes, names), named = index.coded("venues"), names_in(value)
+    if not names or not named:
         return np.full(len(papers), np.nan, np.float32)
-    meant = [other for name in names_in(value) for other in (name, *_RENAMED.get(name.casefold(), ()))]
+    meant = [other for name in named for other in (name, *_RENAMED.get(name.casefold(), ()))]
     table = np.fmax.reduce([_graded(name, tuple(names)) for name in dict.fromkeys(meant)])
     return np.asarray(table[codes[papers]], np.float32)
 
@@ -182,13 +168,12 @@ class VenueRankAttribute(Attribute):
         """That the rank has no list, or that no venue is known."""
         rank, venues = _parts(value)
         if venues:
-            return "no paper of this library states its venue"
+            return super().missing(value, index)
         return f"no list says which venues are {rank}: name them in the settings, under venue_ranks"
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) of being in a listed venue, NaN where the venue is unknown or none is listed."""
-        venues = _parts(value)[1]
-        return venue_grades(venues, index, papers) if venues else np.full(len(papers), np.nan, np.float32)
+        return venue_grades(_parts(value)[1], index, papers)
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """The venue as printed, and who listed its rank."""
