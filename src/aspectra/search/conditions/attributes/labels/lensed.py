@@ -11,7 +11,7 @@ from aspectra.base.errors import UsageError, unknown_name
 from aspectra.base.expressions import expression
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute, by_name
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.artifacts import ArtifactsLens
 from aspectra.views.lenses.kind import RECORDED, KindLens, stated_as
@@ -41,10 +41,16 @@ def lacks(index: Index, lens: str, label: str) -> str:
 
 
 class LensAttribute(Attribute):
-    """See the module; ``name`` is the attribute's and the lens's."""
+    """Conditions on the labels of a lens; the attribute has its name.
 
-    def __init__(self, name: str, values: tuple[str, ...], about: str = "") -> None:
-        self.name, self.values, self.about = name, values, about
+    Args:
+        name: of the lens.
+        values: its labels.
+        every: who names several wants them all.
+    """
+
+    def __init__(self, name: str, values: tuple[str, ...], *, every: bool = False) -> None:
+        self.name, self.values, self.every = name, values, every
 
     def check(self, value: str) -> None:
         """Refuse a value that is not a label of the lens.
@@ -81,19 +87,10 @@ class LensAttribute(Attribute):
         return LENSES.get(self.name).span(paper, value)
 
 
-ATTRIBUTES.register("audience")(LensAttribute("audience", AudienceLens.labels, "Whom a text is written for."))
-
-
-ATTRIBUTES.register("format")(LensAttribute("format", FormatLens.labels, "The form of a text."))
-
-
-class ArtifactsAttribute(LensAttribute):
-    """What a paper makes available: code, data or weights."""
-
-    every = True  # who names code and data means both
-
-
-ATTRIBUTES.register("artifacts")(ArtifactsAttribute("artifacts", ArtifactsLens.labels))
+# Whom a text is written for, its form, and what a paper makes available: who names code and data means both.
+ATTRIBUTES.register("audience")(LensAttribute("audience", AudienceLens.labels))
+ATTRIBUTES.register("format")(LensAttribute("format", FormatLens.labels))
+ATTRIBUTES.register("artifacts")(LensAttribute("artifacts", ArtifactsLens.labels, every=True))
 
 
 # Conditions on language: a BCP 47 tag, as in ``de``, ``zh-Hant`` or ``pt-BR``.
@@ -117,11 +114,8 @@ class LanguageAttribute(Attribute):
             UsageError: with the tags that the lens sees.
         """
         if not _TAG.fullmatch(value.strip()):
-            raise UsageError(
-                f"{value!r} is no language",
-                why="write a BCP 47 tag; seen in texts are " + ", ".join(sorted(LANGUAGES)),
-                hint="language=en, language=zh-Hant",
-            )
+            why = f"write a BCP 47 tag; seen in texts are {', '.join(sorted(LANGUAGES))}"
+            raise UsageError(f"{value!r} is no language", why=why, hint="language=en, language=zh-Hant")
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) share of the text in the language, NaN where the text does not tell.
@@ -135,13 +129,9 @@ class LanguageAttribute(Attribute):
                 return np.asarray(lens.column(label)[papers], np.float32)
             clear = np.max([lens.column(code)[papers] for code in LANGUAGES], axis=0) >= 0.5
             out = np.where(clear, np.float32(0), out)
-        codes, names = index.coded("languages")
-        if names:
-            primary = re.split("[-_]", value.strip().casefold())[0]
-            stated = np.array([bool(name) for name in names])[codes[papers]]
-            same = np.array([name == primary for name in names])[codes[papers]]
-            out = np.where(stated, same.astype(np.float32), out)
-        return np.asarray(out, np.float32)
+        primary = re.split("[-_]", value.strip().casefold())[0]
+        stated = by_name(index, "languages", papers, lambda name: float(name == primary) if name else np.nan)
+        return np.where(np.isnan(stated), out, stated)
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
         """The sentence with most words in the language."""
@@ -182,9 +172,8 @@ ORDERING = {
     "editorial": (2, 2),
     "letter": (0, 0),
 }
-_BY_TEXT = (
-    0.45  # the most that a text makes of such a kind where records state it: less than it takes to meet
-)
+# The most that a text makes of such a kind where records state it: less than it takes to meet.
+_BY_TEXT = 0.45
 
 
 class KindAttribute(LensAttribute):
@@ -217,11 +206,7 @@ class KindAttribute(LensAttribute):
         """The sentence that decided; None where the record did."""
         if stated_as(value, paper):
             return None
-        return (
-            LENSES.get("source").span(paper, value)
-            if value in _SOURCES
-            else super().span(value, paper, index)
-        )
+        return LENSES.get("source" if value in _SOURCES else self.name).span(paper, value)
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """The kind that the record states, as in ``Case Reports (record)``; "" if the text decided."""
@@ -288,20 +273,16 @@ class PromptedAttribute(Attribute):
         found = np.asarray(lens.column(NUMBER)[papers], np.float32)
         low, high = _bounds(self.name, value)
         # Numbers are kept as float32; a bound means the number as it was written.
-        inside = (found >= np.float32(low)) & (found <= np.float32(high))
-        return np.where(np.isnan(found), found, inside.astype(np.float32))
+        return np.where(np.isnan(found), found, (found >= np.float32(low)) & (found <= np.float32(high)))
 
 
 def _check(name: str, schema: ValueSchema, value: str) -> None:
     if schema.kind == "text":
-        raise UsageError(
-            f"the lens {name} gives texts, which conditions cannot use",
-            hint=f'aspectra search "..." --lens {name}',
-        )
+        hint = f'aspectra search "..." --lens {name}'
+        raise UsageError(f"the lens {name} gives texts, which conditions cannot use", hint=hint)
     if schema.kind == "label" and value not in schema.labels:
-        raise UsageError(
-            f"{value!r} is no label of the lens {name}", why="known: " + ", ".join(schema.labels)
-        )
+        why = f"known: {', '.join(schema.labels)}"
+        raise UsageError(f"{value!r} is no label of the lens {name}", why=why)
     if schema.kind == "number":
         _bounds(name, value)
 
@@ -310,14 +291,11 @@ def _bounds(name: str, value: str) -> tuple[float, float]:
     """Lowest and highest number that meets a value."""
     found = _RANGE.fullmatch(value)
     if found is None:
-        raise UsageError(
-            f"{value!r} is no number of the lens {name}", why="write >=0.5, <=0.5, 0.5 or 0.2..0.5"
-        )
-    if found[1]:
-        bound = float(found[2])
-        return (bound, np.inf) if found[1] == ">=" else (-np.inf, bound)
-    low = float(found[3])
-    return low, float(found[4]) if found[4] else low
+        why = "write >=0.5, <=0.5, 0.5 or 0.2..0.5"
+        raise UsageError(f"{value!r} is no number of the lens {name}", why=why)
+    sign, bound, first, last = found.groups()
+    low, high = float(bound or first), float(bound or last or first)
+    return -np.inf if sign == "<=" else low, np.inf if sign == ">=" else high
 
 
 def know_lenses(library: Store) -> None:

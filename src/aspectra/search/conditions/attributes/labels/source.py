@@ -25,7 +25,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.expressions import expression
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.labels.lensed import LensAttribute, lacks
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute, table_of_words
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute, by_name, table_of_words
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LENSES, LensValues, TextSpan
 from aspectra.views.lenses.source import SourceLens, stated_pages
@@ -46,10 +46,8 @@ _UNSPACED = expression("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 
 def _promises(name: str) -> list[tuple[str, str]]:
     """(lens, label) pairs that words of a name promise."""
-    out: list[tuple[str, str]] = []
-    for word in _WORD.findall(name.casefold()):
-        out += [promise for pattern, promise in _PROMISES if pattern.fullmatch(word)]
-    return list(dict.fromkeys(out))
+    words = _WORD.findall(name.casefold())
+    return list(dict.fromkeys(made for word in words for form, made in _PROMISES if form.fullmatch(word)))
 
 
 @lru_cache(maxsize=64)
@@ -64,11 +62,8 @@ def _pattern(name: str) -> re.Pattern[str]:
 def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from _strings(inner)
-    elif isinstance(value, list):
-        for inner in value:
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
             yield from _strings(inner)
 
 
@@ -92,9 +87,6 @@ def _grade(name: str, title: str, abstract: str, venue: str, record: str) -> flo
 class SourceAttribute(LensAttribute):
     """See the module."""
 
-    def __init__(self) -> None:
-        super().__init__("source", SourceLens.labels)
-
     def check(self, value: str) -> None:
         """Refuse a value that is neither a kind nor a name.
 
@@ -102,11 +94,8 @@ class SourceAttribute(LensAttribute):
             UsageError: with the values there are.
         """
         if value not in self.values and not (value.startswith(_NAMED) and _WORD.search(value[len(_NAMED) :])):
-            raise UsageError(
-                f"{value!r} is no source",
-                why="known: " + ", ".join(self.values) + ", and name: with the name of a site or project",
-                hint="source=name:Stack Overflow",
-            )
+            why = f"known: {', '.join(self.values)}, and name: with the name of a site or project"
+            raise UsageError(f"{value!r} is no source", why=why, hint="source=name:Stack Overflow")
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 0 to 1, NaN where nothing is known."""
@@ -122,12 +111,9 @@ class SourceAttribute(LensAttribute):
 
     def _named(self, name: str, index: Index) -> Floats:
         """(all papers,) grades from records and texts."""
-        out = np.full(len(index), np.nan, np.float32)
-        codes, names = index.coded("venues")
-        if names:  # who appeared elsewhere is not from there, unless the name is found after all
-            out[np.array([bool(n) for n in names])[codes]] = 0.0
-        words = _WORD.findall(name)
-        like = f"%{max(words, key=len)}%"
+        # What appeared elsewhere is not from there, unless the name is found after all.
+        out = by_name(index, "venues", np.arange(len(index)), lambda venue: 0.0 if venue else np.nan)
+        like = f"%{max(_WORD.findall(name), key=len)}%"
         sound = index.library.checksums.sound("papers")
         statement = (
             f"SELECT id, title, abstract, venue, record FROM papers WHERE CASE WHEN {sound} THEN "
@@ -146,13 +132,11 @@ class SourceAttribute(LensAttribute):
         for field, text in (("title", paper.title), ("abstract", paper.abstract)):
             if match := _pattern(name).search(text):
                 return TextSpan(field, *match.span())
-        for lens, label in _promises(name):
-            if span := LENSES.get(lens).span(paper, label):
-                return span
-        return None
+        spans = (LENSES.get(lens).span(paper, label) for lens, label in _promises(name))
+        return next((span for span in spans if span), None)
 
 
-ATTRIBUTES.register("source")(SourceAttribute())
+ATTRIBUTES.register("source")(SourceAttribute("source", SourceLens.labels))
 
 
 # Conditions on length: ``paragraph``, ``<=paragraph``, ``>=1000 words``, ``<=1 minute``, ``<=8 pages``.
@@ -172,7 +156,6 @@ ATTRIBUTES.register("source")(SourceAttribute())
 # web page is, is as short or long as its words.
 
 WORDS_PER_MINUTE = 230
-_SHORT_PAGES, _LONG_PAGES = 6, 15
 ARTICLE_EDGE = float(np.sqrt(150 * 220))  # words
 _SENTENCE_WORDS = 60  # longer than hardly any sentence: beyond it, unpunctuated text
 _SENTENCE_EDGE = float(np.sqrt(1 * 2))  # sentences
@@ -211,7 +194,14 @@ class _Value(Struct, frozen=True):
     @property
     def paged(self) -> bool:
         """True if it counts pages."""
-        return self.unit == "page" or self.group in ("short", "long")
+        return self.unit == "page" or self.group in _PAGED
+
+
+# Class -> its bound in pages, and that in words.
+_PAGED = {
+    "short": (_Value("<=", "", 6.0, "page"), _Value("<=", "paragraph")),
+    "long": (_Value(">=", "", 15.0, "page"), _Value(">=", "article")),
+}
 
 
 def _at_most(counts: Floats, bound: float, softness: float) -> Floats:
@@ -226,10 +216,9 @@ def _grades(value: _Value, lens: LensValues, papers: Positions) -> Floats:
         return np.asarray(lens.column(name)[papers], np.float32)
 
     if value.unit:
-        if value.unit == "minute":
-            counts, bound = column("words"), value.number * WORDS_PER_MINUTE
-        else:
-            counts, bound = column(value.unit + "s"), value.number
+        minutes = value.unit == "minute"
+        counts = column("words" if minutes else value.unit + "s")
+        bound = value.number * (WORDS_PER_MINUTE if minutes else 1)
         if value.sign == "<=":
             return _at_most(counts, bound, _NUMBER_SOFTNESS)
         with np.errstate(divide="ignore"):
@@ -241,18 +230,10 @@ def _grades(value: _Value, lens: LensValues, papers: Positions) -> Floats:
         _at_most(words, _SENTENCE_WORDS, _CLASS_SOFTNESS / 2),
     )
     everything = np.where(np.isnan(words), words, np.float32(1))
-    grades = {
-        ("", "sentence"): single,
-        ("<=", "sentence"): single,
-        (">=", "sentence"): everything,
-        ("", "paragraph"): np.minimum(1 - single, short),
-        ("<=", "paragraph"): short,
-        (">=", "paragraph"): 1 - single,
-        ("", "article"): 1 - short,
-        ("<=", "article"): everything,
-        (">=", "article"): 1 - short,
-    }
-    return np.asarray(grades[value.sign, value.group], np.float32)
+    at_most = {"sentence": single, "paragraph": short, "article": everything}[value.group]
+    at_least = {"sentence": everything, "paragraph": 1 - single, "article": 1 - short}[value.group]
+    met = {"<=": (at_most,), ">=": (at_least,), "": (at_most, at_least)}[value.sign]
+    return np.asarray(np.minimum.reduce(met), np.float32)
 
 
 class LengthAttribute(Attribute):
@@ -274,17 +255,11 @@ class LengthAttribute(Attribute):
         if parsed.paged and lacks(index, "length", "pages"):  # of an older version
             return np.full(len(papers), np.nan, np.float32)
         lens = index.lens("length")
-        if parsed.group not in ("short", "long"):
+        if parsed.group not in _PAGED:
             return _grades(parsed, lens, papers)
-        bound = f"<={_SHORT_PAGES} pages" if parsed.group == "short" else f">={_LONG_PAGES} pages"
-        by_pages = _grades(_Value.parse(bound), lens, papers)
-        words = _Value("<=", "paragraph") if parsed.group == "short" else _Value(">=", "article")
-        by_words = _grades(words, lens, papers)
-        codes, names = index.coded("venues")
-        nowhere = (
-            np.array([not name for name in names])[codes[papers]] if names else np.ones(len(papers), bool)
-        )
-        return np.where(np.isnan(by_pages) & nowhere, by_words, by_pages)
+        by_pages, by_words = (_grades(bound, lens, papers) for bound in _PAGED[parsed.group])
+        venue = by_name(index, "venues", papers, lambda name: 1.0 if name else np.nan)
+        return np.where(np.isnan(by_pages) & np.isnan(venue), by_words, by_pages)
 
     def missing(self, value: str, index: Index) -> str:
         """Why nothing is known of any paper."""
@@ -293,9 +268,8 @@ class LengthAttribute(Attribute):
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """The pages that the record states; "" where it states none, or they were not asked for."""
-        parsed, pages = _Value.parse(value), stated_pages(paper)
-        told = parsed.unit == "page" or parsed.group in ("short", "long")
-        return f"{pages:g} pages (record)" if told and not np.isnan(pages) else ""
+        paged, pages = _Value.parse(value).paged, stated_pages(paper)
+        return f"{pages:g} pages (record)" if paged and not np.isnan(pages) else ""
 
 
 ATTRIBUTES.register("length")(LengthAttribute())
