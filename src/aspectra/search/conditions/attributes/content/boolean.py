@@ -387,20 +387,6 @@ def split_up(value: str) -> list[str]:
     return _AND.split(value)
 
 
-def _parts(value: str) -> Iterator[tuple[Attribute, str]]:
-    """The attributes of a value, and what each should be."""
-    for part in split_up(value):
-        name, _, held = part.partition("=")
-        yield ATTRIBUTES.get(name.strip()), held.strip()
-
-
-def _grades(attribute: Attribute, value: str, index: Index, papers: Positions) -> Floats:
-    """Of what is cheap, as of all papers: what is known of none may decide."""
-    if attribute.cheap:
-        return np.asarray(attribute.grades(value, index, np.arange(len(index)))[papers], np.float32)
-    return attribute.grades(value, index, papers)
-
-
 class CombinationAttribute(Attribute):
     """See the module."""
 
@@ -415,18 +401,16 @@ class CombinationAttribute(Attribute):
         Raises:
             UsageError: it does not, or an attribute or a value is unknown.
         """
-        parts = list(_parts(value)) if "=" in value else []
+        parts = list(self._parts(value)) if "=" in value else []
         if not 1 < len(parts) <= _MOST or any(attribute is self for attribute, _ in parts):
-            raise UsageError(
-                f"{value!r} names no two values, or more than {_MOST}",
-                why="write ATTRIBUTE=VALUE and ATTRIBUTE=VALUE, as in: kind=trial and population=children",
-            )
+            why = "write ATTRIBUTE=VALUE and ATTRIBUTE=VALUE, as in: kind=trial and population=children"
+            raise UsageError(f"{value!r} names no two values, or more than {_MOST}", why=why)
         for attribute, held in parts:
             attribute.check(held)
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) the lowest grade of any part; NaN where it is not known whether all are met."""
-        table = np.stack([_grades(*part, index, papers) for part in self._parts(value)])
+        table = np.stack([attribute.grades(held, index, papers) for attribute, held in self._parts(value)])
         lowest = np.fmin.reduce(table)
         unsure = np.isnan(table).any(axis=0) & (lowest >= _MEETS)
         return np.where(unsure, np.nan, lowest).astype(np.float32)
@@ -438,16 +422,17 @@ class CombinationAttribute(Attribute):
     def merge(self, parts: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         """Of each part, what was measured of the papers of each part of the collection, in each round."""
         before = self.whole or [()] * len(parts[0])
-        return [
-            (*rounds, measured) for rounds, measured in zip(before, zip(*parts, strict=True), strict=True)
-        ]
+        measured = zip(*parts, strict=True)
+        return [(*rounds, last) for rounds, last in zip(before, measured, strict=True)]
 
     def _parts(self, value: str) -> Iterator[tuple[Attribute, str]]:
         """The attributes of a value as they are for the collection, and what each should be."""
-        for number, (attribute, held) in enumerate(_parts(value)):
-            for measured in (self.whole or {number: ()})[number][: attribute.rounds]:
-                attribute = attribute.within(measured)  # noqa: PLW2901
-            yield attribute, held
+        for number, part in enumerate(split_up(value)):
+            name, _, held = part.partition("=")
+            attribute = ATTRIBUTES.get(name.strip())
+            for measured in self.whole[number][: attribute.rounds] if self.whole else ():
+                attribute = attribute.within(measured)
+            yield attribute, held.strip()
 
     def bound(self, value: str, seeds: Sequence[str], index: Index, lists: UserLists) -> str:
         """Each part bound."""
@@ -455,9 +440,9 @@ class CombinationAttribute(Attribute):
 
     def missing(self, value: str, index: Index) -> str:
         """Why nothing is known of any paper: the first part of which nothing is."""
+        every = np.arange(len(index))
         for attribute, held in self._parts(value):
-            every = np.arange(len(index))
-            known = attribute.cheap and not np.isnan(_grades(attribute, held, index, every)).all()
+            known = attribute.cheap and not np.isnan(attribute.grades(held, index, every)).all()
             if not known and len(index) and (why := attribute.missing(held, index)):
                 return why
         return ""
