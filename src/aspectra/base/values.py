@@ -7,9 +7,10 @@ import json
 import re
 import threading
 import tomllib
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import msgspec
 from msgspec import Struct, structs
@@ -18,6 +19,7 @@ from msgspec.structs import force_setattr as force_setattr
 from aspectra.base.errors import UsageError
 from aspectra.base.files import digest
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 if TYPE_CHECKING:
@@ -159,4 +161,28 @@ class Remembered(dict[str, T]):
         value = self._compute(key)
         if len(self) < self._limit:
             self[key] = value
+        return value
+
+
+class Recent(Generic[K, T]):
+    """Key -> what was computed for it, of the keys that were used last; for any thread.
+
+    Nobody waits while a value is computed: two threads may compute the same one.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._held: OrderedDict[K, T] = OrderedDict()
+        self._limit, self._lock = limit, threading.Lock()
+
+    def get(self, key: K, compute: Callable[[], T]) -> T:
+        """The value of a key, computed where it is not held."""
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+                return self._held[key]
+        value = compute()
+        with self._lock:
+            self._held[key] = value
+            if len(self._held) > self._limit:
+                self._held.popitem(last=False)
         return value

@@ -18,7 +18,6 @@ from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.labels.lensed import know_lenses
 from aspectra.search.conditions.grading import (
     bound_conditions,
-    exemptions_without_data,
     left_by_filters,
     left_out_warnings,
     none_left_warnings,
@@ -345,7 +344,8 @@ class Searcher:
         warnings += [f"{NOT_APPLIED} [{condition.label}]: {why}" for condition, why in unapplied]
         warnings += [
             f"nothing is exempt by {exempt.spelling} from [{condition.label}]: {why}"
-            for condition, exempt, why in exemptions_without_data(engine.grader, plan.conditions)
+            for condition in plan.conditions
+            for exempt, why in without_data(engine.grader, condition.unless)
         ]
         warnings += left_out_warnings(engine.left_out(plan))
         warnings += none_left_warnings(engine.grader, plan.conditions)

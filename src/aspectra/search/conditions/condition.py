@@ -97,9 +97,8 @@ class Condition(Value, frozen=True):
     def __post_init__(self) -> None:
         if self.relation not in get_args(Relation):
             raise unknown_name(f"unknown relation {self.relation!r}", self.relation, get_args(Relation))
-        check_length(
-            "characters in the attribute of a condition", self.attribute, _LONGEST_NAME, hint="shorten it"
-        )
+        what = "characters in the attribute of a condition"
+        check_length(what, self.attribute, _LONGEST_NAME, hint="shorten it")
         force_setattr(self, "value", _checked(self.attribute, self.value))
 
     @property
@@ -157,10 +156,8 @@ class Condition(Value, frozen=True):
         parts = _NEXT.split(exempt) if exempt.strip() else []
         pairs = [part.partition("=") for part in parts[::2]]
         if found is None or not all(equals for _, equals, _ in pairs):
-            raise UsageError(
-                f"{spelling!r} is no condition",
-                why="write RELATION ATTRIBUTE=VALUE, as in: avoid source=blog",
-            )
+            why = "write RELATION ATTRIBUTE=VALUE, as in: avoid source=blog"
+            raise UsageError(f"{spelling!r} is no condition", why=why)
         relation, attribute, value = found.groups()
         apart = (False, *(sign != ";" for sign in parts[1::2]))
         unless = tuple(
@@ -222,9 +219,8 @@ def limits(
         raise UsageError(f"no year is both >= {since} and <= {until}")
     bounds = [f"{sign}{year:04d}" for sign, year in ((">=", since), ("<=", until)) if year is not None]
     groups = {"year": bounds, "venue": venues, "author": authors, "language": languages}
-    return tuple(
-        Condition(name, value, "require") for name, values in groups.items() for value in as_names(values)
-    )
+    wanted = ((name, value) for name, values in groups.items() for value in as_names(values))
+    return tuple(Condition(name, value, "require") for name, value in wanted)
 
 
 def as_names(given: str | Iterable[str]) -> tuple[str, ...]:

@@ -19,16 +19,14 @@ be met. A condition of which nothing is known of any paper is not applied: see :
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from aspectra.base.values import replace
+from aspectra.base.values import Recent, replace
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.search.conditions.condition import MEETS, Condition, Exemption, Relation, distinct
 from aspectra.search.conditions.lists import UserLists
@@ -42,6 +40,7 @@ _REMEMBERED = 32  # conditions of one index: 350 kB each for 87,000 papers
 
 Mask = NDArray[np.bool_]
 _Stated = Condition | Exemption  # an attribute and a value
+S = TypeVar("S", Condition, Exemption)
 
 
 class Known(NamedTuple):
@@ -70,23 +69,13 @@ class Grader:
 
     def __init__(self, index: Index, parts: Sequence[Mask | None] = (None,)) -> None:
         self.index, self.parts = index, parts
-        self._known: OrderedDict[tuple[str, str, int], Known] = OrderedDict()
-        self._lock = Lock()
+        self._known: Recent[tuple[str, str, int], Known] = Recent(_REMEMBERED)
 
     def known(self, stated: _Stated) -> Known:
         """Measurements of a value, and its grades if the attribute is cheap; each is computed once."""
         attribute = ATTRIBUTES.get(stated.attribute)
         key = (stated.attribute, stated.value, attribute.state(self.index))
-        with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-                return self._known[key]
-        made = self._made(attribute, stated.value)  # other searches go on meanwhile
-        with self._lock:
-            self._known[key] = made
-            if len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
-        return made
+        return self._known.get(key, lambda: self._made(attribute, stated.value))
 
     def _made(self, attribute: Attribute, value: str) -> Known:
         index, every = self.index, np.arange(len(self.index))
@@ -188,7 +177,10 @@ def apply_conditions(
         grades = [graded[c] for c in group]
         if group[0].filters:
             if not _nothing_known(grader, group):
-                kept, doubt = passes(group, grades), _doubt(group[0], grades[0])
+                kept = passes(group, grades)
+                # The share of its lead over the field that a paper loses by an exclusion.
+                some = np.nan_to_num(grades[0]) if group[0].lowers else np.zeros(len(papers))
+                doubt = np.minimum(some.astype(np.float64) / MEETS, 1.0)
                 exempt = exempt_from(grader, group, papers, ~kept | (doubt > 0))
                 passed &= kept | exempt
                 moves[group[0]] = np.where(exempt, 0.0, 0.0 - doubt * left)
@@ -204,13 +196,6 @@ def apply_conditions(
         for number, condition in enumerate(group):
             moves[condition] += np.where(best == number, condition.sign * worth * share, 0.0)
     return Graded(passed, [moves[c] for c in conditions], [graded[c] for c in conditions])
-
-
-def _doubt(condition: Condition, grades: Floats) -> NDArray[np.float64]:
-    """(papers,) 0 to 1, the share of its lead over the field that a paper loses by an exclusion."""
-    if not condition.lowers:
-        return np.zeros(len(grades))
-    return np.asarray(np.minimum(np.nan_to_num(grades).astype(np.float64) / MEETS, 1.0))
 
 
 def exempt_from(grader: Grader, group: Sequence[Condition], papers: Positions, among: Mask) -> Mask:
@@ -257,18 +242,12 @@ def exempting(unless: Sequence[Exemption]) -> list[list[list[Condition]]]:
     return [alternatives(exception) for exception in exceptions]
 
 
-def without_data(grader: Grader, conditions: Sequence[Condition]) -> list[tuple[Condition, str]]:
-    """The conditions that are not applied, since no paper has the data, each with the reason in words."""
-    found = ((condition, grader.known(condition).missing) for condition in conditions)
-    return [(condition, why) for condition, why in found if why]
+def without_data(grader: Grader, some: Iterable[S]) -> list[tuple[S, str]]:
+    """Conditions or exemptions of which no paper has the data, each with the reason in words.
 
-
-def exemptions_without_data(
-    grader: Grader, conditions: Sequence[Condition]
-) -> list[tuple[Condition, Exemption, str]]:
-    """The exemptions that no paper can have, since nothing is known of any, each with the reason."""
-    found = ((c, exempt, grader.known(exempt).missing) for c in conditions for exempt in c.unless)
-    return [one for one in found if one[2]]
+    Such conditions are not applied, and nothing is exempt by such exemptions.
+    """
+    return [(stated, why) for stated in some if (why := grader.known(stated).missing)]
 
 
 def _nothing_known(grader: Grader, group: Sequence[Condition]) -> bool:
@@ -291,18 +270,11 @@ def alternatives(conditions: Sequence[Condition]) -> list[list[Condition]]:
 
     Bounds, and values of attributes with ``every``, must all hold; unwanted values hold one by one.
     """
-    groups: list[list[Condition]] = []
-    places: dict[tuple[str, str], list[Condition]] = {}
-    for c in conditions:
+    groups: dict[int | tuple[str, str], list[Condition]] = {}
+    for number, c in enumerate(conditions):
         alone = c.sign < 0 or ATTRIBUTES.get(c.attribute).every or c.value.startswith(("<", ">"))
-        if alone:
-            groups.append([c])
-        elif (c.attribute, c.relation) in places:
-            places[c.attribute, c.relation].append(c)
-        else:
-            places[c.attribute, c.relation] = [c]
-            groups.append(places[c.attribute, c.relation])
-    return groups
+        groups.setdefault(number if alone else (c.attribute, c.relation), []).append(c)
+    return list(groups.values())
 
 
 def passes(group: list[Condition], grades: list[Floats]) -> Mask:
@@ -366,16 +338,12 @@ def bound_conditions(
         lists: of the user.
     """
 
-    def bound(name: str, value: str) -> str:
-        return ATTRIBUTES.get(name).bound(value, seeds, index, lists)
+    def bound(stated: _Stated) -> str:
+        return ATTRIBUTES.get(stated.attribute).bound(stated.value, seeds, index, lists)
 
     return tuple(
-        replace(
-            condition,
-            value=bound(condition.attribute, condition.value),
-            unless=tuple(replace(e, value=bound(e.attribute, e.value)) for e in condition.unless),
-        )
-        for condition in conditions
+        replace(c, value=bound(c), unless=tuple(replace(e, value=bound(e)) for e in c.unless))
+        for c in conditions
     )
 
 
