@@ -127,7 +127,8 @@ class Bench:
 
     def evidence(self, text: str) -> Evidence:
         if text not in self._evidence:
-            self._evidence[text] = _about.evidence(text, self.index, self.everyone)
+            ready = _about.prepare(text, self.index)
+            self._evidence[text] = _about.evidence(ready, self.index, self.everyone, {})
         return self._evidence[text]
 
     def ranked(self, text: str) -> Array:
@@ -145,7 +146,7 @@ class Bench:
         if text in self._does:
             return self._does[text]
         out = np.zeros(len(self.index), np.bool_)
-        ready = _about._prepare(text, self.index)
+        ready = _about.prepare(text, self.index)
         table = self.index.units("sentences")
         for at in np.flatnonzero(self.evidence(text).names):
             paper = self.searcher.library.get(self.index.ids[at])

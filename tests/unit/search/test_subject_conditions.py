@@ -11,11 +11,12 @@ from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, field_text
 from aspectra.search.conditions.attributes.content.keyword import Phrase, alternatives
-from aspectra.search.conditions.attributes.content.subjects import WEIGHTS, evidence
+from aspectra.search.conditions.attributes.content.subjects import WEIGHTS, Evidence, evidence, prepare
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
+from aspectra.views.index.opened import Index
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 
@@ -61,6 +62,10 @@ def graded(searcher: Searcher, attribute: str, value: str) -> dict[str, float]:
     return dict(zip(index.ids, map(float, grades), strict=True))
 
 
+def evidence_of(text: str, index: Index, papers: np.ndarray) -> Evidence:
+    return evidence(prepare(text, index), index, papers, {})
+
+
 def test_alternatives():
     assert alternatives("the deep learning or any CNNs; trees") == ["deep learning", "CNNs", "trees"]
     assert alternatives("2,4-D, or atrazine and/or zinc") == ["2,4-D", "atrazine", "zinc"]
@@ -85,7 +90,7 @@ def test_a_subject_is_named_in_the_title_or_twice(words):
 
 def test_words_of_one_sentence_count_less_than_the_phrase(words):
     index = words.index
-    found = evidence("owl calls", index, np.array([index.positions[i] for i in ("title", "twice")]))
+    found = evidence_of("owl calls", index, np.array([index.positions[i] for i in ("title", "twice")]))
     assert found.names.tolist() == [True, False]
     papers = [Paper("a", "x", "Calls of an owl."), Paper("b", "x", "Owl calls are heard.")]
     phrase = Phrase.of("owl calls")
@@ -137,7 +142,7 @@ def test_vectors_find_what_is_not_named(tmp_path):
 def test_weights_are_of_the_evidence(words, vectors):
     everyone = np.arange(len(PAPERS))
     for searcher, columns in ((words, 0), (vectors, len(WEIGHTS.other))):
-        found = evidence("random forest", searcher.index, everyone)
+        found = evidence_of("random forest", searcher.index, everyone)
         assert found.named.shape == (len(PAPERS), len(WEIGHTS.named))
         assert found.other.shape == (len(PAPERS), columns)
     assert min(*WEIGHTS.named, *WEIGHTS.other) >= 0.0
@@ -145,12 +150,12 @@ def test_weights_are_of_the_evidence(words, vectors):
 
 def test_sentences_are_counted_without_the_title(words):
     at = np.array([words.index.positions["title"]])
-    assert evidence("random forests", words.index, at).named[0].tolist() == [1.0, 0.0, 1.0]
+    assert evidence_of("random forests", words.index, at).named[0].tolist() == [1.0, 0.0, 1.0]
 
 
 def test_the_words_of_a_short_form_are_those_of_the_long_one(vectors):
     at = np.array([vectors.index.positions[i] for i in ("apart", "disease")])
-    shares = evidence("RFM", vectors.index, at).other[:, 0]
+    shares = evidence_of("RFM", vectors.index, at).other[:, 0]
     assert shares[0] > 0.3
     assert shares[1] == 0.0
 

@@ -20,7 +20,8 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
+from itertools import islice
 
 import numpy as np
 from msgspec import Struct
@@ -30,7 +31,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.expressions import expression
 from aspectra.base.values import replace
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute, places
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.protocol import Asked, View
@@ -46,15 +47,7 @@ _ORDINARY = expression(rf"[^\W_]+(?:['’{_HYPHENS}][^\W_]+)*")
 _PART = expression(r"[^\W_]+")
 _VOWEL = expression("[aeiouy]")
 # Learned plurals: analysis, analyses; criterion, criteria; fungus, fungi; alga, algae; matrix, matrices.
-_LEARNED = (
-    ("sis", "ses"),
-    ("on", "a"),
-    ("um", "a"),
-    ("us", "i"),
-    ("a", "ae"),
-    ("ix", "ices"),
-    ("ex", "ices"),
-)
+_LEARNED = [pair.split() for pair in "sis ses, on a, um a, us i, a ae, ix ices, ex ices".split(", ")]
 
 
 def _bases(word: str) -> set[str]:
@@ -266,11 +259,7 @@ class KeywordAttribute(Attribute):
             return None
         out = np.ones(len(index), np.bool_)
         for group in groups:
-            has = np.zeros(len(index), np.bool_)
-            for view in views:
-                for word in group:
-                    has |= occurs(view, word)
-            out &= has
+            out &= reduce(np.logical_or, (occurs(view, word) for view in views for word in group))
         if len(views) == 1:  # full texts are in no lexical view
             out[_with_sections(index)] = True
         return out
@@ -320,7 +309,7 @@ def _lexical(index: Index) -> list[View]:
 def _with_sections(index: Index) -> list[int]:
     sound = index.library.checksums.sound("papers")
     rows = index.library.rows(f"SELECT id FROM papers WHERE CASE WHEN {sound} THEN full_hash != '' END")
-    return [index.positions[i] for (i,) in rows if i in index.positions]
+    return places(index, (paper_id for (paper_id,) in rows))
 
 
 def _fields(paper: Paper) -> Iterator[tuple[str, str]]:
@@ -335,7 +324,7 @@ ATTRIBUTES.register("keyword")(KeywordAttribute())
 
 # Free words as phrases to be found in texts, with their other forms, short forms, and words set apart.
 
-MOST_ALTERNATIVES = 8
+_MOST_ALTERNATIVES = 8
 _EITHER = expression(r" (?:and/or|or|oder|ou) |; ?|, (?:or )?|或者?")
 _ARTICLES = expression(r"(?:(?:any|all|the|an?|other) )++", re.IGNORECASE)
 _RUN = expression(r"[^\W_]+")
@@ -357,24 +346,23 @@ def alternatives(value: str) -> list[str]:
     return list(dict.fromkeys(part for part in bare if part))
 
 
-def check_phrases(name: str, value: str) -> None:
-    """Refuse a value without words.
+class PhrasesAttribute(Attribute):
+    """An attribute whose values are one phrase or several, of which any will do."""
 
-    Raises:
-        UsageError: it has none, or more than 8 alternatives.
-    """
-    found = alternatives(value)
-    if not found:
-        raise UsageError(
-            f"the value of {name} is empty", hint=f"name it in words: {name}=graph neural networks"
-        )
-    if len(found) > MOST_ALTERNATIVES:
-        raise UsageError(
-            f"{len(found)} alternatives in the value of {name}",
-            why=f"at most {MOST_ALTERNATIVES} are compared",
-        )
-    for part in found:
-        Term.of(part)
+    def check(self, value: str) -> None:
+        """Refuse a value without words.
+
+        Raises:
+            UsageError: it has none, or more than 8 alternatives.
+        """
+        if not (found := alternatives(value)):
+            hint = f"name it in words: {self.name}=graph neural networks"
+            raise UsageError(f"the value of {self.name} is empty", hint=hint)
+        if len(found) > _MOST_ALTERNATIVES:
+            why = f"at most {_MOST_ALTERNATIVES} are compared"
+            raise UsageError(f"{len(found)} alternatives in the value of {self.name}", why=why)
+        for part in found:
+            Term.of(part)
 
 
 class Naming(Struct, frozen=True):
@@ -463,14 +451,10 @@ class Phrase(Struct, frozen=True):
         """True if a text has every word in one of its forms; False for a phrase of one word."""
         if not self.words:
             return False
-        folded, written = set(_RUN.findall(text.lower())), None
-        for forms in self.words:
-            if not forms.isdisjoint(folded):
-                continue
-            written = set(_RUN.findall(text)) if written is None else written
-            if forms.isdisjoint(written):
-                return False
-        return True
+        runs = set(_RUN.findall(text.lower()))
+        apart = [forms for forms in self.words if forms.isdisjoint(runs)]
+        written = _RUN.findall(text) if apart else ()
+        return not any(forms.isdisjoint(written) for forms in apart)
 
 
 def _spans(term: Term, text: str) -> list[tuple[int, int]]:
@@ -488,11 +472,8 @@ def _long_form(short: str, texts: Iterable[str]) -> str:
     letters = short.replace("-", "").lower()
     found: Counter[str] = Counter()
     for text in texts:
-        at = -1
-        for _ in range(_MOST_BRACKETS):
-            at = text.find("(" + short, at + 1)
-            if at < 0:
-                break
+        for bracket in islice(re.finditer(re.escape(f"({short}"), text), _MOST_BRACKETS):
+            at = bracket.start()
             words = _RUN.findall(text[max(0, at - _LONGEST_FORM) : at])[-len(letters) :]
             if len(words) == len(letters) and _initials(" ".join(words)) == letters:
                 found[" ".join(words).lower()] += 1

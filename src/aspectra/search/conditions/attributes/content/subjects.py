@@ -12,9 +12,7 @@ as a ``keyword``, full text included.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import compress
 from threading import Lock
 from typing import Any, NamedTuple
@@ -24,13 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
+from aspectra.base.values import Recent
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.content.keyword import (
     KeywordAttribute,
     Naming,
     Phrase,
+    PhrasesAttribute,
     alternatives,
-    check_phrases,
     occurs,
 )
 from aspectra.search.conditions.attributes.labels.lensed import lacks, lens_column
@@ -85,12 +84,7 @@ class Weights(NamedTuple):
 WEIGHTS = Weights((1.11, 0.72, 0.79), 1.52, (1.11, 0.59, 0.33), 4.39)
 
 
-@dataclass(frozen=True)
-class _Moments:
-    """Mean and deviation of likeness in the fixed sample of papers."""
-
-    nearest: tuple[float, float]
-    title: tuple[float, float]
+_Moments = tuple[float, float]  # mean and deviation in the fixed sample of papers
 
 
 class _Counts(NamedTuple):
@@ -117,7 +111,7 @@ class Told(NamedTuple):
     Attributes:
         phrase: with its forms.
         papers, having: as of a part, see :class:`_Counts`.
-        moments: of likeness to the vector.
+        moments: of the nearest unit's likeness to the vector, and of the title's.
         near: cosine of an abstract from which a paper is near.
         vector: (dimensions,) or None where no encoder is there.
     """
@@ -125,12 +119,12 @@ class Told(NamedTuple):
     phrase: Phrase
     papers: int
     having: tuple[int, ...]
-    moments: _Moments
+    moments: tuple[_Moments, _Moments]
     near: float
     vector: Floats | None
 
 
-class _Prepared(NamedTuple):
+class Prepared(NamedTuple):
     """A phrase with all that does not depend on the paper.
 
     Attributes:
@@ -145,7 +139,7 @@ class _Prepared(NamedTuple):
 
 
 _Best = list[tuple[float, str, str]]  # score by words, id and text
-_prepared: WeakKeyDictionary[Index, OrderedDict[tuple[str, int | None], _Prepared]] = WeakKeyDictionary()
+_prepared: WeakKeyDictionary[Index, Recent[tuple[str, int | None], Prepared]] = WeakKeyDictionary()
 _samples: WeakKeyDictionary[Index, tuple[Floats, NDArray[np.int64], list[bytes]]] = WeakKeyDictionary()
 _lock = Lock()
 
@@ -164,107 +158,34 @@ class Evidence(NamedTuple):
     other: NDArray[np.float64]
 
 
-_ALONE: Mapping[str, Told] = {}
-
-
-def about(value: str, index: Index, papers: Positions, told: Mapping[str, Told] = _ALONE) -> Floats:
-    """(papers,) 0 to 1, the best of the alternatives in ``value``; NaN for a paper without text."""
-    best = np.zeros(len(papers), np.float32)
-    held: dict[int, Paper] = {}
-    for text in alternatives(value):
-        found = evidence(text, index, papers, held, told.get(text))
-        named = found.named @ np.array(WEIGHTS.named) - WEIGHTS.named_zero
-        other = np.full(len(papers), -np.inf)
-        if found.other.shape[1]:
-            near = _abstracts(index, _prepare(text, index, told.get(text)), papers)
-            other[near] = found.other[near] @ np.array(WEIGHTS.other) - WEIGHTS.other_zero
-        with np.errstate(over="ignore"):
-            grades = 1.0 / (1.0 + np.exp(-np.where(found.names, named, other)))
-        best = np.maximum(best, grades.astype(np.float32))
-    offsets = np.asarray(index.units("sentences").offsets)
-    return np.where(offsets[papers + 1] > offsets[papers], best, np.float32(np.nan))
-
-
-def possible(value: str, index: Index, told: Mapping[str, Told] = _ALONE) -> NDArray[np.bool_] | None:
-    """(all papers,) False where :func:`about` is surely 0; None where no view knows words."""
-    out = np.zeros(len(index), np.bool_)
-    for text in alternatives(value):
-        ready = _prepare(text, index, told.get(text))
-        if ready.may_name is None:
-            return None
-        out |= ready.may_name
-        if (view := _view(index, "abstract")) is not None and ready.told.vector is not None:
-            out |= view.score(Probe(view.name, ready.told.phrase.text)).scores >= ready.told.near - _ROUNDING
-    return out
-
-
-def _abstracts(index: Index, ready: _Prepared, papers: Positions) -> NDArray[np.bool_]:
-    """(papers,) whether an abstract is near a phrase."""
-    view = _view(index, "abstract")
-    if view is None or ready.told.vector is None:
-        return np.zeros(len(papers), np.bool_)
-    rows = view.vectors[papers].astype(np.float32)
-    return np.asarray(np.einsum("ij,j->i", rows, ready.told.vector) >= ready.told.near)
-
-
-def evidence(
-    text: str, index: Index, papers: Positions, held: dict[int, Paper] | None = None, told: Told | None = None
-) -> Evidence:
+def evidence(ready: Prepared, index: Index, papers: Positions, held: dict[int, Paper]) -> Evidence:
     """What the grades of one phrase are made from.
 
     Args:
-        text: the phrase.
+        ready: the phrase.
         index: the generation.
         papers: (n,) positions.
         held: position -> paper, of those read already; filled.
-        told: of the collection that the index is a part of; None: it is all of it.
     """
-    ready = _prepare(text, index, told)
-    names = np.zeros(len(papers), np.bool_)
-    vectors = ready.told.vector is not None
-    named = np.zeros((len(papers), 3))
-    other = np.zeros((len(papers), 3 if vectors else 0))
-    if vectors and len(papers):
-        nearest, title = _likeness(index, ready, papers)
-        other[:, 1], other[:, 2] = nearest, title
+    names, named = np.zeros(len(papers), np.bool_), np.zeros((len(papers), 3))
+    vector = ready.told.vector
+    other = np.zeros((len(papers), 0 if vector is None else 3))
+    if vector is not None and len(papers):
+        found = zip(_cosines(index, vector, papers), ready.told.moments, strict=True)
+        for column, (cosines, (mean, deviation)) in enumerate(found, 1):  # of the nearest unit, of the title
+            other[:, column] = np.clip((cosines - mean) / deviation, -2.0, _MOST_DEVIATIONS)
         if ready.coverage is not None:
             other[:, 0] = ready.coverage[papers]
     maybe = np.arange(len(papers)) if ready.may_name is None else np.flatnonzero(ready.may_name[papers])
-    if not len(maybe):
-        return Evidence(names, named, other)
-    texts = {} if held is None else held
-    _read(index, papers[maybe], texts)
+    _read(index, papers[maybe], held)
     for place in maybe:
-        paper = texts.get(int(papers[place]))
-        found = None if paper is None else _naming(ready.told.phrase, paper, index, int(papers[place]))
-        if found is None:
-            continue
-        names[place] = True
-        sentences = len(found.units) - found.title
-        named[place] = found.title, np.log1p(min(sentences, _MOST_UNITS)), found.intact
+        paper = held.get(int(papers[place]))
+        naming = None if paper is None else _naming(ready.told.phrase, paper, index, int(papers[place]))
+        if naming is not None:
+            names[place] = True
+            sentences = len(naming.units) - naming.title
+            named[place] = naming.title, np.log1p(min(sentences, _MOST_UNITS)), naming.intact
     return Evidence(names, named, other)
-
-
-def span_of(value: str, paper: Paper, index: Index, told: Mapping[str, Told] = _ALONE) -> TextSpan | None:
-    """The title or sentence that decided: the first that names an alternative, else the nearest."""
-    at = index.positions.get(paper.id)
-    if at is None or not index.unchanged(paper):
-        return None
-    table = index.units("sentences")
-    low, high = int(table.offsets[at]), int(table.offsets[at + 1])
-    if low == high:
-        return None
-    nearest: tuple[float, int] = (-np.inf, -1)
-    for text in alternatives(value):
-        ready = _prepare(text, index, told.get(text))
-        found = _naming(ready.told.phrase, paper, index, at)
-        if found is not None:
-            first = 0 if _has_title(table, low) else 1
-            return _unit(table, low + found.units[0] - first)
-        if (view := _view(index)) is not None and ready.told.vector is not None:
-            cosines = np.einsum("ij,j->i", view.vectors[low:high].astype(np.float32), ready.told.vector)
-            nearest = max(nearest, (float(cosines.max()), int(cosines.argmax())))
-    return _unit(table, low + nearest[1]) if nearest[1] >= 0 else None
 
 
 def _unit(table: Units, row: int) -> TextSpan:
@@ -307,24 +228,11 @@ def _view(index: Index, base: str = "sentences") -> VectorView | None:
     return index.vector_view(name)
 
 
-def _likeness(
-    index: Index, ready: _Prepared, papers: Positions
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(papers,) likeness of the nearest unit and of the title, in deviations from the sample."""
-    nearest, title = _cosines(index, ready.told.vector, papers)
-    return _deviations(nearest, ready.told.moments.nearest), _deviations(title, ready.told.moments.title)
-
-
-def _deviations(values: NDArray[np.float64], moments: tuple[float, float]) -> NDArray[np.float64]:
-    return np.clip((values - moments[0]) / moments[1], -2.0, _MOST_DEVIATIONS)
-
-
 def _cosines(
-    index: Index, vector: Floats | None, papers: Positions
+    index: Index, vector: Floats, papers: Positions
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(papers,) cosine of the best unit and of the first, which is the title; 0 for a paper without units."""
-    view = _view(index)
-    if vector is None or view is None:
+    if (view := _view(index)) is None:
         return np.zeros(len(papers)), np.zeros(len(papers))
     rows, offsets = index.units("sentences").rows(papers)
     return _best_and_first(view.vectors[rows].astype(np.float32), offsets, vector)
@@ -353,26 +261,19 @@ def _of_sample(index: Index, view: VectorView) -> tuple[Floats, NDArray[np.int64
         return _samples[index]
 
 
-def _prepare(text: str, index: Index, told: Told | None = None) -> _Prepared:
+def prepare(text: str, index: Index, told: Told | None = None) -> Prepared:
+    """A phrase ready for grading; ``told`` is of the collection, None where the index is all of it."""
     key = (text, None if told is None else id(told))  # which lives as long as what is kept
-    with _lock:
-        known = _prepared.setdefault(index, OrderedDict())
-        if key in known:
-            known.move_to_end(key)
-            return known[key]
-    made = _make(index, _alone(text, index) if told is None else told)
-    with _lock:
-        known[key] = made
-        if len(known) > _REMEMBERED:
-            known.popitem(last=False)
-    return made
+    known = _prepared.setdefault(index, Recent(_REMEMBERED))
+    return known.get(key, lambda: _make(index, _alone(text, index) if told is None else told))
 
 
-def _make(index: Index, told: Told) -> _Prepared:
+def _make(index: Index, told: Told) -> Prepared:
     having = iter(told.having)
     masks = [_word_masks(index, term.parts, told.papers, having) for term in told.phrase.terms]
     whole = [mask for _, mask in masks if mask is not None]
-    return _Prepared(told, masks[0][0], np.logical_or.reduce(whole) if len(whole) == len(masks) else None)
+    may_name = np.logical_or.reduce(whole) if len(whole) == len(masks) else None
+    return Prepared(told, masks[0][0], may_name)
 
 
 def _alone(text: str, index: Index) -> Told:
@@ -416,10 +317,10 @@ def told_by(parts: Sequence[_Counts], phrase: Phrase) -> Told:
     having = tuple(map(sum, zip(*(part.having for part in parts), strict=True)))
     near = mean + _NEAR * deviation if abstracts else 0.0
     vector = next((part.vector for part in parts if part.vector is not None), None)
-    return Told(phrase, sum(part.papers for part in parts), having, _Moments(nearest, title), near, vector)
+    return Told(phrase, sum(part.papers for part in parts), having, (nearest, title), near, vector)
 
 
-def _moments(values: NDArray[np.floating]) -> tuple[float, float]:
+def _moments(values: NDArray[np.floating]) -> _Moments:
     if not len(values):
         return 0.0, 1.0
     return float(values.mean()), max(float(values.std()), _LEAST_DEVIATION)
@@ -478,27 +379,37 @@ def _best_texts(text: str, index: Index, papers: Positions) -> _Best:
     return [(scores[one], one, f"{paper.title}. {paper.abstract}") for one, paper in known.items()]
 
 
-class SubjectAttribute(Attribute):
-    """Free words, or several with *or*; see :mod:`aspectra.search.conditions.attributes.content.subjects`."""
+class SubjectAttribute(PhrasesAttribute):
+    """What a paper is about, what it uses, or whom or what it is on: free words, or several with *or*."""
 
     cheap = False
     doubtful = True
     rounds = 2  # the forms of each phrase, then what papers tell of them
 
-    def __init__(self, name: str, about: str) -> None:
-        self.name, self.about = name, about
+    def __init__(self, name: str) -> None:
+        self.name = name
 
-    def check(self, value: str) -> None:
-        """Refuse a value without words.
-
-        Raises:
-            UsageError: always then, or with more than 8 alternatives.
-        """
-        check_phrases(self.name, value)
+    def _ready(self, value: str, index: Index) -> list[Prepared]:
+        told = self.whole or {}
+        return [prepare(text, index, told.get(text)) for text in alternatives(value)]
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) 0 to 1; NaN for a paper without text."""
-        return about(value, index, papers, self.whole or _ALONE)
+        """(papers,) 0 to 1, the best of the alternatives; NaN for a paper without text."""
+        best, view = np.zeros(len(papers), np.float32), _view(index, "abstract")
+        held: dict[int, Paper] = {}
+        for ready in self._ready(value, index):
+            found, told = evidence(ready, index, papers, held), ready.told
+            named = found.named @ np.array(WEIGHTS.named) - WEIGHTS.named_zero
+            other = np.full(len(papers), -np.inf)
+            if view is not None and told.vector is not None:
+                rows = view.vectors[papers].astype(np.float32)
+                near = np.einsum("ij,j->i", rows, told.vector) >= told.near
+                other[near] = found.other[near] @ np.array(WEIGHTS.other) - WEIGHTS.other_zero
+            with np.errstate(over="ignore"):
+                grades = 1.0 / (1.0 + np.exp(-np.where(found.names, named, other)))
+            best = np.maximum(best, grades.astype(np.float32))
+        offsets = np.asarray(index.units("sentences").offsets)
+        return np.where(offsets[papers + 1] > offsets[papers], best, np.float32(np.nan))
 
     def measure(self, value: str, index: Index, papers: Positions) -> dict[str, Any]:
         """Phrase -> the texts that may tell its forms; then who has its words, and the sample's cosines."""
@@ -513,37 +424,46 @@ class SubjectAttribute(Attribute):
         return {text: told_by([part[text] for part in parts], phrase) for text, phrase in self.whole.items()}
 
     def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
-        """(all papers,) False where no alternative is named and no abstract is near."""
-        return possible(value, index, self.whole or _ALONE)
+        """(all papers,) False where the grade is surely 0; None where no view knows words."""
+        out, view = np.zeros(len(index), np.bool_), _view(index, "abstract")
+        for ready in self._ready(value, index):
+            if ready.may_name is None:
+                return None
+            out |= ready.may_name
+            if view is not None and ready.told.vector is not None:
+                scores = view.score(Probe(view.name, ready.told.phrase.text)).scores
+                out |= scores >= ready.told.near - _ROUNDING
+        return out
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
-        """The title or sentence that decided."""
-        return span_of(value, paper, index, self.whole or _ALONE)
+        """The title or sentence that decided: the first that names an alternative, else the nearest."""
+        at = index.positions.get(paper.id)
+        if at is None or not index.unchanged(paper):
+            return None
+        table = index.units("sentences")
+        low, high = int(table.offsets[at]), int(table.offsets[at + 1])
+        if low == high:
+            return None
+        nearest: tuple[float, int] = (-np.inf, -1)
+        for ready in self._ready(value, index):
+            found = _naming(ready.told.phrase, paper, index, at)
+            if found is not None:
+                first = 0 if _has_title(table, low) else 1
+                return _unit(table, low + found.units[0] - first)
+            if (view := _view(index)) is not None and ready.told.vector is not None:
+                cosines = np.einsum("ij,j->i", view.vectors[low:high].astype(np.float32), ready.told.vector)
+                nearest = max(nearest, (float(cosines.max()), int(cosines.argmax())))
+        return _unit(table, low + nearest[1]) if nearest[1] >= 0 else None
 
 
-ATTRIBUTES.register("topic")(SubjectAttribute("topic", "The subject of a paper, in free words."))
+for _name in ("topic", "method", "population"):
+    ATTRIBUTES.register(_name)(SubjectAttribute(_name))
 
 
-ATTRIBUTES.register("method")(SubjectAttribute("method", "What a study uses, in free words."))
-
-
-ATTRIBUTES.register("population")(
-    SubjectAttribute("population", "Whom or what a study is on, in free words.")
-)
-
-
-class ReportsAttribute(KeywordAttribute):
+class ReportsAttribute(PhrasesAttribute, KeywordAttribute):
     """What a paper must contain, in free words."""
 
     name = "reports"
-
-    def check(self, value: str) -> None:
-        """Refuse a value without words.
-
-        Raises:
-            UsageError: always then, or with more than 8 alternatives.
-        """
-        check_phrases(self.name, value)
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) the best alternative's grade as a keyword; NaN for a paper without text."""
@@ -558,10 +478,8 @@ class ReportsAttribute(KeywordAttribute):
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
         """The first alternative's first occurrence."""
-        for one in alternatives(value):
-            if (found := super().span(one, paper, index)) is not None:
-                return found
-        return None
+        spans = (super(ReportsAttribute, self).span(one, paper, index) for one in alternatives(value))
+        return next(filter(None, spans), None)
 
 
 ATTRIBUTES.register("reports")(ReportsAttribute())
@@ -603,8 +521,7 @@ class SampleAttribute(Attribute):
         """(papers,) 1 within the bounds, 0 outside, NaN where the text tells no number."""
         low, high = _bounds(value)
         counts = lens_column(index, "sample", "participants", papers)
-        inside = ((counts >= low) & (counts <= high)).astype(np.float32)
-        return np.where(np.isnan(counts), counts, inside)
+        return np.where(np.isnan(counts), counts, (counts >= low) & (counts <= high))
 
     def missing(self, value: str, index: Index) -> str:
         """Why nothing is known of any paper."""
