@@ -133,18 +133,16 @@ class ClassAttribute(Attribute):
 
 
 def read_range(
-    form: re.Pattern[str], value: str, read: Callable[[str], int], lowest: int, highest: int
+    found: re.Match[str] | None, read: Callable[[str], int], lowest: int, highest: int
 ) -> tuple[int, int] | None:
     """Smallest and largest whole number that meet a bound or a range; None where the value is neither.
 
     Args:
-        form: finds the sign and the number of a bound, or the first and the last number of a range.
-        value: as it is written.
+        found: the sign and the number of a bound, or the first and the last number of a range.
         read: the number that a text stands for.
         lowest: of what is below a number.
         highest: of what is above a number.
     """
-    found = form.fullmatch(value)
     if found is None:
         return None
     sign, bound, first, last = found.groups()
@@ -161,7 +159,7 @@ def number_range(value: str) -> tuple[int, int] | None:
     >>> [number_range(value) for value in (">=50", "<20", "10..20", "many")]
     [(50, 1000000000), (0, 19), (10, 20), None]
     """
-    found = read_range(_FORM, value, int, 0, _MOST)
+    found = read_range(_FORM.fullmatch(value), int, 0, _MOST)
     return found if found and found[0] <= found[1] else None
 
 
@@ -244,7 +242,7 @@ def _year(text: str) -> int:
 
 def _years(value: str) -> tuple[int, int]:
     """First and last year that meet the condition."""
-    found = read_range(_YEARS, value, _year, _FIRST, _LAST)
+    found = read_range(_YEARS.fullmatch(value), _year, _FIRST, _LAST)
     if found is None:
         raise UsageError(f"{value!r} is no year", why="write >=2021, <2019, 2015..2018, 2017 or >=now-5")
     if found[0] > found[1]:
