@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import tempfile
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.files import digest
+from aspectra.base.values import Recent
 from aspectra.views.encoders.protocol import Encoder, TokenEncoder
 from aspectra.views.view import Floats
 
@@ -112,7 +112,7 @@ class QueryEncoder:
         self._load = load
         self._tokens = tokens
         self._encoder: Encoder | None = None
-        self._recent: OrderedDict[tuple[str, str], EncodedQuery] = OrderedDict()
+        self._recent: Recent[tuple[str, str], EncodedQuery] = Recent(_RECENT_TOKENS if tokens else _RECENT)
         self._lock = Lock()
         self.several = lru_cache(maxsize=_RECENT_TOKENS)(self._several)
         self.states = lru_cache(maxsize=_RECENT_TOKENS)(self._states)
@@ -127,25 +127,14 @@ class QueryEncoder:
 
     def __call__(self, text: str, instruction: str = "") -> EncodedQuery:
         """The vector of a text, and whether the text was cut."""
-        key = (text, instruction)
-        encoder = self.encoder
-        with self._lock:
-            if (known := self._recent.get(key)) is not None:
-                self._recent.move_to_end(key)
-                return known
-        if self._tokens and isinstance(encoder, TokenEncoder) and not instruction:
-            encoded = _with_tokens(encoder, text)
-        else:
-            coded = encoder.encode([text], kind="query", instruction=instruction)
-            encoded = EncodedQuery(coded.vectors[0], bool(coded.truncated.any()))
-        self._remember(key, encoded)
-        return encoded
+        return self._recent.get((text, instruction), lambda: self._encoded(text, instruction))
 
-    def _remember(self, key: tuple[str, str], encoded: EncodedQuery) -> None:
-        with self._lock:
-            self._recent[key] = encoded
-            if len(self._recent) > (_RECENT_TOKENS if self._tokens else _RECENT):
-                self._recent.popitem(last=False)
+    def _encoded(self, text: str, instruction: str) -> EncodedQuery:
+        encoder = self.encoder
+        if self._tokens and isinstance(encoder, TokenEncoder) and not instruction:
+            return _with_tokens(encoder, text)
+        coded = encoder.encode([text], kind="query", instruction=instruction)
+        return EncodedQuery(coded.vectors[0], bool(coded.truncated.any()))
 
     def _several(self, texts: tuple[str, ...]) -> Floats:
         """(texts, dimensions) vectors of texts that are read together, from one call."""
@@ -160,7 +149,7 @@ class QueryEncoder:
             return self(text).tokens
         encoded = _with_tokens(encoder, text)
         # The search that follows asks for the vector of the same text, which the same pass gives.
-        self._remember((text, ""), encoded._replace(tokens=None))
+        self._recent.get((text, ""), lambda: encoded._replace(tokens=None))
         return encoded.tokens
 
 
