@@ -120,14 +120,9 @@ def conditions_mask(grader: Grader, conditions: Sequence[Condition]) -> Mask | N
 
     Conditions that are slow to grade are only bounded here and graded later, on candidates.
     """
-    mask: Mask | None = None
-    for group in alternatives(conditions):
-        if not group[0].filters or _nothing_known(grader, group):
-            continue
-        possible = _may_pass(grader, group)
-        if possible is not None:
-            mask = possible if mask is None else mask & possible
-    return mask
+    applied = (g for g in alternatives(conditions) if g[0].filters and not _nothing_known(grader, g))
+    masks = [mask for group in applied if (mask := _may_pass(grader, group)) is not None]
+    return np.asarray(np.logical_and.reduce(masks)) if masks else None
 
 
 def left_by_filters(grader: Grader, conditions: Sequence[Condition]) -> int | None:
@@ -360,9 +355,7 @@ def ordering_conditions(
     """
     moved: dict[Condition, Condition] = {}
     said: dict[Condition, str] = {}
-    for group in alternatives(conditions):
-        if not group[0].filters:
-            continue
+    for group in (some for some in alternatives(conditions) if some[0].filters):
         whys = {c: grader.attribute(c).orders_only(c.value, grader.index) for c in group}
         if why := next(filter(None, whys.values()), ""):
             relation: Relation = "prefer" if group[0].sign > 0 else "avoid"

@@ -60,8 +60,7 @@ def status_of(types: str, venue: str, origin: str) -> tuple[dict[str, float], st
     kinds = {part for part in types.split("; ") if part}
     found, why = next(_evidence(kinds, venue, origin), ({}, ""))
     if found:
-        for name in STATUSES[:-1]:
-            found.setdefault(name, 0.0)
+        found = dict.fromkeys(STATUSES[:-1], 0.0) | found
     if not kinds.isdisjoint(("retracted", "not retracted")):
         found["retracted"] = float("retracted" in kinds)
     return found, why
@@ -158,11 +157,9 @@ class StatusAttribute(ClassAttribute, RecordAttribute):
         for codes, names in columns:
             key = key * max(1, len(names)) + codes[papers]
         _, first, which = np.unique(key, return_index=True, return_inverse=True)
-        table = np.full(len(first), np.nan, np.float32)
-        for number, at in enumerate(first):
-            texts = [names[codes[papers[at]]] for codes, names in columns]
-            table[number] = status_of(*texts)[0].get(named, np.nan)
-        return np.asarray(table[which], np.float32)
+        texts = ([names[codes[paper]] for codes, names in columns] for paper in papers[first])
+        table = np.array([status_of(*some)[0].get(named, np.nan) for some in texts], np.float32)
+        return table[which]
 
     def missing(self, value: str, index: Index) -> str:
         """That no record says of a paper whether it has this status."""
