@@ -136,9 +136,8 @@ class Node(Struct, frozen=True, dict=True):
     def matches(self, paper: Sequence[tuple[str, str]]) -> bool:
         """True if a paper matches it, given as (field, normal text) with one text per keyword."""
         if not self.sign:
-            return any(
-                n in self.fields and self.needle in text and self.row.search(text) for n, text in paper
-            )
+            texts = (text for name, text in paper if name in self.fields and self.needle in text)
+            return any(map(self.row.search, texts))
         first, *others = self.parts
         if self.sign == "NOT":
             return first.matches(paper) == bool(others) and not any(p.matches(paper) for p in others)
@@ -233,9 +232,8 @@ class _Reader:
         if said.startswith("ADJ") or self.database == "embase":
             gap = max(gap, 1) - 1
         if said == "SAME" or gap > _WIDEST:
-            raise self.error(
-                f"{said} at {{}} is not known here, NEAR/{_WIDEST} is the widest", self.token.start()
-            )
+            what = f"{said} at {{}} is not known here, NEAR/{_WIDEST} is the widest"
+            raise self.error(what, self.token.start())
         return f"{'PRE' if said.startswith(('PRE', 'ONEAR', 'NEXT')) else 'NEAR'}/{gap}"
 
     def join(self, sign: str, left: Node | None, right: Node | None, start: int) -> Node | None:

@@ -190,8 +190,7 @@ def _needle(parts: Sequence[Sequence[str]]) -> str:
 
 def _edges(term: str, ordinary: bool) -> tuple[str, str]:
     """Patterns of what may not stand before and after."""
-    first, last = term[0], term[-1]
-    letter = rf"[^\W{_CJK}]"
+    first, last, letter = term[0], term[-1], rf"[^\W{_CJK}]"
     if _IS_CJK.match(first):
         left = ""
     elif first.isalnum():
@@ -229,14 +228,11 @@ class KeywordAttribute(Attribute):
         """
         term = Term.of(value)
         best: dict[str, float] = {}
-        ids = [index.ids[paper] for paper in papers]
+        ids, sound = [index.ids[paper] for paper in papers], index.library.checksums.sound("papers")
         for at in range(0, len(ids), _MANY):
-            part = ids[at : at + _MANY]
-            marks = ",".join("?" * len(part))
-            deep = []
-            sound = index.library.checksums.sound("papers")
-            statement = "SELECT pos, id, title, abstract, full_hash != '' FROM papers "
-            statement += f"WHERE id IN ({marks}) AND {sound}"
+            part, deep = ids[at : at + _MANY], []
+            where = f"id IN ({','.join('?' * len(part))}) AND {sound}"
+            statement = f"SELECT pos, id, title, abstract, full_hash != '' FROM papers WHERE {where}"
             for pos, paper_id, title, abstract, full in index.library.fetch(statement, part):
                 grade = max(term.find(title)[0], term.find(abstract)[0])
                 best[paper_id] = grade if title or abstract or full else np.nan
@@ -261,20 +257,23 @@ class KeywordAttribute(Attribute):
         for group in groups:
             out &= reduce(np.logical_or, (occurs(view, word) for view in views for word in group))
         if len(views) == 1:  # full texts are in no lexical view
-            out[_with_sections(index)] = True
+            sound = index.library.checksums.sound("papers")
+            rows = index.library.rows(
+                f"SELECT id FROM papers WHERE CASE WHEN {sound} THEN full_hash != '' END"
+            )
+            out[places(index, (paper_id for (paper_id,) in rows))] = True
         return out
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
         """The first occurrence, of the term itself where there is one."""
-        term = Term.of(value)
-        found: TextSpan | None = None
+        term, other = Term.of(value), None
         for field, text in _fields(paper):
             grade, span = term.find(text)
-            if span is not None and grade == 1:
-                return TextSpan(field, *span)
-            if span is not None and found is None:
-                found = TextSpan(field, *span)
-        return found
+            found = span and TextSpan(field, *span)
+            if grade == 1:
+                return found
+            other = other or found
+        return other
 
 
 def occurs(view: View, word: str) -> NDArray[np.bool_]:
@@ -304,12 +303,6 @@ def _lexical(index: Index) -> list[View]:
     abstracts = [one.name for one in facts if one.base == "abstract"]
     chunks = [one.name for one in facts if one.chunks]
     return [index.view(name) for name in abstracts + chunks[:1]] if abstracts else []
-
-
-def _with_sections(index: Index) -> list[int]:
-    sound = index.library.checksums.sound("papers")
-    rows = index.library.rows(f"SELECT id FROM papers WHERE CASE WHEN {sound} THEN full_hash != '' END")
-    return places(index, (paper_id for (paper_id,) in rows))
 
 
 def _fields(paper: Paper) -> Iterator[tuple[str, str]]:

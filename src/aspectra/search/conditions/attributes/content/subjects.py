@@ -139,6 +139,7 @@ class Prepared(NamedTuple):
 
 
 _Best = list[tuple[float, str, str]]  # score by words, id and text
+_Likeness = tuple[NDArray[np.float64], NDArray[np.float64]]  # (papers,) of the best unit, and of the title
 _prepared: WeakKeyDictionary[Index, Recent[tuple[str, int | None], Prepared]] = WeakKeyDictionary()
 _samples: WeakKeyDictionary[Index, tuple[Floats, NDArray[np.int64], list[bytes]]] = WeakKeyDictionary()
 _lock = Lock()
@@ -228,9 +229,7 @@ def _view(index: Index, base: str = "sentences") -> VectorView | None:
     return index.vector_view(name)
 
 
-def _cosines(
-    index: Index, vector: Floats, papers: Positions
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _cosines(index: Index, vector: Floats, papers: Positions) -> _Likeness:
     """(papers,) cosine of the best unit and of the first, which is the title; 0 for a paper without units."""
     if (view := _view(index)) is None:
         return np.zeros(len(papers)), np.zeros(len(papers))
@@ -238,9 +237,7 @@ def _cosines(
     return _best_and_first(view.vectors[rows].astype(np.float32), offsets, vector)
 
 
-def _best_and_first(
-    rows: Floats, offsets: NDArray[np.int64], vector: Floats
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _best_and_first(rows: Floats, offsets: NDArray[np.int64], vector: Floats) -> _Likeness:
     best, first = np.zeros(len(offsets) - 1), np.zeros(len(offsets) - 1)
     full = np.flatnonzero(np.diff(offsets))
     if len(full):
@@ -291,12 +288,10 @@ def known_by(text: str, parts: Sequence[_Best]) -> Phrase:
 
 def _counted(phrase: Phrase, index: Index, papers: Positions) -> _Counts:
     """What some papers of an index tell of a phrase."""
-    held = np.zeros(len(index), np.bool_)
-    held[papers] = True
     groups = (has for term in phrase.terms for has in _having(index, term.parts) or ())
-    having = tuple(int(np.count_nonzero(has & held)) for has in groups)
+    having = tuple(int(np.count_nonzero(has[papers])) for has in groups)
     vector, likeness, abstracts = None, [], []
-    mine = held[index.sample].tolist()
+    mine = np.isin(index.sample, papers).tolist()
     if (view := _view(index)) is not None:
         vector = view.query(phrase.text).vector.astype(np.float32)
         rows, offsets, keys = _of_sample(index, view)
@@ -497,11 +492,10 @@ def _bounds(value: str) -> tuple[int, int]:
     Raises:
         UsageError: it is neither a number, a bound nor a range, or the range is empty.
     """
-    found = number_range(value)
-    if found is None:
-        why = "write >200, <=50, 100 or 100..500, the smaller number first"
-        raise UsageError(f"{value!r} is no sample size", why=why)
-    return found
+    if found := number_range(value):
+        return found
+    why = "write >200, <=50, 100 or 100..500, the smaller number first"
+    raise UsageError(f"{value!r} is no sample size", why=why)
 
 
 class SampleAttribute(Attribute):
