@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from aspectra.app.output import documents, schemas
-from aspectra.app.output.criteria import Listing
 from aspectra.app.output.documents import Part
 from aspectra.app.surfaces.service.access import retry_headers
 from aspectra.app.surfaces.service.question import Question
@@ -214,28 +213,6 @@ class Problem(Part, frozen=True):
     hint: str
     retryable: bool
     retry_after: float | None
-
-
-BODIES = (SearchBody, Question, DecideBody, ExportBody, IndexBody, LensBody, BenchBody)
-ANSWERS: dict[str, type[msgspec.Struct]] = {
-    one.__name__: one
-    for one in (
-        SearchAnswer,
-        PlanAnswer,
-        WhyNotAnswer,
-        schemas.Paper,
-        SentencesAnswer,
-        Listing,
-        schemas.LensList,
-        schemas.Status,
-        DecidedAnswer,
-        ExportAnswer,
-        JobAnswer,
-        JobsAnswer,
-        Health,
-        Ready,
-    )
-}
 
 
 async def read_body(request: Request, kind: type[T]) -> T:

@@ -5,28 +5,36 @@ from __future__ import annotations
 import asyncio
 import functools
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.openapi.utils import get_openapi
-from starlette.routing import BaseRoute
 
+from aspectra.app.output.criteria import Listing
 from aspectra.app.output.lenses import lens_rows
 from aspectra.app.output.papers import listed_rows, paper_document, sentence_rows
-from aspectra.app.output.schemas import flush
+from aspectra.app.output.schemas import LensList, Paper, Status, flush
 from aspectra.app.surfaces.http.bodies import (
-    ANSWERS,
-    BODIES,
     PROBLEM,
     BenchBody,
     DecideBody,
+    DecidedAnswer,
+    ExportAnswer,
     ExportBody,
+    Health,
     IndexBody,
+    JobAnswer,
+    JobsAnswer,
     LensBody,
+    PlanAnswer,
     Problem,
+    Ready,
+    SearchAnswer,
     SearchBody,
+    SentencesAnswer,
+    WhyNotAnswer,
     read_body,
     written,
 )
@@ -41,47 +49,78 @@ from aspectra.base.version import __version__
 # The OpenAPI document: paths from the routes, bodies and answers from the values themselves.
 
 _REFERENCE = "#/components/schemas/{name}"
+_FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 
-def body(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """The OpenAPI description of a JSON body."""
-    schema = {"$ref": _REFERENCE.format(name=kind.__name__)}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+def _content(kind: type, media: str = "application/json") -> dict[str, Any]:
+    return {media: {"schema": {"$ref": _REFERENCE.format(name=kind.__name__)}}}
 
 
-def answers(name: str, about: str, status: int = 200, *errors: int) -> dict[int | str, dict[str, Any]]:
-    """The OpenAPI description of a route's answers: the document ``name``, and problems.
+class Routes(APIRouter):
+    """Routes whose bodies and answers are structs of msgspec, which describe themselves.
 
     Args:
-        name: of a type in :data:`~aspectra.app.surfaces.http.bodies.ANSWERS`; "" for no JSON.
-        about: of the answer.
-        status: of success.
-        errors: statuses of problems beside those that every route has.
+        gate: that all work with the library passes.
+
+    Attributes:
+        kinds: the types of bodies and answers.
     """
-    content = {"application/json": {"schema": {"$ref": _REFERENCE.format(name=name)}}} if name else {}
-    said: dict[int | str, dict[str, Any]] = {status: {"description": about, "content": content}}
-    problem = {PROBLEM: {"schema": {"$ref": _REFERENCE.format(name="Problem")}}}
-    for code in sorted({401, 403, 413, 422, 429, *errors}):
-        said[code] = {"description": "a problem", "content": problem}
-    return said
 
+    def __init__(self, gate: Gate) -> None:
+        super().__init__()
+        self._gate = gate
+        self.kinds: list[type] = [Problem]
 
-def described(routes: Sequence[BaseRoute]) -> dict[str, Any]:
-    """The document of the routes."""
-    made = get_openapi(
-        title="Aspectra",
-        version="1",
-        summary="Literature search that shows its evidence.",
-        description="Errors are problem documents (RFC 9457) whose `code` is the catalogue's.",
-        routes=routes,
-    )
-    _, schemas = msgspec.json.schema_components(
-        [*BODIES, *ANSWERS.values(), Problem], ref_template=_REFERENCE
-    )
-    parts = made.setdefault("components", {})
-    parts["schemas"] = flush(dict(sorted(schemas.items())))
-    parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    return made
+    def on(
+        self,
+        tag: str,
+        place: str,
+        answer: type,
+        about: str,
+        *errors: int,
+        takes: type | None = None,
+        status: int = 200,
+        also: Mapping[int | str, dict[str, Any]] | None = None,
+    ) -> Callable[[Endpoint], Endpoint]:
+        """Decorator for what answers at an address; its name and docstring are those of the operation.
+
+        Args:
+            tag: of the operation.
+            place: method and address, as ``POST /v1/search``.
+            answer: type of the document that it writes.
+            about: of that document.
+            errors: statuses of problems beside those that every route has.
+            takes: type of the JSON body; ``bytes`` for a file.
+            status: of success.
+            also: descriptions of further answers, by status.
+        """
+        method, path = place.split()
+        self.kinds += [answer, takes] if takes not in (None, bytes) else [answer]
+        problem = {"description": "a problem", "content": _content(Problem, PROBLEM)}
+        said: dict[int | str, dict[str, Any]] = {status: {"description": about, "content": _content(answer)}}
+        said |= dict.fromkeys(sorted({401, 403, 413, 422, 429, *errors}), problem)
+        said |= also or {}
+        body = {} if takes is None else {"content": _FILE if takes is bytes else _content(takes)}
+
+        def named(function: Endpoint) -> Endpoint:
+            summary, function.__doc__ = function.__doc__, None  # FastAPI would make it the description too
+            return self.api_route(
+                path,
+                methods=[method],
+                operation_id=function.__name__,
+                summary=summary,
+                status_code=status,
+                responses=said,
+                openapi_extra={"requestBody": {"required": True, **body}} if body else None,
+                tags=[tag],
+            )(function)
+
+        return named
+
+    async def work(self, request: Request, work: Callable[[], Any], seconds: float | None = None) -> Response:
+        """The document that ``work`` makes in its turn, as an answer."""
+        return written(await self._gate.run(work, deadline=seconds, gone=request.is_disconnected))
 
 
 # The routes of jobs: each starts a command of the command line, and tells how far it is.
@@ -93,34 +132,20 @@ Key = Annotated[
 Name = Annotated[str, Path(max_length=64)]
 
 
-def job_routes(router: APIRouter, jobs: Jobs) -> None:
-    """Add the routes of jobs to a router."""
-    begun = answers("JobAnswer", "the job; its state is at /v1/jobs/ID", 202)
+def _job_routes(router: Routes, running: Jobs) -> None:
+    on, begun = functools.partial(router.on, "jobs"), "the job; its state is at /v1/jobs/ID"
 
     def start(kind: str, arguments: list[str], key: str) -> Response:
-        digest = hashlib.sha256("\0".join([kind, *arguments]).encode()).hexdigest()
-        job = jobs.start(kind, arguments, key=key, digest=digest)
+        job = running.start(kind, arguments, key=key)
         return written(job.to_dict(), 202, {"location": f"/v1/jobs/{job.id}"})
 
-    @router.post(
-        "/v1/jobs/add",
-        operation_id="add",
-        summary="Add papers from one file, which is the body",
-        status_code=202,
-        responses=begun,
-        openapi_extra={
-            "requestBody": {
-                "required": True,
-                "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
-            }
-        },
-        tags=["jobs"],
-    )
+    @on("POST /v1/jobs/add", JobAnswer, begun, takes=bytes, status=202)
     async def add(
         request: Request,
         name: Annotated[str, Query(min_length=1, max_length=200, description="of the file")],
         key: Key = "",
     ) -> Response:
+        """Add papers from one file, which is the body"""
         if request.headers.get("content-type") != "application/octet-stream":
             raise UsageError(
                 "the body is not said to be a file", hint="content-type: application/octet-stream"
@@ -128,81 +153,44 @@ def job_routes(router: APIRouter, jobs: Jobs) -> None:
         raw = await request.body()
         if not raw:
             raise UsageError("the file is empty", hint="send its bytes as the body")
-        kept = await asyncio.to_thread(jobs.keep, name, raw)
+        kept = await asyncio.to_thread(running.keep, name, raw)
         return start("add", ["add", "--json", "--", str(kept)], key)
 
-    @router.post(
-        "/v1/jobs/index",
-        operation_id="index",
-        summary="Make what was added searchable",
-        status_code=202,
-        responses=begun,
-        openapi_extra=body(IndexBody),
-        tags=["jobs"],
-    )
+    @on("POST /v1/jobs/index", JobAnswer, begun, takes=IndexBody, status=202)
     async def index(request: Request, key: Key = "") -> Response:
+        """Make what was added searchable"""
         given = await read_body(request, IndexBody)
         return start("index", ["index", *(["--rebuild"] if given.rebuild else [])], key)
 
-    @router.post(
-        "/v1/jobs/lens",
-        operation_id="run_lens",
-        summary="Compute a prompted lens with the language model of the settings",
-        status_code=202,
-        responses=begun,
-        openapi_extra=body(LensBody),
-        tags=["jobs"],
-    )
-    async def lens(request: Request, key: Key = "") -> Response:
+    @on("POST /v1/jobs/lens", JobAnswer, begun, takes=LensBody, status=202)
+    async def run_lens(request: Request, key: Key = "") -> Response:
+        """Compute a prompted lens with the language model of the settings"""
         given = await read_body(request, LensBody)
         most = [] if given.most is None else ["--most", str(given.most)]
         return start("lens", ["lens", "run", "--json", *most, "--", given.name], key)
 
-    @router.post(
-        "/v1/jobs/bench",
-        operation_id="bench",
-        summary="Rank and score a benchmark with recipes",
-        status_code=202,
-        responses=begun,
-        openapi_extra=body(BenchBody),
-        tags=["jobs"],
-    )
+    @on("POST /v1/jobs/bench", JobAnswer, begun, takes=BenchBody, status=202)
     async def bench(request: Request, key: Key = "") -> Response:
+        """Rank and score a benchmark with recipes"""
         given = await read_body(request, BenchBody)
-        return start("bench", jobs.bench(given.name, given.recipes), key)
+        return start("bench", running.bench(given.name, given.recipes), key)
 
-    @router.get(
-        "/v1/jobs",
-        operation_id="jobs",
-        summary="Jobs, newest first",
-        responses=answers("JobsAnswer", "the jobs"),
-        tags=["jobs"],
-    )
-    async def every() -> Response:
-        return written({"jobs": [job.to_dict() for job in jobs.all()]})
+    @on("GET /v1/jobs", JobsAnswer, "the jobs")
+    async def jobs() -> Response:
+        """Jobs, newest first"""
+        return written({"jobs": [job.to_dict() for job in running.all()]})
 
-    @router.get(
-        "/v1/jobs/{job}",
-        operation_id="job",
-        summary="One job",
-        responses=answers("JobAnswer", "the job", 200, 404),
-        tags=["jobs"],
-    )
-    async def one(job: Name) -> Response:
-        return written(jobs.get(job).to_dict())
+    @on("GET /v1/jobs/{job}", JobAnswer, "the job", 404)
+    async def job(job: Name) -> Response:
+        """One job"""
+        return written(running.get(job).to_dict())
 
-    @router.delete(
-        "/v1/jobs/{job}",
-        operation_id="stop_job",
-        summary="Stop a job; what it finished is kept",
-        responses=answers("JobAnswer", "the job", 200, 404),
-        tags=["jobs"],
-    )
-    async def stop(job: Name) -> Response:
-        return written((await jobs.stop(job)).to_dict())
+    @on("DELETE /v1/jobs/{job}", JobAnswer, "the job", 404)
+    async def stop_job(job: Name) -> Response:
+        """Stop a job; what it finished is kept"""
+        return written((await running.stop(job)).to_dict())
 
 
-T = TypeVar("T")
 PaperId = Annotated[str, Path(min_length=1, max_length=1000, description="an id, DOI, arXiv id or title")]
 Handle = Annotated[str, Path(min_length=1, max_length=64, pattern="^[0-9a-f]+$")]
 Seconds = Annotated[
@@ -211,7 +199,7 @@ Seconds = Annotated[
 ]
 
 
-def routes(service: Service, gate: Gate, jobs: Jobs) -> APIRouter:
+def routes(service: Service, gate: Gate, jobs: Jobs) -> Routes:
     """All routes of ``/v1``, and those of health.
 
     Args:
@@ -219,10 +207,10 @@ def routes(service: Service, gate: Gate, jobs: Jobs) -> APIRouter:
         gate: that all work with the library passes.
         jobs: what runs beside the service.
     """
-    router = APIRouter()
+    router = Routes(gate)
     for part in (_searching, _reading, _marking, _health):
-        part(router, service, gate)
-    job_routes(router, jobs)
+        part(router, service)
+    _job_routes(router, jobs)
     return router
 
 
@@ -230,14 +218,23 @@ def routes(service: Service, gate: Gate, jobs: Jobs) -> APIRouter:
 def document() -> dict[str, Any]:
     """The OpenAPI document of these routes; it needs no library."""
     nothing: Any = None
-    return described(routes(nothing, nothing, nothing).routes)
+    described = routes(nothing, nothing, nothing)
+    made = get_openapi(
+        title="Aspectra",
+        version="1",
+        summary="Literature search that shows its evidence.",
+        description="Errors are problem documents (RFC 9457) whose `code` is the catalogue's.",
+        routes=described.routes,
+    )
+    _, schemas = msgspec.json.schema_components(dict.fromkeys(described.kinds), ref_template=_REFERENCE)
+    parts = made.setdefault("components", {})
+    parts["schemas"] = flush(dict(sorted(schemas.items())))
+    parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    return made
 
 
-async def _turn(gate: Gate, request: Request, work: Callable[[], T], seconds: float | None = None) -> T:
-    return await gate.run(work, deadline=seconds, gone=request.is_disconnected)
-
-
-def _searching(router: APIRouter, service: Service, gate: Gate) -> None:
+def _searching(router: Routes, service: Service) -> None:
+    on = functools.partial(router.on, "search")
 
     async def found(request: Request, seconds: float | None, *, seeded: bool) -> Response:
         asked = await read_body(request, SearchBody)
@@ -250,60 +247,39 @@ def _searching(router: APIRouter, service: Service, gate: Gate) -> None:
             )
             return {"schema": schema_of("search"), **answer.to_dict(explain=asked.explain)}
 
-        return written(await _turn(gate, request, work, seconds))
+        return await router.work(request, work, seconds)
 
-    answered = answers("SearchAnswer", "a page of a ranking", 200, 404, 408, 409, 410)
+    page = (SearchAnswer, "a page of a ranking", 404, 408, 409, 410)
 
-    @router.post(
-        "/v1/search",
-        operation_id="search",
-        summary="Papers for a question",
-        responses=answered,
-        openapi_extra=body(SearchBody),
-        tags=["search"],
-    )
+    @on("POST /v1/search", *page, takes=SearchBody)
     async def search(request: Request, seconds: Seconds = None) -> Response:
+        """Papers for a question"""
         return await found(request, seconds, seeded=False)
 
-    @router.post(
-        "/v1/similar",
-        operation_id="similar",
-        summary="Papers like the seeds",
-        responses=answered,
-        openapi_extra=body(SearchBody),
-        tags=["search"],
-    )
+    @on("POST /v1/similar", *page, takes=SearchBody)
     async def similar(request: Request, seconds: Seconds = None) -> Response:
+        """Papers like the seeds"""
         return await found(request, seconds, seeded=True)
 
-    @router.post(
-        "/v1/plan",
-        operation_id="plan",
-        summary="What a question would search for",
-        responses=answers("PlanAnswer", "the plan", 200, 404, 409),
-        openapi_extra=body(Question),
-        tags=["search"],
-    )
+    @on("POST /v1/plan", PlanAnswer, "the plan", 404, 409, takes=Question)
     async def plan(request: Request) -> Response:
+        """What a question would search for"""
         from aspectra.search.planning.aspects import AspectRequests
 
         asked = await read_body(request, Question)
-        made = await _turn(gate, request, lambda: service.plan(asked))
-        requests = AspectRequests.of(made).to_dict()
-        return written(
-            {"plan": made.to_dict(), "hash": made.hash, "text": made.describe(), "requests": requests}
-        )
 
-    @router.get(
-        "/v1/plans/{plan}/why-not",
-        operation_id="why_not",
-        summary="Why a paper is not among the hits of a search",
-        responses=answers("WhyNotAnswer", "the reasons", 200, 404, 409, 410),
-        tags=["search"],
-    )
+        def work() -> dict[str, Any]:
+            made = service.plan(asked)
+            requests = AspectRequests.of(made).to_dict()
+            return {"plan": made.to_dict(), "hash": made.hash, "text": made.describe(), "requests": requests}
+
+        return await router.work(request, work)
+
+    @on("GET /v1/plans/{plan}/why-not", WhyNotAnswer, "the reasons", 404, 409, 410)
     async def why_not(
         request: Request, plan: Handle, paper: Annotated[str, Query(min_length=1, max_length=1000)]
     ) -> Response:
+        """Why a paper is not among the hits of a search"""
         made = service.known(plan)
 
         def work() -> dict[str, Any]:
@@ -312,17 +288,13 @@ def _searching(router: APIRouter, service: Service, gate: Gate) -> None:
             place = {"id": told.paper.id, "rank": told.rank, "limit": told.limit}
             return {**place, "reasons": reasons, "text": told.describe()}
 
-        return written(await _turn(gate, request, work))
+        return await router.work(request, work)
 
 
-def _reading(router: APIRouter, service: Service, gate: Gate) -> None:
-    @router.get(
-        "/v1/papers",
-        operation_id="list_papers",
-        summary="Papers of the library",
-        responses=answers("Listing", "a page of papers"),
-        tags=["papers"],
-    )
+def _reading(router: Routes, service: Service) -> None:
+    on = functools.partial(router.on, "papers")
+
+    @on("GET /v1/papers", Listing, "a page of papers")
     async def list_papers(
         request: Request,
         tag: Annotated[list[str] | None, Query(max_length=20)] = None,
@@ -332,6 +304,8 @@ def _reading(router: APIRouter, service: Service, gate: Gate) -> None:
         limit: Annotated[int, Query(ge=1, le=100)] = 20,
         page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
     ) -> Response:
+        """Papers of the library"""
+
         def work() -> dict[str, Any]:
             found = service.library.marks.papers(
                 tags=tuple(tag or ()), decision=decision, years=years, order=order, limit=limit, page=page
@@ -339,97 +313,65 @@ def _reading(router: APIRouter, service: Service, gate: Gate) -> None:
             held = {"papers": found.found, "page": found.page, "pages": found.pages}
             return {"schema": schema_of("list"), **held, "hits": listed_rows(service.library, found.ids)}
 
-        return written(await _turn(gate, request, work))
+        return await router.work(request, work)
 
-    @router.get(
-        "/v1/papers/{paper:path}/sentences",
-        operation_id="sentences",
-        summary="The sentences of a paper's abstract, with their roles",
-        responses=answers("SentencesAnswer", "the sentences", 200, 404),
-        tags=["papers"],
-    )
+    @on("GET /v1/papers/{paper:path}/sentences", SentencesAnswer, "the sentences", 404)
     async def sentences(request: Request, paper: PaperId) -> Response:
+        """The sentences of a paper's abstract, with their roles"""
+
         def work() -> dict[str, Any]:
             held = service.library.store.get(service.resolve(paper))
             return {"id": held.id, "sentences": sentence_rows(service.library, held)}
 
-        return written(await _turn(gate, request, work))
+        return await router.work(request, work)
 
-    @router.get(
-        "/v1/papers/{paper:path}",
-        operation_id="paper",
-        summary="One paper",
-        responses={
-            **answers("Paper", "the paper, with an ETag", 200, 404),
-            304: {"description": "as the ETag says"},
-        },
-        tags=["papers"],
-    )
-    async def one_paper(
+    unchanged: dict[int | str, dict[str, Any]] = {304: {"description": "as the ETag says"}}
+
+    @on("GET /v1/papers/{paper:path}", Paper, "the paper, with an ETag", 404, also=unchanged)
+    async def paper(
         request: Request,
         paper: PaperId,
         known: Annotated[str, Header(alias="If-None-Match", max_length=1000)] = "",
     ) -> Response:
+        """One paper"""
+
         def work() -> dict[str, Any]:
             held = service.library.store.get(service.resolve(paper))
             return {"schema": schema_of("paper"), **paper_document(service.library, held)}
 
-        answer = written(await _turn(gate, request, work))
+        answer = await router.work(request, work)
         etag = f'"{hashlib.sha256(answer.body).hexdigest()[:32]}"'
-        same = etag in [one.strip().removeprefix("W/") for one in known.split(",")]
-        if same:
+        if etag in [one.strip().removeprefix("W/") for one in known.split(",")]:
             return Response(status_code=304, headers={"etag": etag})
         answer.headers["etag"] = etag
         return answer
 
-    @router.get(
-        "/v1/lenses",
-        operation_id="lenses",
-        summary="Lenses of the library, and those that could be added",
-        responses=answers("LensList", "the lenses"),
-        tags=["papers"],
-    )
+    @on("GET /v1/lenses", LensList, "the lenses")
     async def lenses(request: Request) -> Response:
-        rows = await _turn(gate, request, lambda: lens_rows(service.library.store))
-        return written({"schema": schema_of("lens-list"), "lenses": rows})
+        """Lenses of the library, and those that could be added"""
+        return await router.work(
+            request, lambda: {"schema": schema_of("lens-list"), "lenses": lens_rows(service.library.store)}
+        )
 
-    @router.get(
-        "/v1/status",
-        operation_id="status",
-        summary="What the library holds",
-        responses=answers("Status", "counts, and the index"),
-        tags=["papers"],
-    )
+    @on("GET /v1/status", Status, "counts, and the index")
     async def status(request: Request) -> Response:
-        facts = await _turn(gate, request, service.library.status)
-        return written({"schema": schema_of("status"), **facts})
+        """What the library holds"""
+        return await router.work(request, lambda: {"schema": schema_of("status"), **service.library.status()})
 
 
-def _marking(router: APIRouter, service: Service, gate: Gate) -> None:
-    @router.post(
-        "/v1/decisions",
-        operation_id="decide",
-        summary="Include, exclude or postpone papers",
-        responses=answers("DecidedAnswer", "how many changed", 200, 404, 409),
-        openapi_extra=body(DecideBody),
-        tags=["decisions"],
+def _marking(router: Routes, service: Service) -> None:
+    @router.on(
+        "decisions", "POST /v1/decisions", DecidedAnswer, "how many changed", 404, 409, takes=DecideBody
     )
     async def decide(request: Request) -> Response:
+        """Include, exclude or postpone papers"""
         given = await read_body(request, DecideBody)
-        decide = service.library.marks.decide
-        more = {"reason": given.reason, "under": given.under}
-        changed = await _turn(gate, request, lambda: decide(given.decision, *given.ids, **more))
-        return written({"changed": changed})
+        change = functools.partial(service.library.marks.decide, reason=given.reason, under=given.under)
+        return await router.work(request, lambda: {"changed": change(given.decision, *given.ids)})
 
-    @router.post(
-        "/v1/export",
-        operation_id="export",
-        summary="Papers for other programs",
-        responses=answers("ExportAnswer", "the records", 200, 404),
-        openapi_extra=body(ExportBody),
-        tags=["papers"],
-    )
+    @router.on("papers", "POST /v1/export", ExportAnswer, "the records", 404, takes=ExportBody)
     async def export(request: Request) -> Response:
+        """Papers for other programs"""
         given = await read_body(request, ExportBody)
 
         def work() -> dict[str, Any]:
@@ -437,27 +379,16 @@ def _marking(router: APIRouter, service: Service, gate: Gate) -> None:
             text = service.library.export(ids, given.format, given.versions)
             return {"format": given.format, "records": len(ids), "text": text}
 
-        return written(await _turn(gate, request, work))
+        return await router.work(request, work)
 
 
-def _health(router: APIRouter, service: Service, gate: Gate) -> None:
-
-    @router.get(
-        "/healthz",
-        operation_id="health",
-        summary="The process answers",
-        responses=answers("Health", "it does"),
-        tags=["health"],
-    )
+def _health(router: Routes, service: Service) -> None:
+    @router.on("health", "GET /healthz", Health, "it does")
     async def health() -> Response:
+        """The process answers"""
         return written({"status": "ok", "version": __version__})
 
-    @router.get(
-        "/readyz",
-        operation_id="ready",
-        summary="Searches can be answered",
-        responses=answers("Ready", "they can", 200, 409),
-        tags=["health"],
-    )
+    @router.on("health", "GET /readyz", Ready, "they can", 409)
     async def ready(request: Request) -> Response:
-        return written(await _turn(gate, request, service.ready))
+        """Searches can be answered"""
+        return await router.work(request, service.ready)

@@ -87,7 +87,7 @@ class Jobs:
         self._flags = ("--library", str(library), *flags)
         self._uploads, self._benchmarks = uploads, benchmarks
         self._jobs: dict[str, Job] = {}
-        self._keys: dict[str, tuple[str, str]] = {}  # Idempotency-Key -> (digest of the request, job)
+        self._keys: dict[str, tuple[list[str], str]] = {}  # Idempotency-Key -> (the request, job)
         self._turn = asyncio.Lock()
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -105,29 +105,22 @@ class Jobs:
             raise NoSuchThing("there is no such job", hint="GET /v1/jobs")
         return found
 
-    def start(
-        self,
-        kind: str,
-        arguments: Sequence[str],
-        *,
-        key: str = "",
-        digest: str = "",
-    ) -> Job:
+    def start(self, kind: str, arguments: Sequence[str], *, key: str = "") -> Job:
         """Begin a job; the same key and request give the job that they gave before.
 
         Args:
             kind: ``add``, ``index``, ``bench`` or ``lens``.
             arguments: of the command line, without those that name library and settings.
             key: the caller's Idempotency-Key, or "".
-            digest: of the request, to tell whether the key is used for another one.
 
         Raises:
             UsageError: the key was used for another request.
             Overloaded: too many jobs wait.
         """
+        asked = [kind, *arguments]
         if key and key in self._keys:
             known, name = self._keys[key]
-            if known != digest:
+            if known != asked:
                 raise UsageError("this Idempotency-Key was used for another request", hint="take a new key")
             return self.get(name)
         if sum(job.state in ("waiting", "running") for job in self._jobs.values()) >= _WAITING:
@@ -135,7 +128,7 @@ class Jobs:
         job = Job(secrets.token_hex(8), kind, created=_now())
         self._jobs[job.id] = job
         if key:
-            self._keys[key] = (digest, job.id)
+            self._keys[key] = (asked, job.id)
         for old in [one.id for one in self._jobs.values() if one.ended][:-_KEPT]:
             del self._jobs[old]
             self._keys = {k: held for k, held in self._keys.items() if held[1] != old}
