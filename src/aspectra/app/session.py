@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from aspectra.app.settings import Settings, default_library, load_config
-from aspectra.app.terminal.panels import COMMON, option, show_all_help
+from aspectra.app.terminal.panels import COMMON, Names, option, show_all_help
 from aspectra.base.config import Config
 from aspectra.base.errors import AspectraError, LibraryNotFound, UsageError
 from aspectra.base.values import replace
@@ -38,25 +38,22 @@ class CommonOptions:
     """The options that every command takes."""
 
     library: Annotated[
-        Path | None, option("--library", metavar="DIR", about="The library to use.", panel=COMMON)
+        Path | None, option("The library to use.", "--library", metavar="DIR", panel=COMMON)
     ] = None
-    offline: Annotated[bool, option("--offline", about="Refuse every connection.", rare=True)] = False
-    quiet: Annotated[bool, option("--quiet", "-q", about="Only results and errors.", rare=True)] = False
-    verbose: Annotated[bool, option("--verbose", "-v", about="Report more details.", rare=True)] = False
+    offline: Annotated[bool, option("Refuse every connection.", "--offline", rare=True)] = False
+    quiet: Annotated[bool, option("Only results and errors.", "--quiet", "-q", rare=True)] = False
+    verbose: Annotated[bool, option("Report more details.", "--verbose", "-v", rare=True)] = False
     set_: Annotated[
-        list[str] | None,
-        option("--set", metavar="KEY=VALUE", about="A setting for this command: llm.model=NAME.", rare=True),
+        Names, option("A setting for this command: llm.model=NAME.", "--set", metavar="KEY=VALUE", rare=True)
     ] = None
     config: Annotated[
-        Path | None,
-        option("--config", metavar="FILE", about="Settings in FILE, not aspectra.toml.", rare=True),
+        Path | None, option("Settings in FILE, not aspectra.toml.", "--config", metavar="FILE", rare=True)
     ] = None
-    no_color: Annotated[bool, option("--no-color", about="No colours (also: NO_COLOR=1).", rare=True)] = False
-    no_progress: Annotated[bool, option("--no-progress", about="No progress shown.", rare=True)] = False
-    debug: Annotated[bool, option("--debug", about="Show the traceback of an error.", rare=True)] = False
+    no_color: Annotated[bool, option("No colours (also: NO_COLOR=1).", "--no-color", rare=True)] = False
+    no_progress: Annotated[bool, option("No progress shown.", "--no-progress", rare=True)] = False
+    debug: Annotated[bool, option("Show the traceback of an error.", "--debug", rare=True)] = False
     help_all: Annotated[
-        bool,
-        option("--help-all", about="Show every option.", rare=True, is_eager=True, callback=show_all_help),
+        bool, option("Show every option.", "--help-all", rare=True, is_eager=True, callback=show_all_help)
     ] = False
 
     def under(self, above: CommonOptions) -> CommonOptions:

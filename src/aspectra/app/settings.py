@@ -284,8 +284,7 @@ def parse_year(given: int | str | None, name: str) -> int | None:
     elif found := _AGO.fullmatch(text):
         return datetime.now(UTC).year - int(found[1])
     raise UsageError(
-        f"{name} is {given!r}, which is no year",
-        hint=f"{name}: 2020, 2020-05-01 or 3y (years ago)",
+        f"{name} is {given!r}, which is no year", hint=f"{name}: 2020, 2020-05-01 or 3y (years ago)"
     )
 
 

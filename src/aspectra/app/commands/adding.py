@@ -10,7 +10,7 @@ import typer
 from msgspec.structs import asdict
 
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import AsJson, option
+from aspectra.app.terminal.panels import AsJson, argument, option
 from aspectra.app.terminal.screen import count, safe
 
 if TYPE_CHECKING:
@@ -24,14 +24,12 @@ _FILES = 20  # files that have lines of their own; of more, only what failed
 @common
 def add(
     session: Session,
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH", help="Files and folders.", show_default=False)
-    ],
+    paths: Annotated[list[Path], argument("Files and folders.", "PATH")],
     as_: Annotated[
-        str | None, option("--as", metavar="NAME", about="The format, where it is not recognised{; sources}.")
+        str | None, option("The format, where it is not recognised{; sources}.", "--as", metavar="NAME")
     ] = None,
-    again: Annotated[bool, option("--again", about="Read files even if they have not changed.")] = False,
-    strict: Annotated[bool, option("--strict", about="Exit with 4 when anything was skipped.")] = False,
+    again: Annotated[bool, option("Read files even if they have not changed.", "--again")] = False,
+    strict: Annotated[bool, option("Exit with 4 when anything was skipped.", "--strict")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Add papers from files and folders.

@@ -19,7 +19,6 @@ from aspectra.app.options.question import (
     OracleRates,
     Preset,
     Test,
-    argument,
     choice,
     language_model,
     language_models,
@@ -27,7 +26,7 @@ from aspectra.app.options.question import (
 from aspectra.app.output.experiments import note_made, write_tables
 from aspectra.app.session import Session, common
 from aspectra.app.settings import RUN_FORMATS, TABLE_FORMATS
-from aspectra.app.terminal.panels import AsJson, CommandGroup, OutputFile, option
+from aspectra.app.terminal.panels import AsJson, CommandGroup, Names, OutputFile, argument, option
 from aspectra.base.errors import UsageError, check_choice
 
 app = CommandGroup("Run experiments on benchmarks, score and compare them.")
@@ -35,10 +34,7 @@ app = CommandGroup("Run experiments on benchmarks, score and compare them.")
 
 @app.command("list")
 @common
-def list_(
-    session: Session,
-    as_json: AsJson = False,
-) -> None:
+def list_(session: Session, as_json: AsJson = False) -> None:
     """The benchmarks there are.
 
     What they need on disk, their options, their licences.
@@ -61,7 +57,7 @@ def audit(
     name: Annotated[str, argument("See bench list.", metavar="NAME")],
     path: Annotated[Path, argument("Its files.", metavar="FOLDER")],
     option: LoaderOption = None,
-    statistics: Annotated[bool, option("--statistics", about="Tables of sizes and lengths.")] = False,
+    statistics: Annotated[bool, option("Tables of sizes and lengths.", "--statistics")] = False,
     format: Format = "markdown",  # noqa: A002
     as_json: AsJson = False,
 ) -> None:
@@ -127,25 +123,22 @@ def fetch(
 def run(
     session: Session,
     benchmarks: Annotated[
-        list[str] | None,
-        argument("A benchmark and its files, see bench list; or a study file.", metavar="NAME=FOLDER"),
+        Names, argument("A benchmark and its files, see bench list; or a study file.", metavar="NAME=FOLDER")
     ] = None,
     recipe: Annotated[
-        list[str] | None,
+        Names,
         choice(
             "bm25, 'bm25 | top(200) | dense' or FILE{; planners}{; stages}", "--recipe", "-r", metavar="SPEC"
         ),
     ] = None,
     protocol: Annotated[str | None, choice("pool, collection, both [the benchmark's].")] = None,
     depth: Annotated[int | None, choice("Papers kept of a ranking [1000].", metavar="N")] = None,
-    mode: Annotated[list[str] | None, choice("Only this mode; again for more.")] = None,
+    mode: Annotated[Names, choice("Only this mode; again for more.")] = None,
     measure: Measures = None,
     preset: Preset = None,
     repeats: Annotated[int | None, choice("Runs of what varies [1].", metavar="N")] = None,
-    encoder: Annotated[
-        list[str] | None, choice("An encoder; again for several{; encoders}.", metavar="SPEC")
-    ] = None,
-    no_encoder: Annotated[bool, option("--no-encoder", about="Words only: no vectors.")] = False,
+    encoder: Annotated[Names, choice("An encoder; again for several{; encoders}.", metavar="SPEC")] = None,
+    no_encoder: Annotated[bool, option("Words only: no vectors.", "--no-encoder")] = False,
     option: LoaderOption = None,
     oracle: OracleRates = None,
     out: Annotated[
@@ -159,7 +152,7 @@ def run(
     among: Annotated[
         Path | None, choice("Library of other papers, for a study that needs one.", metavar="DIR")
     ] = None,
-    part: Annotated[list[str] | None, choice("Only this part of a study; again for more.")] = None,
+    part: Annotated[Names, choice("Only this part of a study; again for more.")] = None,
     prompts: Annotated[Path | None, choice("Prompt files for a study's rows.", metavar="DIR")] = None,
 ) -> None:
     """Rank and score benchmarks with recipes.
@@ -298,7 +291,7 @@ def compare(
     measure: Measures = None,
     test: Test = "t",
     correction: Correction = "bonferroni",
-    published: Annotated[bool, option("--published", about="The papers' numbers too.")] = False,
+    published: Annotated[bool, option("The papers' numbers too.", "--published")] = False,
     format: Format = "markdown",  # noqa: A002
     output: OutputFile = None,
 ) -> None:
@@ -334,11 +327,7 @@ def compare(
 
 @app.command()
 @common
-def show(
-    session: Session,
-    directory: Experiment,
-    as_json: AsJson = False,
-) -> None:
+def show(session: Session, directory: Experiment, as_json: AsJson = False) -> None:
     """What an experiment's numbers depend on.
 
     Versions, files, encoders, ties, what is missing, time, cost.
@@ -365,12 +354,8 @@ def export_run(
     protocol: Annotated[str | None, choice("Of which, where there are several.")] = None,
     mode: Annotated[str, choice("Whose rankings [original].")] = "original",
     repeat: Annotated[int, choice("Which of several runs [0].", metavar="N")] = 0,
-    incomplete: Annotated[
-        bool, option("--incomplete", about="Leave out rankings whose calls failed.")
-    ] = False,
-    format: Annotated[  # noqa: A002
-        str, choice(", ".join(RUN_FORMATS) + " [trec].", "--format")
-    ] = "trec",
+    incomplete: Annotated[bool, option("Leave out rankings whose calls failed.", "--incomplete")] = False,
+    format: Annotated[str, choice(f"{', '.join(RUN_FORMATS)} [trec].", "--format")] = "trec",  # noqa: A002
     output: OutputFile = None,
 ) -> None:
     """Write one recipe's rankings as a run.

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import CommandGroup, option
+from aspectra.app.terminal.panels import CommandGroup, argument, option
 from aspectra.app.terminal.screen import columns, count
 from aspectra.base.errors import AspectraError, UsageError
 
@@ -18,9 +16,9 @@ app = CommandGroup("Search the shards of a collection in processes of their own.
 @common
 def up(
     session: Session,
-    local: Annotated[int, option("--local", metavar="N", min=1, max=64, about="Nodes on this computer.")] = 2,
+    local: Annotated[int, option("Nodes on this computer.", "--local", metavar="N", min=1, max=64)] = 2,
     listen: Annotated[
-        bool, option("--listen", about="Keep it where other computers reach its ports: behind a firewall.")
+        bool, option("Keep it where other computers reach its ports: behind a firewall.", "--listen")
     ] = False,
 ) -> None:
     """Start a cluster on this computer, with a process for each shard of the collection.
@@ -74,7 +72,7 @@ def status(session: Session) -> None:
 def check(
     session: Session,
     sample: Annotated[
-        int, option("--sample", metavar="N", min=1, max=1000, about="Papers whose titles are searched for.")
+        int, option("Papers whose titles are searched for.", "--sample", metavar="N", min=1, max=1000)
     ] = 20,
 ) -> None:
     """Compare answers of the cluster with those of this process alone; every difference is an error.
@@ -107,13 +105,11 @@ def check(
 @common
 def plan(
     session: Session,
-    papers: Annotated[str, typer.Argument(metavar="PAPERS", help="As 3M or 200000000.", show_default=False)],
+    papers: Annotated[str, argument("As 3M or 200000000.", "PAPERS")],
     memory: Annotated[
-        int, option("--memory", metavar="GB", min=1, about="Of a node, that the index may fill.")
+        int, option("Of a node, that the index may fill.", "--memory", metavar="GB", min=1)
     ] = 48,
-    sentences: Annotated[
-        bool, option("--sentences/--no-sentences", about="With vectors of sentences.")
-    ] = True,
+    sentences: Annotated[bool, option("With vectors of sentences.", "--sentences/--no-sentences")] = True,
 ) -> None:
     """Reckon the disk, memory, nodes and time that so many papers take, from measured constants.
 

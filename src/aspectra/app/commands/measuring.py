@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from aspectra.app.options.question import By, Format, Measures, Preset, argument, choice
+from aspectra.app.options.question import By, Format, Measures, Preset, choice
 from aspectra.app.output.experiments import write_tables
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import AsJson, OutputFile, option
+from aspectra.app.terminal.panels import AsJson, Names, OutputFile, argument, option
 from aspectra.base.errors import BadInput, UsageError
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ def measure(
     measures: Measures = None,
     preset: Preset = None,
     mode: Annotated[
-        list[str] | None, choice("A run by mode: original, instructed, reversed.", metavar="NAME=RUN")
+        Names, choice("A run by mode: original, instructed, reversed.", metavar="NAME=RUN")
     ] = None,
-    judged: Annotated[list[str] | None, choice("Judgements of a mode.", metavar="NAME=QRELS")] = None,
+    judged: Annotated[Names, choice("Judgements of a mode.", metavar="NAME=QRELS")] = None,
     labels: Annotated[Path | None, choice("Labels of topics: csv, tsv or JSON.", metavar="FILE")] = None,
     by: By = None,
     group: Annotated[str | None, choice("The label that names the core query.", metavar="LABEL")] = None,
@@ -43,8 +43,8 @@ def measure(
     missing: Annotated[
         str, choice("Unranked topics: declared or skip [declared].", metavar="HOW")
     ] = "declared",
-    incomplete: Annotated[bool, option("--incomplete", about="Modes may cover different topics.")] = False,
-    per_query: Annotated[bool, option("--per-query", about="One row a topic.")] = False,
+    incomplete: Annotated[bool, option("Modes may cover different topics.", "--incomplete")] = False,
+    per_query: Annotated[bool, option("One row a topic.", "--per-query")] = False,
     format: Format = "markdown",  # noqa: A002
     as_json: AsJson = False,
     output: OutputFile = None,

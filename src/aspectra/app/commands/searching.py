@@ -13,7 +13,7 @@ import typer
 from aspectra.app.options.question import QuestionOptions, ResultOptions, cost_in_words, language_model
 from aspectra.app.recent import Recent, papers_of_last, recall, remember, spelled
 from aspectra.app.session import Session, common, read_stdin
-from aspectra.app.terminal.panels import OUTPUT, PREFERENCES, AsJson, OutputFile, option
+from aspectra.app.terminal.panels import OUTPUT, PREFERENCES, AsJson, Names, OutputFile, argument, option
 from aspectra.app.terminal.screen import count, safe
 from aspectra.base.errors import LibraryNotFound, UsageError
 from aspectra.base.values import replace
@@ -28,15 +28,12 @@ if TYPE_CHECKING:
 _EMPTY, _WARNED = 3, 4
 
 Direction = Annotated[
-    str, option(metavar="WAY", about="builds-on, built-on-by (the seed) or both.", panel=PREFERENCES)
+    str, option("builds-on, built-on-by (the seed) or both.", metavar="WAY", panel=PREFERENCES)
 ]
 AnyYear = Annotated[
     bool,
     option(
-        "--any-year",
-        about="With a direction: also papers too young or old for it.",
-        rare=True,
-        panel=PREFERENCES,
+        "With a direction: also papers too young or old for it.", "--any-year", rare=True, panel=PREFERENCES
     ),
 ]
 
@@ -46,13 +43,9 @@ def search(
     session: Session,
     question: QuestionOptions,
     result: ResultOptions,
-    text: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TEXT", help="The question; - reads standard input.", show_default=False),
-    ] = None,
+    text: Annotated[Names, argument("The question; - reads standard input.", "TEXT")] = None,
     plan_file: Annotated[
-        Path | None,
-        option(metavar="FILE", about="Run the plan in FILE.", rare=True, panel=OUTPUT),
+        Path | None, option("Run the plan in FILE.", metavar="FILE", rare=True, panel=OUTPUT)
     ] = None,
 ) -> None:
     """Find papers by a question.
@@ -107,13 +100,10 @@ def similar(
     session: Session,
     question: QuestionOptions,
     result: ResultOptions,
-    seeds: Annotated[
-        list[str],
-        typer.Argument(metavar="SEED", help="Ids, DOIs, exact titles; or: last 3.", show_default=False),
-    ],
+    seeds: Annotated[list[str], argument("Ids, DOIs, exact titles; or: last 3.", "SEED")],
     direction: Direction = "",
     any_year: AnyYear = False,
-    text: Annotated[str, option(metavar="TEXT", about="Further words.", panel=PREFERENCES)] = "",
+    text: Annotated[str, option("Further words.", metavar="TEXT", panel=PREFERENCES)] = "",
 ) -> None:
     """Find papers like other papers.
 
@@ -136,17 +126,12 @@ def similar(
 def plan(
     session: Session,
     question: QuestionOptions,
-    text: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TEXT", help="The question; `last` for the last search.", show_default=False),
-    ] = None,
-    seed: Annotated[
-        list[str] | None, option(metavar="SEED", about="A seed paper.", panel=PREFERENCES)
-    ] = None,
+    text: Annotated[Names, argument("The question; `last` for the last search.", "TEXT")] = None,
+    seed: Annotated[Names, option("A seed paper.", metavar="SEED", panel=PREFERENCES)] = None,
     direction: Direction = "",
     any_year: AnyYear = False,
     as_json: AsJson = False,
-    as_toml: Annotated[bool, option("--toml", about="As TOML, to edit and run again.", panel=OUTPUT)] = False,
+    as_toml: Annotated[bool, option("As TOML, to edit and run again.", "--toml", panel=OUTPUT)] = False,
     output: OutputFile = None,
 ) -> None:
     """Print what a search would run.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from aspectra.app.session import Session, common
 from aspectra.app.settings import data_folder
-from aspectra.app.terminal.panels import option
+from aspectra.app.terminal.panels import Names, option
 from aspectra.base.errors import AspectraError, MissingExtra, UsageError, needs_extra
 from aspectra.base.version import OURSELVES
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def mcp(
     session: Session,
     print_config: Annotated[
-        bool, option("--print-config", about="Print what clients need to start it, as JSON.")
+        bool, option("Print what clients need to start it, as JSON.", "--print-config")
     ] = False,
 ) -> None:
     """Serve the libraries as tools to a program with a language model (MCP).
@@ -107,20 +107,19 @@ _TOKEN = "ASPECTRA_TOKEN"  # noqa: S105 - the variable's name
 def serve(
     session: Session,
     host: Annotated[
-        str, option("--host", metavar="ADDRESS", about="Listen here; others need ASPECTRA_TOKEN.")
+        str, option("Listen here; others need ASPECTRA_TOKEN.", "--host", metavar="ADDRESS")
     ] = "127.0.0.1",
     port: Annotated[
-        int | None, option("--port", "-p", metavar="N", min=0, max=65535, about="Port [8765]; 0 for any.")
+        int | None, option("Port [8765]; 0 for any.", "--port", "-p", metavar="N", min=0, max=65535)
     ] = None,
     name: Annotated[
-        list[str] | None,
-        option("--name", metavar="HOST", about="A further name, as behind a proxy: papers.org."),
+        Names, option("A further name, as behind a proxy: papers.org.", "--name", metavar="HOST")
     ] = None,
     browser: Annotated[
-        bool, option("--open/--no-open", about="Open the page in the browser, on this computer.")
+        bool, option("Open the page in the browser, on this computer.", "--open/--no-open")
     ] = True,
     with_model: Annotated[
-        bool, option("--with-model", about="Let requests use the language model of the settings.")
+        bool, option("Let requests use the language model of the settings.", "--with-model")
     ] = False,
 ) -> None:
     """Serve the page, HTTP (/v1) and MCP (/mcp).

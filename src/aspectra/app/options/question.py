@@ -12,10 +12,17 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from aspectra.app.settings import SPENDING, TABLE_FORMATS, export_formats
-from aspectra.app.terminal.panels import FILTERS, OUTPUT, PREFERENCES, SEARCH, OutputFile, option
+from aspectra.app.terminal.panels import (
+    FILTERS,
+    OUTPUT,
+    PREFERENCES,
+    SEARCH,
+    Names,
+    OutputFile,
+    argument,
+    option,
+)
 from aspectra.base.errors import NotTrusted, UsageError, check_choice
 from aspectra.base.trust import Permission, require
 
@@ -32,8 +39,7 @@ if TYPE_CHECKING:
 # there is no setting for one, only for the *name* of the variable that holds it.
 
 OracleRates = Annotated[
-    str | None,
-    option("--oracle", metavar="RATES", about="Simulate the model: error=0.1,malformed=0.05."),
+    str | None, option("Simulate the model: error=0.1,malformed=0.05.", "--oracle", metavar="RATES")
 ]
 
 _LIMIT = re.compile(r"(\d+(?:\.\d+)?)\s*+([kM]?)\s*+(calls?|tokens?|)")
@@ -245,105 +251,87 @@ def cost_in_words(cost: Cost, currency: str = "") -> str:
     return ", ".join(parts)
 
 
-Names = list[str] | None
-
-
 @dataclass(frozen=True)
 class QuestionOptions:
     """The question, beside words and seeds, and how it is searched."""
 
     same: Annotated[
         Names,
-        option(
-            metavar="ASPECT",
-            about="Alike in background, method, result, or 'method: X'.",
-            panel=PREFERENCES,
-        ),
+        option("Alike in background, method, result, or 'method: X'.", metavar="ASPECT", panel=PREFERENCES),
     ] = None
     same_sentences: Annotated[
-        Names,
-        option(metavar="N,N", about="Like these sentences of the seed.", rare=True, panel=PREFERENCES),
+        Names, option("Like these sentences of the seed.", metavar="N,N", rare=True, panel=PREFERENCES)
     ] = None
     role: Annotated[
-        Names,
-        option(metavar="N=ROLE", about="The seed's sentence N has this role.", rare=True, panel=PREFERENCES),
+        Names, option("The seed's sentence N has this role.", metavar="N=ROLE", rare=True, panel=PREFERENCES)
     ] = None
-    different: Annotated[Names, option(metavar="ASPECT", about="Unlike in this.", panel=PREFERENCES)] = None
+    different: Annotated[Names, option("Unlike in this.", metavar="ASPECT", panel=PREFERENCES)] = None
     condition: Annotated[
         Names,
         option(
+            "As: avoid source=blog, require language=de{; attributes}.",
             "--condition",
             "-c",
             metavar="TEXT",
-            about="As: avoid source=blog, require language=de{; attributes}.",
             panel=PREFERENCES,
         ),
     ] = None
     instruction: Annotated[
-        str, option(metavar="TEXT", about="What papers should be like, in words.", panel=PREFERENCES)
+        str, option("What papers should be like, in words.", metavar="TEXT", panel=PREFERENCES)
     ] = ""
     literal: Annotated[
-        bool, option("--literal", about="Detect no constraints in TEXT.", rare=True, panel=PREFERENCES)
+        bool, option("Detect no constraints in TEXT.", "--literal", rare=True, panel=PREFERENCES)
     ] = False
     since: Annotated[
-        str | None, option(metavar="WHEN", about="First year: 2020, or 3y (years ago).", panel=FILTERS)
+        str | None, option("First year: 2020, or 3y (years ago).", metavar="WHEN", panel=FILTERS)
     ] = None
-    until: Annotated[str | None, option(metavar="WHEN", about="Last year.", panel=FILTERS)] = None
-    venue: Annotated[
-        Names, option(metavar="NAME", about="Only this venue; * matches anything.", panel=FILTERS)
-    ] = None
-    author: Annotated[Names, option(metavar="NAME", about="Only this author.", panel=FILTERS)] = None
-    language: Annotated[Names, option(metavar="TAG", about="Only this language, as en.", panel=FILTERS)] = (
+    until: Annotated[str | None, option("Last year.", metavar="WHEN", panel=FILTERS)] = None
+    venue: Annotated[Names, option("Only this venue; * matches anything.", metavar="NAME", panel=FILTERS)] = (
         None
     )
+    author: Annotated[Names, option("Only this author.", metavar="NAME", panel=FILTERS)] = None
+    language: Annotated[Names, option("Only this language, as en.", metavar="TAG", panel=FILTERS)] = None
     tag: Annotated[
-        Names, option(metavar="TAG", about="Only papers that you tagged so.", rare=True, panel=FILTERS)
+        Names, option("Only papers that you tagged so.", metavar="TAG", rare=True, panel=FILTERS)
     ] = None
     decided: Annotated[
-        str, option(metavar="NAME", about="Only what you decided: include, any.", rare=True, panel=FILTERS)
+        str, option("Only what you decided: include, any.", metavar="NAME", rare=True, panel=FILTERS)
     ] = ""
     undecided: Annotated[
-        bool, option("--undecided", about="Only papers without a decision.", rare=True, panel=FILTERS)
+        bool, option("Only papers without a decision.", "--undecided", rare=True, panel=FILTERS)
     ] = False
     recipe: Annotated[
         str | None,
         option(
+            "As guided, bm25, 'bm25 | top(200) | dense' or FILE{; planners}.",
             "--recipe",
             "-r",
             metavar="STEPS",
-            about="As guided, bm25, 'bm25 | top(200) | dense' or FILE{; planners}.",
             panel=SEARCH,
         ),
     ] = None
     stage: Annotated[
-        Names,
-        option(metavar="STEP", about="A further step, as 'citations(seeds=10)'{; stages}.", panel=SEARCH),
+        Names, option("A further step, as 'citations(seeds=10)'{; stages}.", metavar="STEP", panel=SEARCH)
     ] = None
     rerank: Annotated[
         str | None,
-        option(
-            metavar="METHOD", about="Last step, as listwise+tournament{; judges}{; sorters}.", panel=SEARCH
-        ),
+        option("Last step, as listwise+tournament{; judges}{; sorters}.", metavar="METHOD", panel=SEARCH),
     ] = None
     like_decided: Annotated[
         bool,
         option(
-            "--like-decided",
-            about="More like what you included, less like exclusions.",
-            rare=True,
-            panel=SEARCH,
+            "More like what you included, less like exclusions.", "--like-decided", rare=True, panel=SEARCH
         ),
     ] = False
-    lens: Annotated[Names, option(metavar="NAME", about="Search this lens.", rare=True, panel=SEARCH)] = None
+    lens: Annotated[Names, option("Search this lens.", metavar="NAME", rare=True, panel=SEARCH)] = None
     all_versions: Annotated[
-        bool,
-        option("--all-versions", about="Rank preprint and journal version apart.", rare=True, panel=SEARCH),
+        bool, option("Rank preprint and journal version apart.", "--all-versions", rare=True, panel=SEARCH)
     ] = False
-    limit: Annotated[
-        int | None, option("--limit", "-n", metavar="N", about="Papers shown [10].", panel=OUTPUT)
-    ] = None
+    limit: Annotated[int | None, option("Papers shown [10].", "--limit", "-n", metavar="N", panel=OUTPUT)] = (
+        None
+    )
     evidence: Annotated[
-        int | None, option(metavar="N", about="Sentences quoted per paper [1].", rare=True, panel=OUTPUT)
+        int | None, option("Sentences quoted per paper [1].", metavar="N", rare=True, panel=OUTPUT)
     ] = None
 
     def settle(self, session: Session) -> None:
@@ -431,39 +419,31 @@ class ResultOptions:
     """The format and destination of a ranking."""
 
     format: Annotated[
-        str | None,
-        option(metavar="NAME", about="table, json or one of export{; writers}.", panel=OUTPUT),
+        str | None, option("table, json or one of export{; writers}.", metavar="NAME", panel=OUTPUT)
     ] = None
     json: Annotated[
-        bool, option("--json", about="One JSON document (aspectra schema search).", rare=True, panel=OUTPUT)
+        bool, option("One JSON document (aspectra schema search).", "--json", rare=True, panel=OUTPUT)
     ] = False
-    jsonl: Annotated[bool, option("--jsonl", about="One JSON object a paper.", rare=True, panel=OUTPUT)] = (
-        False
-    )
+    jsonl: Annotated[bool, option("One JSON object a paper.", "--jsonl", rare=True, panel=OUTPUT)] = False
     output: OutputFile = None
     sort: Annotated[
         str | None,
-        option(metavar="ORDER", about="The best matches, by year, citations, title, added.", panel=OUTPUT),
+        option("The best matches, by year, citations, title, added.", metavar="ORDER", panel=OUTPUT),
     ] = None
     page: Annotated[
-        int | None, option(metavar="N", about="The next papers: --page 2.", rare=True, panel=OUTPUT)
+        int | None, option("The next papers: --page 2.", metavar="N", rare=True, panel=OUTPUT)
     ] = None
-    explain: Annotated[bool, option("--explain", about="Show the score of each view.", panel=OUTPUT)] = False
-    why_not: Annotated[
-        str | None, option(metavar="ID", about="Why this paper is not listed.", panel=OUTPUT)
-    ] = None
-    plan: Annotated[bool, option("--plan", about="Print the plan and stop.", rare=True, panel=OUTPUT)] = False
+    explain: Annotated[bool, option("Show the score of each view.", "--explain", panel=OUTPUT)] = False
+    why_not: Annotated[str | None, option("Why this paper is not listed.", metavar="ID", panel=OUTPUT)] = None
+    plan: Annotated[bool, option("Print the plan and stop.", "--plan", rare=True, panel=OUTPUT)] = False
     partial: Annotated[
-        bool,
-        option(
-            "--partial", about="Search a collection although shards are missing.", rare=True, panel=OUTPUT
-        ),
+        bool, option("Search a collection although shards are missing.", "--partial", rare=True, panel=OUTPUT)
     ] = False
     fail_empty: Annotated[
-        bool, option("--fail-empty", about="Exit with 3 when nothing is found.", rare=True, panel=OUTPUT)
+        bool, option("Exit with 3 when nothing is found.", "--fail-empty", rare=True, panel=OUTPUT)
     ] = False
     strict: Annotated[
-        bool, option("--strict", about="Exit with 4 when there are warnings.", rare=True, panel=OUTPUT)
+        bool, option("Exit with 4 when there are warnings.", "--strict", rare=True, panel=OUTPUT)
     ] = False
 
     @property
@@ -519,20 +499,13 @@ def _numbers(given: Sequence[str] | None) -> tuple[int, ...]:
 
 def choice(about: str, *flags: str, metavar: str = "NAME") -> Any:
     """An option with its help; without flags, named like its parameter."""
-    return option(*flags, metavar=metavar, about=about)
+    return option(about, *flags, metavar=metavar)
 
 
-def argument(about: str, metavar: str) -> Any:
-    """An argument with its help."""
-    return typer.Argument(metavar=metavar, help=about, show_default=False)
-
-
-LoaderOption = Annotated[
-    list[str] | None, choice("Option of a loader; see bench list.", "--option", metavar="K=V")
-]
-Measures = Annotated[list[str] | None, choice("As nDCG@10; again for more{; measures}.", "--measure", "-m")]
+LoaderOption = Annotated[Names, choice("Option of a loader; see bench list.", "--option", metavar="K=V")]
+Measures = Annotated[Names, choice("As nDCG@10; again for more{; measures}.", "--measure", "-m")]
 Preset = Annotated[str | None, choice("Which reference implementation to follow [paper].", "--preset")]
-Incomplete = Annotated[bool, option("--incomplete", about="Average although topics are missing.")]
+Incomplete = Annotated[bool, option("Average although topics are missing.", "--incomplete")]
 Format = Annotated[str, choice(", ".join(TABLE_FORMATS) + ".", "--format")]
 Experiment = Annotated[Path, argument("Directory of an experiment.", "DIR")]
 Test = Annotated[str, choice("t, wilcoxon, randomisation [t].", "--test")]

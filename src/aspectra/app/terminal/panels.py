@@ -50,12 +50,12 @@ _ELSEWHERE = {
 }
 
 
-def option(*names: str, about: str, panel: str = "", rare: bool = False, **more: Any) -> Any:
+def option(about: str, *names: str, panel: str = "", rare: bool = False, **more: Any) -> Any:
     """An option of a command.
 
     Args:
-        names: as in ``--limit``, ``-n``.
         about: its line in the help, see :func:`with_members`.
+        names: as in ``--limit``, ``-n``; none names it like its parameter.
         panel: the heading it is listed under.
         rare: list it in ``--help-all`` alone.
         more: whatever :func:`typer.Option` takes.
@@ -65,10 +65,14 @@ def option(*names: str, about: str, panel: str = "", rare: bool = False, **more:
     )
 
 
-AsJson = Annotated[bool, option("--json", about="One JSON document (aspectra schema).", panel=OUTPUT)]
-OutputFile = Annotated[
-    Path | None, option("--output", "-o", metavar="FILE", about="Write to FILE.", panel=OUTPUT)
-]
+def argument(about: str, metavar: str) -> Any:
+    """An argument with its help."""
+    return typer.Argument(metavar=metavar, help=about, show_default=False)
+
+
+Names = list[str] | None
+AsJson = Annotated[bool, option("One JSON document (aspectra schema).", "--json", panel=OUTPUT)]
+OutputFile = Annotated[Path | None, option("Write to FILE.", "--output", "-o", metavar="FILE", panel=OUTPUT)]
 
 
 def with_members(text: str, *, full: bool = True) -> str:

@@ -6,14 +6,12 @@ import os
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from aspectra.app.output.papers import paper_document, sentence_rows
 from aspectra.app.output.rankings import ids_kept
 from aspectra.app.recent import LAST, papers_of_last, recall
 from aspectra.app.session import Session, common
 from aspectra.app.settings import export_formats
-from aspectra.app.terminal.panels import OUTPUT, AsJson, OutputFile, option
+from aspectra.app.terminal.panels import OUTPUT, AsJson, Names, OutputFile, argument, option
 from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.base.errors import UsageError, check_choice
 from aspectra.papers.library.marks.values import DECISIONS
@@ -28,20 +26,15 @@ if TYPE_CHECKING:
 _LISTED = 20  # citing and cited papers shown
 
 
-FormatName = Annotated[str | None, option("--format", metavar="NAME", about="{writers}, trec.", panel=OUTPUT)]
+FormatName = Annotated[str | None, option("{writers}, trec.", "--format", metavar="NAME", panel=OUTPUT)]
 
 
 @common
 def show(
     session: Session,
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="ID", help="An id, DOI, arXiv id or exact title; or: last 3.", show_default=False
-        ),
-    ],
-    sentences: Annotated[bool, option("--sentences", about="The abstract, sentence by sentence.")] = False,
-    full: Annotated[bool, option("--full", about="The full text too.")] = False,
+    words: Annotated[list[str], argument("An id, DOI, arXiv id or exact title; or: last 3.", "ID")],
+    sentences: Annotated[bool, option("The abstract, sentence by sentence.", "--sentences")] = False,
+    full: Annotated[bool, option("The full text too.", "--full")] = False,
     as_json: AsJson = False,
     format: FormatName = None,  # noqa: A002
 ) -> None:
@@ -69,14 +62,7 @@ def show(
             _show(session.screen, library, paper, sentences=sentences, full=full)
 
 
-def _show(
-    screen: Screen,
-    library: Library,
-    paper: Paper,
-    *,
-    sentences: bool,
-    full: bool,
-) -> None:
+def _show(screen: Screen, library: Library, paper: Paper, *, sentences: bool, full: bool) -> None:
     from aspectra.app.output.criteria import mark_rows
     from aspectra.app.output.documents import record_rows
 
@@ -116,25 +102,18 @@ def _show(
 @common
 def export(
     session: Session,
-    ids: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="last|ID", help="`last`: the last search; last 3, last 1-20.", show_default=False
-        ),
-    ] = None,
-    everything: Annotated[bool, option("--all", about="Every paper of the library.")] = False,
+    ids: Annotated[Names, argument("`last`: the last search; last 3, last 1-20.", "last|ID")] = None,
+    everything: Annotated[bool, option("Every paper of the library.", "--all")] = False,
     decision: Annotated[
-        str, option("--decision", metavar="NAME", about="Those decided so: include, exclude, maybe, any.")
+        str, option("Those decided so: include, exclude, maybe, any.", "--decision", metavar="NAME")
     ] = "",
-    tag: Annotated[
-        list[str] | None, option("--tag", metavar="TAG", about="Those with this tag; repeat for several.")
-    ] = None,
+    tag: Annotated[Names, option("Those with this tag; repeat for several.", "--tag", metavar="TAG")] = None,
     format: FormatName = None,  # noqa: A002
     limit: Annotated[
-        int | None, option("--limit", "-n", metavar="N", min=0, about="With last: so many papers.")
+        int | None, option("With last: so many papers.", "--limit", "-n", metavar="N", min=0)
     ] = None,
     all_versions: Annotated[
-        bool, option("--all-versions", about="Each record, not one a work.", panel=OUTPUT)
+        bool, option("Each record, not one a work.", "--all-versions", panel=OUTPUT)
     ] = False,
     output: OutputFile = None,
 ) -> None:

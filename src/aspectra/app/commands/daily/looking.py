@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, urlsplit
 
-import typer
-
 from aspectra.app.commands.daily.marking import papers_named
 from aspectra.app.options.question import language_model, read_beside_rules
 from aspectra.app.output.papers import RESOLVERS, listed_rows
 from aspectra.app.recent import Recent, recall, remember
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import FILTERS, OUTPUT, AsJson, option
+from aspectra.app.terminal.panels import FILTERS, OUTPUT, AsJson, Names, argument, option
 from aspectra.app.terminal.screen import columns, count, safe
 from aspectra.base.errors import AspectraError, UsageError
 
@@ -36,30 +34,20 @@ _MOST = 5  # pages opened at once
 @common
 def list_papers(
     session: Session,
-    tag: Annotated[
-        list[str] | None, option(metavar="TAG", about="With this tag; repeat for several.", panel=FILTERS)
-    ] = None,
-    decision: Annotated[
-        str, option(metavar="NAME", about="include, exclude, maybe, or any.", panel=FILTERS)
-    ] = "",
-    undecided: Annotated[bool, option("--undecided", about="Without a decision.", panel=FILTERS)] = False,
-    year: Annotated[
-        str, option(metavar="YEARS", about="2020, 2018-2020, 2018- or -2020.", panel=FILTERS)
-    ] = "",
-    no_abstract: Annotated[
-        bool, option("--no-abstract", about="Without an abstract.", panel=FILTERS)
-    ] = False,
+    tag: Annotated[Names, option("With this tag; repeat for several.", metavar="TAG", panel=FILTERS)] = None,
+    decision: Annotated[str, option("include, exclude, maybe, or any.", metavar="NAME", panel=FILTERS)] = "",
+    undecided: Annotated[bool, option("Without a decision.", "--undecided", panel=FILTERS)] = False,
+    year: Annotated[str, option("2020, 2018-2020, 2018- or -2020.", metavar="YEARS", panel=FILTERS)] = "",
+    no_abstract: Annotated[bool, option("Without an abstract.", "--no-abstract", panel=FILTERS)] = False,
     added: Annotated[
-        str, option(metavar="DAY", about="Added on this day or later, as 2026-05-01.", panel=FILTERS)
+        str, option("Added on this day or later, as 2026-05-01.", metavar="DAY", panel=FILTERS)
     ] = "",
     sort: Annotated[
-        str, option(metavar="ORDER", about="added (newest first), year, title, decided.", panel=OUTPUT)
+        str, option("added (newest first), year, title, decided.", metavar="ORDER", panel=OUTPUT)
     ] = "added",
-    limit: Annotated[
-        int, option("--limit", "-n", metavar="N", about="Papers on a page [50].", panel=OUTPUT)
-    ] = 50,
-    page: Annotated[int, option("--page", metavar="N", about="The page [1].", panel=OUTPUT)] = 1,
-    ids: Annotated[bool, option("--ids", about="Ids only, one a line.", panel=OUTPUT)] = False,
+    limit: Annotated[int, option("Papers on a page [50].", "--limit", "-n", metavar="N", panel=OUTPUT)] = 50,
+    page: Annotated[int, option("The page [1].", "--page", metavar="N", panel=OUTPUT)] = 1,
+    ids: Annotated[bool, option("Ids only, one a line.", "--ids", panel=OUTPUT)] = False,
     as_json: AsJson = False,
 ) -> None:
     """List papers of the library.
@@ -113,12 +101,9 @@ def _show(session: Session, row: dict[str, Any]) -> None:
 @common
 def open_paper(
     session: Session,
-    papers: Annotated[
-        list[str],
-        typer.Argument(metavar="PAPER...", help="Ids, DOIs, titles; or: last 3.", show_default=False),
-    ],
-    pdf: Annotated[bool, option("--pdf", about="The PDF that it was added from, or arXiv's.")] = False,
-    show: Annotated[bool, option("--print", about="Print the address, open nothing.")] = False,
+    papers: Annotated[list[str], argument("Ids, DOIs, titles; or: last 3.", "PAPER...")],
+    pdf: Annotated[bool, option("The PDF that it was added from, or arXiv's.", "--pdf")] = False,
+    show: Annotated[bool, option("Print the address, open nothing.", "--print")] = False,
 ) -> None:
     """Open the page of a paper, or its PDF.
 
@@ -196,10 +181,7 @@ def _opened(place: str) -> bool:
 
 
 @common
-def save(
-    session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it.", show_default=False)],
-) -> None:
+def save(session: Session, name: Annotated[str, argument("What to call it.", "NAME")]) -> None:
     """Save the last search, to ask it again.
 
     Its question is saved, not its results: `aspectra news` runs it and shows what is new.
@@ -221,7 +203,7 @@ def save(
 @common
 def saved(
     session: Session,
-    delete: Annotated[str | None, option("--delete", metavar="NAME", about="Delete this one.")] = None,
+    delete: Annotated[str | None, option("Delete this one.", "--delete", metavar="NAME")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List saved searches.
@@ -251,11 +233,8 @@ def saved(
 @common
 def news(
     session: Session,
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="NAME", help="One saved search; all of them without.", show_default=False),
-    ] = None,
-    keep: Annotated[bool, option("--keep", about="Show them the next time again.")] = False,
+    name: Annotated[str | None, argument("One saved search; all of them without.", "NAME")] = None,
+    keep: Annotated[bool, option("Show them the next time again.", "--keep")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what is new in saved searches.

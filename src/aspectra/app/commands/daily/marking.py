@@ -15,7 +15,7 @@ import typer
 
 from aspectra.app import recent
 from aspectra.app.session import Session, common, read_stdin
-from aspectra.app.terminal.panels import AsJson, PanelCommand, option
+from aspectra.app.terminal.panels import AsJson, Names, PanelCommand, argument, option
 from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.base.errors import NoSuchPaper, UsageError
 from aspectra.papers.bibliography import is_retracted
@@ -31,19 +31,12 @@ _UNDECIDED = "undecided"
 _OFFERED = 9  # reasons that are offered
 
 FromFile = Annotated[
-    Path | None,
-    option("--from", metavar="FILE", about="Papers listed in FILE, one a line; - for standard input."),
+    Path | None, option("Papers listed in FILE, one a line; - for standard input.", "--from", metavar="FILE")
 ]
-Papers = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="PAPER...", help="Ids, DOIs, titles; or: last 3, last 1-20.", show_default=False),
-]
+Papers = Annotated[Names, argument("Ids, DOIs, titles; or: last 3, last 1-20.", "PAPER...")]
 _GROUPS = 20  # of each kind that are printed
 _MEMBERS = 10  # records of a group that are printed
-_Records = Annotated[
-    list[str],
-    typer.Argument(metavar="ID", help="Ids, DOIs or exact titles; or: last 3,5.", show_default=False),
-]
+_Records = Annotated[list[str], argument("Ids, DOIs or exact titles; or: last 3,5.", "ID")]
 
 
 def papers_named(
@@ -114,16 +107,14 @@ CLASSES = {"tag": TagCommand}
 def tag(
     session: Session,
     words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="PAPER... +TAG... -TAG...",
-            help="Papers (ids, DOIs, titles; last 3), then tags to add and to remove.",
-            show_default=False,
+        Names,
+        argument(
+            "Papers (ids, DOIs, titles; last 3), then tags to add and to remove.", "PAPER... +TAG... -TAG..."
         ),
     ] = None,
-    add: Annotated[list[str] | None, option("--add", metavar="TAG", about="As +TAG.", rare=True)] = None,
+    add: Annotated[Names, option("As +TAG.", "--add", metavar="TAG", rare=True)] = None,
     remove: Annotated[
-        list[str] | None, option("--remove", metavar="TAG", about="As -TAG, also for one letter.", rare=True)
+        Names, option("As -TAG, also for one letter.", "--remove", metavar="TAG", rare=True)
     ] = None,
     from_: FromFile = None,
 ) -> None:
@@ -168,15 +159,10 @@ def _list_tags(session: Session, library: Library) -> None:
 @common
 def note(
     session: Session,
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar='PAPER "TEXT"', help="A paper (also: last 3), and the note.", show_default=False
-        ),
-    ] = None,
-    quote: Annotated[str, option(metavar="TEXT", about="The sentence of the paper that it is about.")] = "",
+    words: Annotated[Names, argument("A paper (also: last 3), and the note.", 'PAPER "TEXT"')] = None,
+    quote: Annotated[str, option("The sentence of the paper that it is about.", metavar="TEXT")] = "",
     remove: Annotated[
-        int | None, option("--remove", metavar="NUMBER", about="Remove a note; show lists numbers.")
+        int | None, option("Remove a note; show lists numbers.", "--remove", metavar="NUMBER")
     ] = None,
 ) -> None:
     """Write a note on a paper.
@@ -209,15 +195,10 @@ def note(
 @common
 def decide(
     session: Session,
-    decision: Annotated[
-        str,
-        typer.Argument(
-            metavar="include|exclude|maybe", help="undecided takes a decision back.", show_default=False
-        ),
-    ],
+    decision: Annotated[str, argument("undecided takes a decision back.", "include|exclude|maybe")],
     papers: Papers = None,
     reason: Annotated[
-        str | None, option("--reason", "-r", metavar="TEXT", about="Why; earlier reasons are offered.")
+        str | None, option("Why; earlier reasons are offered.", "--reason", "-r", metavar="TEXT")
     ] = None,
     from_: FromFile = None,
 ) -> None:
@@ -273,7 +254,7 @@ def _reason(session: Session, library: Library) -> str:
 def duplicates(
     session: Session,
     limit: Annotated[
-        int, option("--limit", "-n", metavar="N", min=0, about="Groups of each kind that are listed [20].")
+        int, option("Groups of each kind that are listed [20].", "--limit", "-n", metavar="N", min=0)
     ] = _GROUPS,
     as_json: AsJson = False,
 ) -> None:
@@ -367,9 +348,9 @@ def split(session: Session, papers: _Records, as_json: AsJson = False) -> None:
 def undo(
     session: Session,
     steps: Annotated[
-        int | None, option("--steps", "-n", metavar="N", min=1, about="So many steps [1; listed: 100].")
+        int | None, option("So many steps [1; listed: 100].", "--steps", "-n", metavar="N", min=1)
     ] = None,
-    list_: Annotated[bool, option("--list", about="List the steps that can be undone.")] = False,
+    list_: Annotated[bool, option("List the steps that can be undone.", "--list")] = False,
 ) -> None:
     """Undo the last step.
 
@@ -384,7 +365,7 @@ def undo(
 @common
 def redo(
     session: Session,
-    steps: Annotated[int, option("--steps", "-n", metavar="N", min=1, about="So many steps [1].")] = 1,
+    steps: Annotated[int, option("So many steps [1].", "--steps", "-n", metavar="N", min=1)] = 1,
 ) -> None:
     """Do again what was undone last.
 
@@ -436,23 +417,16 @@ def _quoted(text: str) -> str:
 @common
 def edit(
     session: Session,
-    paper: Annotated[
-        list[str],
-        typer.Argument(metavar="PAPER", help="An id, DOI or title; or: last 3.", show_default=False),
-    ],
-    title: Annotated[str | None, option(metavar="TEXT", about="The title.")] = None,
-    author: Annotated[list[str] | None, option(metavar="NAME", about="An author; repeat for all.")] = None,
-    year: Annotated[int | None, option(metavar="YEAR", about="The year.")] = None,
-    venue: Annotated[str | None, option(metavar="TEXT", about="The journal, meeting or publisher.")] = None,
-    abstract: Annotated[str | None, option(metavar="TEXT", about="The abstract.")] = None,
-    identifier: Annotated[
-        list[str] | None, option(metavar="SCHEME=VALUE", about="As doi=10.1000/x; doi= removes it.")
-    ] = None,
-    url: Annotated[str | None, option(metavar="URL", about="Its page.")] = None,
-    language: Annotated[str | None, option(metavar="TAG", about="As en.")] = None,
-    reset: Annotated[
-        list[str] | None, option("--reset", metavar="FIELD", about="Bring the file's own value back.")
-    ] = None,
+    paper: Annotated[list[str], argument("An id, DOI or title; or: last 3.", "PAPER")],
+    title: Annotated[str | None, option("The title.", metavar="TEXT")] = None,
+    author: Annotated[Names, option("An author; repeat for all.", metavar="NAME")] = None,
+    year: Annotated[int | None, option("The year.", metavar="YEAR")] = None,
+    venue: Annotated[str | None, option("The journal, meeting or publisher.", metavar="TEXT")] = None,
+    abstract: Annotated[str | None, option("The abstract.", metavar="TEXT")] = None,
+    identifier: Annotated[Names, option("As doi=10.1000/x; doi= removes it.", metavar="SCHEME=VALUE")] = None,
+    url: Annotated[str | None, option("Its page.", metavar="URL")] = None,
+    language: Annotated[str | None, option("As en.", metavar="TAG")] = None,
+    reset: Annotated[Names, option("Bring the file's own value back.", "--reset", metavar="FIELD")] = None,
 ) -> None:
     """Correct the record of a paper.
 

@@ -17,7 +17,7 @@ from aspectra.app.ingest.zotero.pushing import Outgoing, Pushed, Pushing, SentQu
 from aspectra.app.library import Library, open_library
 from aspectra.app.recent import LAST, papers_of_last, recall
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import CommandGroup, OutputFile, option
+from aspectra.app.terminal.panels import CommandGroup, Names, OutputFile, argument, option
 from aspectra.app.terminal.screen import count, safe
 from aspectra.base.errors import AspectraError, UsageError
 from aspectra.papers.library.marks.values import Item
@@ -246,13 +246,11 @@ app = CommandGroup("Read a Zotero library, follow its changes, and send picks, t
 
 Database = Annotated[
     Path | None,
-    option("--database", metavar="FILE", about="Read a copy of this zotero.sqlite; Zotero may be running."),
+    option("Read a copy of this zotero.sqlite; Zotero may be running.", "--database", metavar="FILE"),
 ]
-Web = Annotated[bool, option("--web", about=f"Use zotero.org, with the key in {_KEY}.")]
-Group = Annotated[str, option("--group", metavar="NAME", about="A group's library: its name or number.")]
-Port = Annotated[
-    int, option("--port", metavar="N", about="Where Zotero listens.", rare=True, min=1, max=65535)
-]
+Web = Annotated[bool, option(f"Use zotero.org, with the key in {_KEY}.", "--web")]
+Group = Annotated[str, option("A group's library: its name or number.", "--group", metavar="NAME")]
+Port = Annotated[int, option("Where Zotero listens.", "--port", metavar="N", rare=True, min=1, max=65535)]
 
 
 @app.command()
@@ -262,11 +260,9 @@ def sync(
     database: Database = None,
     web: Web = False,
     group: Group = "",
-    pdfs: Annotated[bool, option("--pdfs/--no-pdfs", about="Read attached PDFs too.")] = True,
-    remove: Annotated[
-        bool, option("--remove", about="Remove papers whose items are no longer in Zotero.")
-    ] = False,
-    again: Annotated[bool, option("--again", about="Read everything, whatever is remembered.")] = False,
+    pdfs: Annotated[bool, option("Read attached PDFs too.", "--pdfs/--no-pdfs")] = True,
+    remove: Annotated[bool, option("Remove papers whose items are no longer in Zotero.", "--remove")] = False,
+    again: Annotated[bool, option("Read everything, whatever is remembered.", "--again")] = False,
     port: Port = 23119,
 ) -> None:
     """Bring what is new in Zotero into the library.
@@ -306,23 +302,20 @@ def sync(
 @common
 def push(
     session: Session,
-    ids: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="last|ID", help="`last`, `last 3`, `last 1-20`, or ids.", show_default=False),
-    ] = None,
-    included: Annotated[bool, option("--included", about="The papers that you decided to include.")] = False,
+    ids: Annotated[Names, argument("`last`, `last 3`, `last 1-20`, or ids.", "last|ID")] = None,
+    included: Annotated[bool, option("The papers that you decided to include.", "--included")] = False,
     collection: Annotated[
-        str, option("--collection", metavar="NAME", about="Put them into this collection of Zotero's.")
+        str, option("Put them into this collection of Zotero's.", "--collection", metavar="NAME")
     ] = "",
-    tags: Annotated[list[str] | None, option("--tag", metavar="TAG", about="Add this tag to each.")] = None,
+    tags: Annotated[Names, option("Add this tag to each.", "--tag", metavar="TAG")] = None,
     notes: Annotated[
-        bool, option("--notes/--no-notes", about="With last: a note with the quoted sentences.")
+        bool, option("With last: a note with the quoted sentences.", "--notes/--no-notes")
     ] = True,
     limit: Annotated[
-        int | None, option("--limit", "-n", metavar="N", min=0, about="With last: so many papers.")
+        int | None, option("With last: so many papers.", "--limit", "-n", metavar="N", min=0)
     ] = None,
-    yes: Annotated[bool, option("--yes", "-y", about="Do not ask.")] = False,
-    undo: Annotated[bool, option("--undo", about="Take back what was sent last.")] = False,
+    yes: Annotated[bool, option("Do not ask.", "--yes", "-y")] = False,
+    undo: Annotated[bool, option("Take back what was sent last.", "--undo")] = False,
     output: OutputFile = None,
     web: Web = False,
     group: Group = "",

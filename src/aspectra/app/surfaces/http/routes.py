@@ -126,8 +126,7 @@ class Routes(APIRouter):
 # The routes of jobs: each starts a command of the command line, and tells how far it is.
 
 Key = Annotated[
-    str,
-    Header(alias="Idempotency-Key", max_length=200, description="the same key starts the same job once"),
+    str, Header(alias="Idempotency-Key", max_length=200, description="the same key starts the same job once")
 ]
 Name = Annotated[str, Path(max_length=64)]
 

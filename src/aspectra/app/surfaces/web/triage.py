@@ -216,9 +216,7 @@ def _pool(given: Sequence[str]) -> int:
         return POOL
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_SHOWN):
         raise UsageError(
-            f"{text[:40]!r} papers cannot be screened at once",
-            why=f"it is 1 to {MOST_SHOWN}",
-            hint="pool=50",
+            f"{text[:40]!r} papers cannot be screened at once", why=f"it is 1 to {MOST_SHOWN}", hint="pool=50"
         )
     return int(text)
 
