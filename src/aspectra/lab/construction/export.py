@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, check_choice
 from aspectra.base.files import disk, make_folder
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.benchmarks.scifullbench import document_id
@@ -58,6 +58,26 @@ class FileLayout:
         return "instructions" if draft.instructions and not self.modes else ""
 
 
+LAYOUTS: dict[str, FileLayout] = {}
+
+
+def layout(name: str, holds: str, *, loader: str = "", **declared: Any) -> Callable[[Write], Write]:
+    """Decorator that makes a layout of a writer.
+
+    Args:
+        name: of the layout.
+        holds: as in :class:`FileLayout`.
+        loader: the benchmark whose loader reads it; "" for the one of that name.
+        declared: any other field of :class:`FileLayout`.
+    """
+
+    def add(write: Write) -> Write:
+        LAYOUTS[name] = FileLayout(write, loader or name, holds, **declared)
+        return write
+
+    return add
+
+
 def write_set(made: Made, bench: Workbench, folder: Path, layout: str) -> FileLayout:
     """Write the set; the folder is made.
 
@@ -65,9 +85,7 @@ def write_set(made: Made, bench: Workbench, folder: Path, layout: str) -> FileLa
         UsageError: the layout does not exist, or cannot hold the set.
         OSError: a file cannot be written.
     """
-    if layout not in LAYOUTS:
-        raise UsageError(f"there is no layout {layout!r}", why="known: " + ", ".join(LAYOUTS))
-    chosen = LAYOUTS[layout]
+    chosen = LAYOUTS[check_choice(layout, LAYOUTS, "layout")]
     for draft in made.drafts:
         if lacking := chosen.lacks(draft):
             fits = [name for name, one in LAYOUTS.items() if not any(map(one.lacks, made.drafts))]
@@ -121,7 +139,7 @@ def _query(draft: QueryDraft) -> dict[str, Any]:
 
 def as_texts(made: Made, bench: Workbench) -> Iterator[dict[str, Any]]:
     """Queries as texts: a seed's is its title and abstract, beside which its full text is in the corpus."""
-    seeds = {one.id: one for one in bench.documents(made, sorted({d.seed for d in made.drafts if d.seed}))}
+    seeds = bench.by_id(made, {draft.seed for draft in made.drafts if draft.seed})
     for draft in made.drafts:
         seed = seeds.get(draft.seed)
         text = draft.text or (clean(f"{seed.title}\n{seed.text}") if seed else "")
@@ -135,6 +153,7 @@ def _write_plain(made: Made, bench: Workbench, folder: Path) -> None:
     _qrels(folder / "qrels.tsv", made.qrels.get("gold", {}))
 
 
+@layout("beir", "texts or papers as queries, and one grade a pair", seeds=True)
 def _write_beir(made: Made, bench: Workbench, folder: Path) -> None:
     there = set(made.corpus)
     for draft in made.drafts:
@@ -148,6 +167,7 @@ def _write_beir(made: Made, bench: Workbench, folder: Path) -> None:
     _write_plain(made, bench, folder)
 
 
+@layout("mteb", "texts as queries, one grade a pair, and candidates", loader="obliq", seeds=True)
 def _write_mteb(made: Made, bench: Workbench, folder: Path) -> None:
     everything = frozenset(made.corpus)
     _rows(folder / "writing-corpus.jsonl", map(_document, bench.documents(made)))
@@ -163,6 +183,7 @@ def _write_mteb(made: Made, bench: Workbench, folder: Path) -> None:
     _rows(folder / "writing-top_ranked.jsonl", ranked)
 
 
+@layout("obliq", "texts as queries, gold and pooled grades, exclusions", seeds=True, pooled=True)
 def _write_obliq(made: Made, bench: Workbench, folder: Path) -> None:
     _write_plain(made, bench, folder)
     if "pooled" in made.qrels:
@@ -172,6 +193,13 @@ def _write_obliq(made: Made, bench: Workbench, folder: Path) -> None:
         _rows(folder / "per_query_excluded_ids.json", [kept])
 
 
+@layout(
+    "aspect-pairs",
+    "a paper and an aspect, alike and contrast papers",
+    seeds=True,
+    aspects=True,
+    whole={"most": "0"},
+)
 def _write_aspect_pairs(made: Made, bench: Workbench, folder: Path) -> None:
     _rows(folder / "corpus.jsonl", map(_document, bench.documents(made)))
     gold = made.qrels.get("gold", {})
@@ -186,6 +214,7 @@ def _write_aspect_pairs(made: Made, bench: Workbench, folder: Path) -> None:
     _qrels(folder / "qrels.tsv", gold)
 
 
+@layout("infosearch", "queries with instructions in three modes", modes=True)
 def _write_infosearch(made: Made, bench: Workbench, folder: Path) -> None:
     _rows(folder / "corpus.jsonl", map(_document, bench.documents(made)))
     rows = []
@@ -197,6 +226,7 @@ def _write_infosearch(made: Made, bench: Workbench, folder: Path) -> None:
         _qrels(folder / f"qrels_{short}" / "test.tsv", made.qrels.get(mode, {}))
 
 
+@layout("litsearch", "questions with the papers that answer them")
 def _write_litsearch(made: Made, bench: Workbench, folder: Path) -> None:
     numbers = {name: number for number, name in enumerate(made.corpus, 1)}  # its ids are whole numbers
     rows = (
@@ -219,6 +249,7 @@ def _write_litsearch(made: Made, bench: Workbench, folder: Path) -> None:
     _rows(folder / "ids.tsv", (f"{number}\t{name}" for name, number in numbers.items()))
 
 
+@layout("scifullbench", "full papers and what they cite", seeds=True)
 def _write_scifullbench(made: Made, bench: Workbench, folder: Path) -> None:
     corpus, ids = [], {}
     for one in bench.documents(made):
@@ -243,33 +274,3 @@ def _write_scifullbench(made: Made, bench: Workbench, folder: Path) -> None:
             text = (f"# {heading or 'Text'}\n\n{body}\n" for heading, body in seed.sections)
             _rows(venue / "Full_Papers" / f"{name}.mmd", [f"# {seed.title}\n", *text])
     _rows(folder / "ids.tsv", (f"{hashed}\t{name}" for name, hashed in ids.items()))
-
-
-LAYOUTS: dict[str, FileLayout] = {
-    "beir": FileLayout(_write_beir, "beir", "texts or papers as queries, and one grade a pair", seeds=True),
-    "mteb": FileLayout(
-        _write_mteb, "obliq", "texts as queries, one grade a pair, and candidates", seeds=True
-    ),
-    "obliq": FileLayout(
-        _write_obliq,
-        "obliq",
-        "texts as queries, gold and pooled grades, exclusions",
-        seeds=True,
-        pooled=True,
-    ),
-    "aspect-pairs": FileLayout(
-        _write_aspect_pairs,
-        "aspect-pairs",
-        "a paper and an aspect, alike and contrast papers",
-        seeds=True,
-        aspects=True,
-        whole={"most": "0"},
-    ),
-    "infosearch": FileLayout(
-        _write_infosearch, "infosearch", "queries with instructions in three modes", modes=True
-    ),
-    "litsearch": FileLayout(_write_litsearch, "litsearch", "questions with the papers that answer them"),
-    "scifullbench": FileLayout(
-        _write_scifullbench, "scifullbench", "full papers and what they cite", seeds=True
-    ),
-}

@@ -1,9 +1,9 @@
 """Steps of construction: their declarations, their means, and the benchmark under way.
 
 To add a step, write one module in ``lab/construction/steps`` with a function ``NAME(made, bench, options) ->
-Made`` decorated with ``@step``; its options are a :class:`~aspectra.base.values.Value`, whose fields a recipe
-or ``--option`` names. A step changes no library, draws by :meth:`Workbench.drawn` alone, and reports what it
-drops, so that a build repeats to the byte.
+Made`` decorated with ``@step``, whose docstring begins with what the step does; its options are a
+:class:`~aspectra.base.values.Value`, whose fields a recipe or ``--option`` names. A step changes no library,
+draws by :meth:`Workbench.drawn` alone, and reports what it drops, so that a build repeats to the byte.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from aspectra.base.errors import BadInput, UsageError, did_you_mean, refuse_unknown, unknown_name
 from aspectra.base.files import digest, digest_texts
@@ -279,9 +279,19 @@ class Workbench:
                 yield MadeText(name, waiting.title, waiting.abstract, origin="corpus")
                 waiting = next(papers, None)
 
+    def by_id(self, made: Made, ids: Iterable[str]) -> dict[str, MadeText]:
+        """Id -> document, of these ids."""
+        return {one.id: one for one in self.documents(made, sorted(ids))}
+
     def drawn(self, keys: Iterable[T], of: str = "") -> list[T]:
         """The same keys in an order by chance, which depends on the seed, ``of`` and each key alone."""
         return sorted(keys, key=lambda one: digest([self.seed, of, str(one)]))
+
+    def some(self, keys: Collection[T], of: str, most: int, what: str) -> list[T]:
+        """So many of the keys by chance (0: all), sorted; the others are counted as ``WHAT not drawn``."""
+        chosen = sorted(self.drawn(keys, of)[: most or None], key=str)
+        self.drop(f"{what} not drawn", len(keys) - len(chosen))
+        return chosen
 
     def enough(self, made: Made, least: float, sets: Iterable[str] = ("gold",)) -> Made:
         """The set without the queries that have fewer relevant documents in one of these judgement sets."""
@@ -300,16 +310,9 @@ class Workbench:
             self.dropped[reason] += times
 
 
-class RunStep(Protocol):
-    """Does a step."""
-
-    def __call__(self, made: Made, bench: Workbench, options: Any, /) -> Made:
-        """The set after the step.
-
-        Raises:
-            UsageError: an option cannot be used. BadInput: the corpus lacks what the step needs.
-        """
-        ...
+# Does a step and returns the set after it; raises UsageError for an option that cannot be used, and BadInput
+# where the corpus lacks what the step needs.
+RunStep = Callable[[Made, Workbench, Any], Made]
 
 
 @dataclass(frozen=True)
@@ -388,20 +391,18 @@ def placed_in(name: str, made: Made, bench: Workbench) -> Iterator[tuple[str, st
 STEPS: Registry[ConstructionStep] = Registry("step of construction", f"{__package__}.steps")
 
 
-def step(
-    name: str, options: type[Value], about: str, **declared: Any
-) -> Callable[[RunStep], ConstructionStep]:
-    """Decorator that declares a step and registers it.
+def step(options: type[Value], **declared: Any) -> Callable[[RunStep], ConstructionStep]:
+    """Decorator that declares a step under its function's name and registers it.
 
     Args:
-        name: registry name.
         options: the value of its options.
-        about: what it does, one line.
-        declared: any other field of :class:`ConstructionStep`.
+        declared: any other field of :class:`ConstructionStep`; ``about`` is the first line of the function's
+            docstring where it is not given.
     """
 
     def add(run: RunStep) -> ConstructionStep:
-        return STEPS.register(name)(ConstructionStep(name, run, options, about, **declared))
+        name, about = run.__name__, (run.__doc__ or "").partition("\n")[0]
+        return STEPS.register(name)(ConstructionStep(name, run, options, **{"about": about, **declared}))
 
     return add
 

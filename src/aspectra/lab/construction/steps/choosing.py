@@ -36,15 +36,12 @@ class ConsolidateOptions(AskingOptions, frozen=True):
 
 
 @step(
-    "consolidate",
-    ConsolidateOptions,
-    "A language model says which values in a group mean the same; in doubt they are apart.",
-    helps="another model, or --option consolidate.least=2",
-    files=("prompt",),
-    model=True,
+    ConsolidateOptions, helps="another model, or --option consolidate.least=2", files=("prompt",), model=True
 )
 def consolidate(made: Made, bench: Workbench, options: ConsolidateOptions) -> Made:
-    """Each group of ``annotate`` parted by what its values mean; a value without company stays a group.
+    """A language model says which values in a group mean the same; in doubt they are apart.
+
+    Each group of ``annotate`` is parted by what its values mean; a value without company stays a group.
 
     Raises:
         UsageError: no step brought values together, or as
@@ -115,14 +112,11 @@ class ChooseOptions(Value, frozen=True):
     fewest: int = 2
 
 
-@step(
-    "choose",
-    ChooseOptions,
-    "The groups whose members lie in different fields, those first that bring new fields.",
-    helps="--option choose.field=NAME: another metadata field, or --option choose.fewest=1",
-)
+@step(ChooseOptions, helps="--option choose.field=NAME: another metadata field, or --option choose.fewest=1")
 def choose(made: Made, bench: Workbench, options: ChooseOptions) -> Made:
-    """Queries by the diversity of what is relevant to them: three fields or more before two, new ones first.
+    """The groups whose members lie in different fields, those first that bring new fields.
+
+    Three fields or more come before two; of as many, those with the most new fields come first.
 
     Raises:
         BadInput: no relevant paper has the metadata field.
@@ -194,14 +188,12 @@ class LabelsOptions(Value, frozen=True):
 
 
 @step(
-    "labels",
     LabelsOptions,
-    "Papers alike in one kind of label, beside papers alike in another kind only.",
     helps="--option labels.file=FILE, lines of JSON with _id and for each aspect label -> weight",
     files=("file", "families"),
 )
 def labels(made: Made, bench: Workbench, options: LabelsOptions) -> Made:
-    """Queries from kinds of labels."""
+    """Papers alike in one kind of label, beside papers alike in another kind only."""
     every = _labels(made, bench, options)
     kin = _Kin(options.families)
     most = options.share * len(made.corpus)

@@ -55,13 +55,11 @@ class MentionsOptions(Value, frozen=True):
 
 
 @step(
-    "mentions",
     MentionsOptions,
-    "Sentences that cite ask for the works that they cite.",
     helps="full texts that keep their marks of citations (unarXive), or --option mentions.targets=titles",
 )
 def mentions(made: Made, bench: Workbench, options: MentionsOptions) -> Made:
-    """Queries from sentences that cite."""
+    """Sentences that cite ask for the works that they cite."""
     texts: dict[str, MadeText] = {}
     found: dict[str, tuple[QueryDraft, dict[str, int]]] = {}
     there = set(made.corpus)
@@ -79,8 +77,7 @@ def mentions(made: Made, bench: Workbench, options: MentionsOptions) -> Made:
         chosen = bench.drawn(own, paper.id)[: options.each or None]
         bench.drop("sentences of a paper beyond the number for each", len(own) - len(chosen))
         found |= {name: own[name] for name in chosen}
-    names = sorted(bench.drawn(found, "mentions")[: options.mentions or None])
-    bench.drop("sentences not drawn", len(found) - len(names))
+    names = bench.some(found, "mentions", options.mentions, "sentences")
     corpus = tuple(sorted(texts)) if options.targets == "titles" else made.corpus
     drafts = tuple(found[name][0] for name in names)
     gold = {name: found[name][1] for name in names}
@@ -146,22 +143,17 @@ class OverlapOptions(Value, frozen=True):
     most: float = 0.3
 
 
-@step(
-    "overlap",
-    OverlapOptions,
-    "Queries that repeat the titles of their answers are left out.",
-    helps="--option overlap.most=0.5",
-)
+@step(OverlapOptions, helps="--option overlap.most=0.5")
 def overlap(made: Made, bench: Workbench, options: OverlapOptions) -> Made:
-    """Leave out queries that name their answers (LitSearch, section 2.1).
+    """Queries that repeat the titles of their answers are left out.
+
+    Source: LitSearch, section 2.1.
 
     Up to three titles count together, more one by one, of which the largest share counts.
     """
     gold = made.qrels.get("gold", {})
-    titles = {
-        one.id: frozenset(normalise_title(one.title).split())
-        for one in bench.documents(made, sorted(made.judged))
-    }
+    answers = bench.by_id(made, made.judged)
+    titles = {name: frozenset(normalise_title(one.title).split()) for name, one in answers.items()}
     kept, shares = [], []
     for draft in made.drafts:
         asked = set(normalise_title(draft.text).split())
@@ -199,14 +191,12 @@ class GraphOptions(Value, frozen=True):
 
 
 @step(
-    "graph",
     GraphOptions,
-    "A paper with a full text asks for the papers that it cites, or that cite it.",
     helps="add the cited papers (aspectra add), or --option graph.targets=titles: cited titles as documents",
     files=("links",),
 )
 def graph(made: Made, bench: Workbench, options: GraphOptions) -> Made:
-    """Queries and judgements from citations."""
+    """A paper with a full text asks for the papers that it cites, or that cite it."""
     texts: dict[str, MadeText] = {}
     corpus = made.corpus
     if options.targets == "titles":
@@ -273,14 +263,9 @@ class UnlinkOptions(Value, frozen=True):
     least_references: int = 5
 
 
-@step(
-    "unlink",
-    UnlinkOptions,
-    "References, marks of citations and titles of cited papers are taken out of the asking paper.",
-    helps="--option unlink.rule=sentence, or --option unlink.least_references=0",
-)
+@step(UnlinkOptions, helps="--option unlink.rule=sentence, or --option unlink.least_references=0")
 def unlink(made: Made, bench: Workbench, options: UnlinkOptions) -> Made:
-    """Take out of the asking papers what names their answers."""
+    """References, marks of citations and titles of cited papers are taken out of the asking paper."""
     gold = made.qrels.get("gold", {})
     titles = {one.id: one.title for one in bench.documents(made, sorted(made.judged))}
     texts, kept = dict(made.texts), []

@@ -73,14 +73,12 @@ class _Condition(NamedTuple):
 
 
 @step(
-    "conditions",
     ConditionsOptions,
-    "One question under instructions that a part of its documents meet, and under their opposites.",
     helps="--option conditions.file=FILE, lines of JSON with _id and group: documents on one subject",
     files=("file",),
 )
 def conditions(made: Made, bench: Workbench, options: ConditionsOptions) -> Made:
-    """Queries with instructions from groups of documents."""
+    """One question under instructions that a part of its documents meet, and under their opposites."""
     groups, values = _groups(made, bench, options)
     sized = {g: ids for g, ids in groups.items() if options.smallest <= len(ids) <= options.largest}
     bench.drop("groups of too few or too many documents", len(groups) - len(sized))

@@ -29,18 +29,15 @@ class SampleOptions(Value, frozen=True):
 
 
 @step(
-    "sample",
     SampleOptions,
-    "Queries with enough relevant documents, so many of them drawn.",
     helps="--option sample.positives=N: how many queries each number allows is said by the step before",
 )
 def sample(made: Made, bench: Workbench, options: SampleOptions) -> Made:
-    """Keep queries with enough relevant documents."""
+    """Queries with enough relevant documents, so many of them drawn."""
     relevant = made.relevant()
     able = [draft for draft in made.drafts if len(relevant.get(draft.id, ())) >= options.positives]
     bench.drop("queries with too few relevant documents", len(made.drafts) - len(able))
-    names = set(bench.drawn((draft.id for draft in able), "sample")[: options.queries or None])
-    bench.drop("queries not drawn", len(able) - len(names))
+    names = set(bench.some([draft.id for draft in able], "sample", options.queries, "queries"))
     return made.of_queries(draft for draft in able if draft.id in names)
 
 
@@ -61,9 +58,9 @@ class CorpusOptions(Value, frozen=True):
             )
 
 
-@step("corpus", CorpusOptions, "The judged documents, and so many others for each relevant one.")
+@step(CorpusOptions)
 def corpus(made: Made, bench: Workbench, options: CorpusOptions) -> Made:
-    """Choose the documents."""
+    """The judged documents, and so many others for each relevant one."""
     judged = made.judged
     others = [name for name in made.corpus if name not in judged]
     chosen = set(bench.drawn(others, "distractors")[: options.distractors * len(judged)])
@@ -99,14 +96,10 @@ class GroupsOptions(Value, frozen=True):
 
 
 @step(
-    "groups",
-    GroupsOptions,
-    "Texts of a group ask for the group's texts in other parts: the same author, another book.",
-    helps="--option groups.file=FILE, lines of JSON with _id, group and part",
-    files=("file",),
+    GroupsOptions, helps="--option groups.file=FILE, lines of JSON with _id, group and part", files=("file",)
 )
 def groups(made: Made, bench: Workbench, options: GroupsOptions) -> Made:
-    """Queries from groups of texts."""
+    """Texts of a group ask for the group's texts in other parts: the same author, another book."""
     held: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     there = set(made.corpus)
     for name, group, part in _placed(made, bench, options):
@@ -116,10 +109,8 @@ def groups(made: Made, bench: Workbench, options: GroupsOptions) -> Made:
             bench.drop("texts that are not in the library")
     able = {group: parts for group, parts in held.items() if len(parts) >= options.parts}
     bench.drop("groups of too few parts", len(held) - len(able))
-    chosen = bench.drawn(able, "groups")[: options.groups or None]
-    bench.drop("groups not drawn", len(able) - len(chosen))
     drafts, gold, excluded = [], {}, {}
-    for group in sorted(chosen):
+    for group in bench.some(able, "groups", options.groups, "groups"):
         for part, members in sorted(able[group].items()):
             others = sorted(one for other, ids in able[group].items() if other != part for one in ids)
             for paper in bench.papers(bench.drawn(members, "texts")[: options.queries or None]):

@@ -51,13 +51,13 @@ class AnnotateOptions(Value, frozen=True):
 
 
 @step(
-    "annotate",
     AnnotateOptions,
-    "Papers of which a lens says the same ask for each other.",
     helps="aspectra lens add NAME and aspectra lens run NAME, or --option annotate.distance=0.5",
 )
 def annotate(made: Made, bench: Workbench, options: AnnotateOptions) -> Made:
-    """Groups of papers by the values of a prompted lens (and the fact ``said``).
+    """Papers of which a lens says the same ask for each other.
+
+    The values of each group are the fact ``said``.
 
     Raises:
         UsageError: the library has no such lens.
@@ -91,8 +91,7 @@ def annotate(made: Made, bench: Workbench, options: AnnotateOptions) -> Made:
     ]
     able = {group_id(ids): (ids, values) for ids, values in members if len(ids) >= options.least}
     bench.drop("groups of too few papers", len(members) - len(able))
-    chosen = sorted(bench.drawn(able, "groups")[: options.groups or None])
-    bench.drop("groups not drawn", len(able) - len(chosen))
+    chosen = bench.some(able, "groups", options.groups, "groups")
     bench.found |= {"lens": lens.name, "model of the lens": lens.model, "different values": len(names)}
     if simulated:
         bench.found["replies"] = "simulated"
@@ -162,13 +161,13 @@ class RecallOptions(Value, frozen=True):
 
 
 @step(
-    "recall",
     RecallOptions,
-    "Each memorable paper is asked for by itself, as somebody remembers it.",
     helps="aspectra lens add memorability and aspectra lens run memorability, or --option recall.least=2",
 )
 def recall(made: Made, bench: Workbench, options: RecallOptions) -> Made:
-    """Queries with one relevant paper each, and a way to open them (OBLIQ-Bench, appendix D.5).
+    """Each memorable paper is asked for by itself, as somebody remembers it.
+
+    A query has one relevant paper, and a way to open it (OBLIQ-Bench, appendix D.5).
 
     Raises:
         UsageError: the library has no such lens, or its values are not numbers.
@@ -193,13 +192,12 @@ def recall(made: Made, bench: Workbench, options: RecallOptions) -> Made:
             raise BadInput(f"the lens {lens.name} has no values", hint=f"aspectra lens run {lens.name}")
         bench.drop(f"papers of a {lens.name} below {options.least:g}", graded - len(able))
         bench.found |= {"lens": lens.name, "model of the lens": lens.model}
-    chosen = bench.drawn(able, "recall")[: options.queries or None]
-    bench.drop("papers not drawn", len(able) - len(chosen))
+    chosen = bench.some(able, "recall", options.queries, "papers")
     openings = (
         (files(__package__.rpartition(".")[0]) / "prompts" / "openings.txt").read_text("utf-8").splitlines()
     )
     drafts, gold = [], {}
-    for number, one in enumerate(bench.documents(made, sorted(chosen))):
+    for number, one in enumerate(bench.documents(made, chosen)):
         if not (text := f"{one.title}\n{one.text}".strip()):
             bench.drop("papers without words")
             continue
@@ -231,15 +229,11 @@ class RejudgeOptions(Value, frozen=True):
     lanes: int = 4
 
 
-@step(
-    "rejudge",
-    RejudgeOptions,
-    "A judge grades each document of each query: 3 becomes 2, 2 becomes 1, the others 0.",
-    helps="another model, or --option rejudge.least=1",
-    model=True,
-)
+@step(RejudgeOptions, helps="another model, or --option rejudge.least=1", model=True)
 def rejudge(made: Made, bench: Workbench, options: RejudgeOptions) -> Made:
-    """Grades of a judge in place of those that were made, or beside them.
+    """A judge grades each document of each query: 3 becomes 2, 2 becomes 1, the others 0.
+
+    The grades take the place of those that were made, or come beside them.
 
     A document without an answer is left out of the judgements.
 
@@ -253,9 +247,7 @@ def rejudge(made: Made, bench: Workbench, options: RejudgeOptions) -> Made:
         bench.found["pool"] = "*nothing to judge*"
         return made
     model, judge = bench.require_model(), Grade()
-    held = {
-        one.id: one for one in bench.documents(made, sorted({doc for ids in wanted.values() for doc in ids}))
-    }
+    held = bench.by_id(made, {doc for ids in wanted.values() for doc in ids})
     grades: dict[str, dict[str, int]] = {}
     unanswered = calls = 0
     simulated = False

@@ -61,14 +61,11 @@ def _runs(folder: Path, options: FavourOptions) -> list[Path]:
     return files_of(options.runs)
 
 
-@step(
-    "pool",
-    PoolOptions,
-    "The first documents of several systems, for a judge or people.",
-    sheets=_runs,
-)
+@step(PoolOptions, sheets=_runs)
 def pool(made: Made, bench: Workbench, options: PoolOptions) -> Made:
-    """Keep what each system finds first (the fact ``pool``).
+    """The first documents of several systems, for a judge or people.
+
+    They are the fact ``pool``.
 
     Raises:
         BadInput, UsageError: rankings cannot be read, or are of another set.
@@ -155,9 +152,8 @@ def left_out(made: Made, grades: Mapping[str, Mapping[str, int]]) -> dict[str, s
 
 
 @step(
-    "favour",
     FavourOptions,
-    "Whether a system, such as a judge, favours texts that a language model wrote.",
+    about="Whether a system, such as a judge, favours texts that a language model wrote.",
     sheets=_runs,
 )
 def favour(made: Made, bench: Workbench, options: FavourOptions) -> Made:

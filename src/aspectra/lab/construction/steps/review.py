@@ -31,10 +31,11 @@ from aspectra.lab.statistics.significance import bootstrap_interval, cohen_kappa
 from aspectra.papers.export.csv import safe_cell
 from aspectra.papers.text.cleaning import one_line
 
-_COLUMNS = ("id", "text", "relevant 1", "relevant 2", "relevant 3", "grade", "note")
+_COLUMNS = {  # of the sheet, by what is graded
+    "queries": ("id", "text", "relevant 1", "relevant 2", "relevant 3", "grade", "note"),
+    "documents": ("id", "text", "title", "document", "grade", "note"),
+}
 _LONG = 200  # characters of a title
-
-_DOCUMENT = ("id", "text", "title", "document", "grade", "note")
 _PASSAGE = 1500  # characters of a document
 
 T = TypeVar("T")
@@ -60,7 +61,6 @@ class ReviewOptions(Value, frozen=True):
 
     step: ClassVar[str] = "review"
     of: ClassVar[str] = "queries"
-    columns: ClassVar[tuple[str, ...]] = _COLUMNS
 
     def __post_init__(self) -> None:
         named = re.fullmatch(r"(?!text$)[a-z][a-z0-9-]*", self.ask)
@@ -80,15 +80,12 @@ def _found(folder: Path, ask: str) -> list[Path]:
     return sorted((folder / "review").glob(f"{ask}.*"))
 
 
-@step(
-    "review",
-    ReviewOptions,
-    "People grade the queries, and those with poor grades are left out.",
-    helps="--option review.keep=N: the mean grade that a query needs",
-    sheets=_sheets,
-)
+@step(ReviewOptions, helps="--option review.keep=N: the mean grade that a query needs", sheets=_sheets)
 def review(made: Made, bench: Workbench, options: ReviewOptions) -> Made:
-    """Keep the queries that people grade well; wait for the people."""
+    """People grade the queries, and those with poor grades are left out.
+
+    The step waits for the people.
+    """
     ask = options.ask
     if options.skip:
         bench.found[ask] = "*not reviewed*"
@@ -96,8 +93,7 @@ def review(made: Made, bench: Workbench, options: ReviewOptions) -> Made:
     if taken := [draft.id for draft in made.drafts if ask in draft.labels]:
         raise UsageError(f"the query {taken[0]} has a label {ask!r} already", hint="--option review.ask=NAME")
     rows = _rows(made, bench, ask)
-    ratings = _ratings(bench, rows, options)
-    if bench.waiting:
+    if (ratings := _ratings(bench, rows, options)) is None:
         return made
     kept = []
     means = np.nanmean(ratings, 1)
@@ -108,15 +104,15 @@ def review(made: Made, bench: Workbench, options: ReviewOptions) -> Made:
     return made.of_queries(kept)
 
 
-def _ratings(bench: Workbench, rows: Rows[T], options: ReviewOptions) -> Array:
-    """(rows, people) grades, NaN where somebody gave none; the bench waits while a row has none at all."""
+def _ratings(bench: Workbench, rows: Rows[T], options: ReviewOptions) -> Array | None:
+    """(rows, people) grades, NaN where somebody gave none; None if a row has none at all: the bench waits."""
     given = [held for path in _sheets(bench.folder, options) if (held := _graded(path, rows, options))]
     ratings = np.array([[held.get(key, math.nan) for held in given] for key in rows], np.float64)
     ratings = ratings.reshape(len(rows), len(given))
     if lacking := int(np.isnan(ratings).all(1).sum()):
         told = f"{lacking:,} of {len(rows):,} {options.of} have no grade. "
         bench.waiting = told + _asked(bench, rows, options)
-        return ratings
+        return None
     bench.found[f"{options.ask}, annotators"] = len(given)
     if len(given) == 2:
         bench.found[f"{options.ask}, Cohen's kappa"] = str(cohen_kappa(ratings))
@@ -138,18 +134,13 @@ class GradeOptions(ReviewOptions, frozen=True):
     measure: str = "nDCG(ties=average)@20"
     step: ClassVar[str] = "grade"
     of: ClassVar[str] = "documents"
-    columns: ClassVar[tuple[str, ...]] = _DOCUMENT
 
 
-@step(
-    "grade",
-    GradeOptions,
-    "People grade the judged documents of each query, and those of the step pool.",
-    helps="--option grade.keep=1: the relevant documents that a query needs",
-    sheets=_sheets,
-)
+@step(GradeOptions, helps="--option grade.keep=1: the relevant documents that a query needs", sheets=_sheets)
 def grade(made: Made, bench: Workbench, options: GradeOptions) -> Made:
-    """Grades of people in place of those that were made; the worst grade is 0, the next 1, and so on.
+    """People grade the judged documents of each query, and those of the step pool.
+
+    Their grades take the place of those that were made; the worst grade is 0, the next 1, and so on.
 
     With two people or more, each one's order is scored against the grades of the others, as a system is
     (CSFCube's study, the row *Human*).
@@ -167,8 +158,7 @@ def grade(made: Made, bench: Workbench, options: GradeOptions) -> Made:
     more, gold = unjudged(made) if "pool" in made.facts else {}, made.qrels["gold"]
     judged = [(one.id, d) for one in made.drafts for d in {*gold.get(one.id, ()), *more.get(one.id, ())}]
     rows = _documents(made, bench, options.ask, judged)
-    ratings = _ratings(bench, rows, options)
-    if bench.waiting:
+    if (ratings := _ratings(bench, rows, options)) is None:
         return made
     given: dict[str, dict[str, int]] = {draft.id: {} for draft in made.drafts}
     places = _places(np.nanmean(ratings, 1), options.grades)
@@ -200,7 +190,6 @@ class ScreenOptions(ReviewOptions, frozen=True):
     share: float = 0.5
     step: ClassVar[str] = "screen"
     of: ClassVar[str] = "documents"
-    columns: ClassVar[tuple[str, ...]] = _DOCUMENT
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -213,14 +202,14 @@ def _sheets_and_runs(folder: Path, options: ScreenOptions) -> list[Path]:
 
 
 @step(
-    "screen",
     ScreenOptions,
-    "People look at relevant documents that most systems do not find, and wrong ones are left out.",
     helps="--option screen.keep=1: the relevant documents that a query needs",
     sheets=_sheets_and_runs,
 )
 def screen(made: Made, bench: Workbench, options: ScreenOptions) -> Made:
-    """Leave out of every judgement what people give the worst grade (InfoSearch, appendix A.7).
+    """People look at relevant documents that most systems do not find, and wrong ones are left out.
+
+    What they give the worst grade is left out of every judgement (InfoSearch, appendix A.7).
 
     The published second sign, a relevance score below 0.5, is of a scale that is not named, and is not taken.
 
@@ -245,8 +234,7 @@ def screen(made: Made, bench: Workbench, options: ScreenOptions) -> Made:
     if not pairs:
         return made
     rows = _documents(made, bench, options.ask, pairs)
-    ratings = _ratings(bench, rows, options)
-    if bench.waiting:
+    if (ratings := _ratings(bench, rows, options)) is None:
         return made
     places = _places(np.nanmean(ratings, 1), options.grades)
     wrong = {pair for (pair, _), place in zip(rows.values(), places, strict=True) if place == 0}
@@ -304,7 +292,7 @@ def _documents(
 ) -> Rows[tuple[str, str]]:
     """A row for each query and document, in an order by chance."""
     texts = {row["_id"]: one_line(row["text"]) for row in as_texts(made, bench)}
-    shown = {one.id: one for one in bench.documents(made, sorted({doc for _, doc in pairs}))}
+    shown = bench.by_id(made, {doc for _, doc in pairs})
     rows: Rows[tuple[str, str]] = {}
     for query, doc in bench.drawn(pairs, f"grade {ask}"):
         cells = (texts[query], *_shown(shown[doc]))
@@ -376,7 +364,7 @@ def _filled(
 
 def _asked(bench: Workbench, rows: Rows[T], options: ReviewOptions) -> str:
     """Write the empty sheet; return the task for people."""
-    told = _written(bench, rows, options.ask, options.columns)
+    told = _written(bench, rows, options.ask, _COLUMNS[options.of])
     return (
         f"{told} fill in the column grade ({', '.join(map(str, options.grades))}), save it as CSV (UTF-8), "
         f"and run the same command again; --option {options.step}.skip=true goes on without people."
@@ -413,17 +401,14 @@ def _entered(folder: Path, options: EntriesOptions) -> list[Path]:
     return _found(folder, "questions")
 
 
-@step(
-    "entries",
-    EntriesOptions,
-    "People who know a paper write questions that it answers.",
-    helps="more people, or --option entries.papers=N",
-    sheets=_entered,
-)
+@step(EntriesOptions, helps="more people, or --option entries.papers=N", sheets=_entered)
 def entries(made: Made, bench: Workbench, options: EntriesOptions) -> Made:
-    """One query for each question that somebody wrote (LitSearch, section 2.2); wait for the people."""
+    """People who know a paper write questions that it answers.
+
+    One query for each question (LitSearch, section 2.2); the step waits for the people.
+    """
     papers = bench.drawn(made.corpus, "entries")[: options.papers or None]
-    shown = {one.id: one for one in bench.documents(made, sorted(papers))}
+    shown = bench.by_id(made, papers)
     rows: Rows[str] = {}
     for name in papers:
         cells = _shown(shown[name])

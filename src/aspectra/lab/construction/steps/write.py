@@ -150,55 +150,39 @@ class WriteOptions(AskingOptions, frozen=True):
     helps: ClassVar[str] = "another model, or --option write.forbid=nothing, or --option write.lost=1"
 
 
-@step(
-    "write",
-    WriteOptions,
-    "A language model words each query from what it was made of.",
-    helps="another model, or --option write.forbid=nothing",
-    files=("prompt",),
-    model=True,
-)
+@step(WriteOptions, helps="another model, or --option write.forbid=nothing", files=("prompt",), model=True)
 def write(made: Made, bench: Workbench, options: WriteOptions) -> Made:
-    """Queries in the words of a language model.
+    """A language model words each query from what it was made of.
 
     Raises:
         UsageError: most queries got no usable reply.
         ModelError: the model cannot be asked any more; replies so far are in the journal.
     """
     prompt = own_prompt(options.kind, options.prompt)
-    answered = {one.id: one for one in bench.documents(made, sorted(made.judged))}
-    titles = {name: one.title for name, one in answered.items()}
-    texts = {name: f"{one.title} {one.text}" for name, one in answered.items()}
+    answered = bench.by_id(made, made.judged)
     counted = options.forbid in ("context", "titles", "texts")
     free = _common(made, bench, options.common) if counted else frozenset()
     relevant, notes = made.relevant(), []
     for draft in made.drafts:
-        answers = sorted(relevant.get(draft.id, ()))
+        answers = [answered[one] for one in sorted(relevant.get(draft.id, ())) if one in answered]
         source = draft.context or draft.text
-        cited = "\n".join(f"cited: {titles[one]}" for one in answers if titles.get(one))
-        if options.forbid == "phrases":
-            hidden = phrases(source)
-        elif options.forbid == "titles":
-            hidden = words_of([titles.get(one, "") for one in answers])
-        elif options.forbid == "texts":
-            hidden = words_of([source, *(texts.get(one, "") for one in answers)])
-        else:
-            hidden = words_of([source] if options.forbid == "context" else [])
+        cited = "\n".join(f"cited: {one.title}" for one in answers if one.title)
+        given = {
+            "titles": [one.title for one in answers],
+            "texts": [source, *(f"{one.title} {one.text}" for one in answers)],
+            "context": [source],
+        }
+        hidden = phrases(source) if options.forbid == "phrases" else words_of(given.get(options.forbid, []))
         more = {"question": cited, "recollection": "".join(draft.labels.get("opening", ()))}.get(options.kind)
         notes.append(WriterNote(draft.id, source if more is None else f"{source}\n{more}", hidden - free))
     return _worded(made, bench, prompt, notes, options, exact=options.forbid == "phrases")
 
 
-@step(
-    "harden",
-    AskingOptions,
-    "A language model takes out of each query what is left of its source's names and exact expressions.",
-    helps="another model, or a recipe without this step",
-    files=("prompt",),
-    model=True,
-)
+@step(AskingOptions, helps="another model, or a recipe without this step", files=("prompt",), model=True)
 def harden(made: Made, bench: Workbench, options: AskingOptions) -> Made:
-    """Queries gone over once more (OBLIQ-Bench, section 4: a hardening pass); see ``write.forbid=phrases``.
+    """A language model takes out of each query what is left of its source's names and exact expressions.
+
+    A hardening pass (OBLIQ-Bench, section 4); see ``write.forbid=phrases``.
 
     Raises:
         UsageError, ModelError: as :func:`replies`.
@@ -291,16 +275,16 @@ class RewriteOptions(AskingOptions, frozen=True):
 
 
 @step(
-    "rewrite",
     RewriteOptions,
-    "A language model writes a document of each group anew, as the kinds of text that the group lacks.",
     helps="another model, or --option rewrite.file=FILE, lines of JSON with _id, group and value",
     files=("file", "prompt"),
     model=True,
     queries=False,
 )
 def rewrite(made: Made, bench: Workbench, options: RewriteOptions) -> Made:
-    """More documents, and what kind each is (the fact ``placed``).
+    """A language model writes a document of each group anew, as the kinds of text that the group lacks.
+
+    The kind of each document is the fact ``placed``.
 
     Raises:
         BadInput: no paper can be rewritten.
@@ -315,8 +299,7 @@ def rewrite(made: Made, bench: Workbench, options: RewriteOptions) -> Made:
         for paper in bench.papers(made.corpus):
             if paper.title and paper.abstract:
                 groups[paper.title].append((paper.id, options.value))
-    chosen = sorted(bench.drawn(groups, "groups")[: options.groups or None])
-    bench.drop("groups not drawn", len(groups) - len(chosen))
+    chosen = bench.some(groups, "groups", options.groups, "groups")
     wanted = [
         (bench.drawn([name for name, _ in groups[group]], value)[0], group, value)
         for group in chosen
@@ -325,10 +308,8 @@ def rewrite(made: Made, bench: Workbench, options: RewriteOptions) -> Made:
     ]
     if not wanted:
         raise BadInput("no document can be rewritten", why="no group lacks a kind of text that is wanted")
-    texts = {
-        one.id: f"{one.title}\n{one.text}".strip()
-        for one in bench.documents(made, sorted({w[0] for w in wanted}))
-    }
+    held = bench.by_id(made, {name for name, _, _ in wanted})
+    texts = {name: f"{one.title}\n{one.text}".strip() for name, one in held.items()}
     notes = [WriterNote(f"{name} {value}", f"wanted: {value}\n{texts[name]}") for name, _, value in wanted]
 
     def read(note: WriterNote, reply: str) -> str | None:
@@ -358,16 +339,12 @@ class InstructOptions(AskingOptions, frozen=True):
     longest: int = 400
 
 
-@step(
-    "instruct",
-    InstructOptions,
-    "A language model words each instruction and its reversal, in two sentences.",
-    helps="another model",
-    files=("prompt",),
-    model=True,
-)
+@step(InstructOptions, helps="another model", files=("prompt",), model=True)
 def instruct(made: Made, bench: Workbench, options: InstructOptions) -> Made:
-    """Instructions in other words than a template's; judgements stay."""
+    """A language model words each instruction and its reversal, in two sentences.
+
+    Judgements stay.
+    """
     prompt = own_prompt("instruct", options.prompt)
     asked = [one for one in made.drafts if {"instructed", "reversed"} <= one.instructions.keys()]
     bench.drop("queries without an instruction and its reversal", len(made.drafts) - len(asked))
@@ -395,16 +372,12 @@ def instruct(made: Made, bench: Workbench, options: InstructOptions) -> Made:
     return made.of_queries(kept)
 
 
-@step(
-    "negatives",
-    AskingOptions,
-    "A language model writes a document for each question that is on its subject and does not answer it.",
-    helps="another model, or a recipe without this step",
-    files=("prompt",),
-    model=True,
-)
+@step(AskingOptions, helps="another model, or a recipe without this step", files=("prompt",), model=True)
 def negatives(made: Made, bench: Workbench, options: AskingOptions) -> Made:
-    """One more document a question, which is irrelevant under every instruction."""
+    """A language model writes a document for each question that is on its subject and does not answer it.
+
+    Such a document is irrelevant under every instruction.
+    """
     prompt = own_prompt("negative", options.prompt)
     questions = sorted({one.text for one in made.drafts if one.text})
     notes = [WriterNote(digest([text])[:12], f"question: {text}") for text in questions]
