@@ -28,7 +28,6 @@ _YES_NO = ("yes", "no")
 
 @benchmark(
     "aspect-pairs",
-    about="Pairs of papers alike in one aspect, beside contrast papers alike in another one only.",
     files="corpus.jsonl, queries.jsonl and qrels.tsv of one collection.",
     licence="by collection; where none is stated, for measuring only",
     source="the collection's own source; labels of indexers, leaderboards or authors",
@@ -42,7 +41,7 @@ _YES_NO = ("yes", "no")
     preset="labels",
 )
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
-    """Load one collection.
+    """Pairs of papers alike in one aspect, beside contrast papers alike in another one only.
 
     Raises:
         BadInput: a query has no seed or aspect, or an option is not a number.

@@ -26,7 +26,6 @@ _YES_NO = ("yes", "no")
 
 @benchmark(
     "beir",
-    about="Any folder in the layout of BEIR: corpus.jsonl, queries.jsonl and judgements.",
     files="corpus.jsonl, queries.jsonl, and qrels.tsv, qrels/SPLIT.tsv or qrels_NAME.tsv.",
     options=(
         Option("qrels", "which judgements, where there are several"),
@@ -47,7 +46,7 @@ _YES_NO = ("yes", "no")
     measures=("nDCG@10", "R@100"),
 )
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
-    """Load a folder in BEIR's layout.
+    """Any folder in the layout of BEIR: corpus.jsonl, queries.jsonl and judgements.
 
     Raises:
         UsageError: there are several judgements and none was chosen.
@@ -69,7 +68,8 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     excluded = {} if by_chance else {t.id: frozenset([t.id]) for t in kept if t.id in scan.ids}
     same = sum(not topic.seed for topic in kept if topic.id in excluded)
     problems.add(same, "document has", "documents have", "the id of a query: excluded for it")
-    pools = _pools(kept, qrels["gold"]) if _pooled(options["pools"], kept, qrels["gold"]) else None
+    gold = qrels["gold"]
+    pools = {t.id: tuple(gold[t.id]) for t in kept} if _pooled(options["pools"], kept, gold) else None
     name = options["name"] or _name(folder.root, known, which)
     told: dict[str, Any] = {"pools": pools, "excluded": excluded, "measures": known.measures}
     told |= {"licence": options["licence"] or known.licence, "source": options["source"] or known.source}
@@ -143,7 +143,3 @@ def _pooled(wanted: str, topics: Sequence[Topic], gold: Grades) -> bool:
         return wanted == "yes"
     negatives = any(grade <= 0 for grades in gold.values() for grade in grades.values())
     return negatives and any(topic.instructions for topic in topics)
-
-
-def _pools(topics: Sequence[Topic], gold: Grades) -> Mapping[str, tuple[str, ...]]:
-    return {topic.id: tuple(gold[topic.id]) for topic in topics}

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from aspectra.base.errors import BadInput, UsageError, unknown_name
+from aspectra.base.errors import BadInput, UsageError, check_choice
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks._audit import Corpus, audited, paper_of
 from aspectra.lab.benchmarks._files import Folder, read_data
@@ -49,10 +49,8 @@ def facet_instruction(facet: str, variant: str = "base") -> str:
     >>> facet_instruction("method", "generic")
     'Find papers that are similar to this one.'
     """
-    if facet not in FACETS:
-        raise unknown_name(f"there is no facet {facet!r}", facet, FACETS)
-    if variant not in VARIANTS:
-        raise unknown_name(f"there is no instruction {variant!r}", variant, VARIANTS)
+    check_choice(facet, FACETS, "facet")
+    check_choice(variant, VARIANTS, "instruction")
     wording = read_data("csfcube.toml")
     if variant == "generic":
         text: str = wording["generic"]
@@ -68,7 +66,6 @@ def aspect_text(paper: Paper, facet: str) -> str:
 
 @benchmark(
     "csfcube",
-    about="CSFCube: faceted query by example over computer-science abstracts, graded 0 to 3 per facet.",
     files="abstracts-csfcube-preds.jsonl and test-pid2anns-csfcube-FACET.json, as in the git release.",
     licence="CC BY-NC 4.0 (non-commercial use, with attribution)",
     source=(
@@ -109,11 +106,11 @@ def aspect_text(paper: Paper, facet: str) -> str:
     preset="csfcube",
 )
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
-    """Load CSFCube: a topic for each pair of a query paper and a facet.
+    """CSFCube: faceted query by example over computer-science abstracts, graded 0 to 3 per facet.
 
-    With ``instruction=paraphrases`` there are three topics of each pair, in a group of their own, so that
-    means over topics are means over the paraphrases, as in the variants' paper; likewise with a list of texts
-    in the file that ``instructions`` names.
+    A topic is a pair of a query paper and a facet. With ``instruction=paraphrases`` there are three topics of
+    each pair, in a group of their own, so that means over topics are means over the paraphrases, as in the
+    variants' paper; likewise with a list of texts in the file that ``instructions`` names.
 
     Raises:
         UsageError: a wording is named beside that file.

@@ -23,7 +23,6 @@ _MODES = ("original", "instructed")
 
 @benchmark(
     "followir",
-    about="FollowIR: TREC queries with an original instruction and an altered one that narrows relevance.",
     files="one collection (core17, news21, robust04).",
     licence="MIT (instructions); the TREC collections have licences of their own",
     source=(
@@ -35,7 +34,7 @@ _MODES = ("original", "instructed")
     preset="followir-2024",
 )
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
-    """Load one collection."""
+    """FollowIR: TREC queries with an original instruction and an altered one that narrows relevance."""
     part = read_part(folder, "", _MODES, {})
     corpus = Corpus(lambda: folder.rows(*part.corpus))
     corpus.scan()  # now, as checksums are listed in the order of reading

@@ -131,7 +131,6 @@ def _dimension_of(folder: str) -> str:
 
 @benchmark(
     "infosearch",
-    about="InfoSearch: the same query without an instruction, with one, and with its opposite.",
     files="one dimension, or a folder of each.",
     licence="as the data sets' cards state on the hub (none was pinned here)",
     source=(
@@ -143,7 +142,9 @@ def _dimension_of(folder: str) -> str:
     preset="fork",
 )
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
-    """Load one dimension, or all of a folder as one benchmark with the label ``dimension``.
+    """InfoSearch: the same query without an instruction, with one, and with its opposite.
+
+    One dimension, or all of a folder as one benchmark with the label ``dimension``.
 
     Dimensions that bring corpora of their own keep them: ids of documents and topics then begin with the
     dimension, and a topic's pool is its dimension's corpus.

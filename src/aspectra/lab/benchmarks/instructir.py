@@ -23,7 +23,6 @@ _MARK = "[SEP]"
 
 @benchmark(
     "instructir",
-    about="InstructIR: each query under several users' instructions, each with documents of its own.",
     files="corpus, queries and judgements, as in the git release or the hub's copy.",
     licence="MIT (instructions); passages under the terms of MS MARCO",
     source=(
@@ -33,7 +32,7 @@ _MARK = "[SEP]"
     measures=("Robustness@10", "nDCG@10"),
 )
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
-    """Load InstructIR.
+    """InstructIR: each query under several users' instructions, each with documents of its own.
 
     The modes are *original* (the query alone) and *instructed*. There is one set of judgements, made for the
     instructed queries; both modes are scored by it.

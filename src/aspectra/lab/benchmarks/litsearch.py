@@ -25,7 +25,6 @@ _SPECIFICITY = {"0": "broad", "1": "specific"}
 
 @benchmark(
     "litsearch",
-    about="LitSearch: 597 questions that ask for papers, over 64,183 papers.",
     files="the configs query and corpus_clean, as Parquet or JSON Lines.",
     licence="MIT (data set); abstracts and texts belong to their authors",
     source=(
@@ -37,7 +36,7 @@ _SPECIFICITY = {"0": "broad", "1": "specific"}
     preset="litsearch-tool",
 )
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
-    """Load LitSearch.
+    """LitSearch: 597 questions that ask for papers, over 64,183 papers.
 
     Topics are ``q1`` to ``q597``, by row. Labels: ``query_set``, ``origin`` (``inline``, ``manual``),
     ``venue`` (``acl``, ``nonacl``), ``specificity`` (``broad``, ``specific``), ``quality`` (``1``, ``2``).

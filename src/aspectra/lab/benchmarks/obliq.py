@@ -42,7 +42,6 @@ _KIN = ("theorem-analogue", "style-authorship")  # collections of our own making
 
 @benchmark(
     "obliq",
-    about="OBLIQ-Bench: searches for what a text does not say, with gold and pooled judgements.",
     files="the files of one task, the release, or mteb's copy.",
     licence="CC BY 4.0",
     source="huggingface.co/datasets/dianetc/OBLIQ-Bench. Cite: OBLIQ-Bench, arXiv 2605.06235",
@@ -59,7 +58,7 @@ _KIN = ("theorem-analogue", "style-authorship")  # collections of our own making
     measures=("nDCG@10", "nDCG@50", "R@10", "R@50", "R@100"),
 )
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
-    """Load one task."""
+    """OBLIQ-Bench: searches for what a text does not say, with gold and pooled judgements."""
     name, root, copy = _task(folder, options["task"])
     folder = folder.at(root)
     files = _mteb_files(folder, copy) if copy else _raw_files(folder)

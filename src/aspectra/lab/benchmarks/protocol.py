@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from aspectra.base.errors import BadInput, MissingExtra, UsageError
+from aspectra.base.errors import BadInput, MissingExtra, UsageError, refuse_unknown
 from aspectra.base.files import digest
 from aspectra.base.registry import Registry
 from aspectra.base.values import replace
@@ -210,20 +210,10 @@ def _of(kept: Collection[str], held: Mapping[str, T]) -> dict[str, T]:
     return {topic: value for topic, value in held.items() if topic in kept}
 
 
-class Loader(Protocol):
-    """Reads a benchmark from a local folder in its published layout."""
-
-    def __call__(self, folder: Folder, options: Mapping[str, str], /) -> Benchmark:
-        """The benchmark, loaded and audited.
-
-        Args:
-            folder: its files.
-            options: every declared option, checked, with its default where none was given.
-
-        Raises:
-            BadInput: a file is missing, truncated, or changed under a pinned checksum.
-        """
-        ...
+# Reads a benchmark, loaded and audited, from the files of a local folder in its published layout, and every
+# declared option, checked, with its default where none was given. Raises BadInput for a file that is missing,
+# truncated, or changed under a pinned checksum.
+Loader = Callable[[Folder, Mapping[str, str]], Benchmark]
 
 
 @dataclass(frozen=True)
@@ -300,12 +290,8 @@ class Declaration:
             UsageError: an option that it does not have, or a value that an option cannot have.
         """
         known = {option.name: option for option in (*self.options, *COMMON)}
+        refuse_unknown(options, known, f"option of the benchmark {self.name}")
         for name, value in options.items():
-            if name not in known:
-                raise UsageError(
-                    f"the benchmark {self.name} has no option {name!r}",
-                    why="known: " + ", ".join(sorted(known)),
-                )
             if known[name].values and value not in (*known[name].values, known[name].default):
                 raise UsageError(
                     f"the option {name} of {self.name} cannot be {value!r}",
@@ -359,11 +345,13 @@ def benchmark(name: str, **declared: Any) -> Callable[[Loader], Declaration]:
 
     Args:
         name: registry name.
-        declared: any other field of :class:`Declaration`.
+        declared: any other field of :class:`Declaration`; ``about`` is the first line of the loader's
+            docstring where it is not given.
     """
 
     def add(load: Loader) -> Declaration:
-        return BENCHMARKS.register(name)(Declaration(name, load, **{"hub": hub_sets(name), **declared}))
+        own = {"about": (load.__doc__ or "").partition("\n")[0], "hub": hub_sets(name)}
+        return BENCHMARKS.register(name)(Declaration(name, load, **{**own, **declared}))
 
     return add
 

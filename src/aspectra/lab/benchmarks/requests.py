@@ -66,7 +66,6 @@ class _Drawn:
 
 @benchmark(
     "requests",
-    about="Requests in words, typed as a user would, and met or not by records or labels.",
     files="papers.jsonl or corpus.jsonl; labels.jsonl where labels decide.",
     options=(
         Option("seed", "of the choice of values and wordings", default="1"),
@@ -84,7 +83,7 @@ class _Drawn:
     measures=("P(over=ranked)@10", "P@10", "P(rel=2)@10"),
 )
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
-    """Load a collection and make its texts.
+    """Requests in words, typed as a user would, and met or not by records or labels.
 
     Raises:
         BadInput: its papers give too few values to make a text of.

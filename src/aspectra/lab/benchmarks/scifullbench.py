@@ -61,7 +61,6 @@ class _Query:
 
 @benchmark(
     "scifullbench",
-    about="SciFullBench: from a full paper to the papers it refers to, and to those that cite it.",
     files="the unpacked data set, or any folder of it down to the one that holds Benchmark.",
     licence="as the data set's card states on the hub; texts belong to their authors",
     source=(
@@ -90,7 +89,10 @@ class _Query:
     hub=(HubSet("Jackson0018/Paper2PaperRetrievalBench", ""),),
 )
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
-    """Load venues and directions as one benchmark with the labels ``venue`` and ``direction``."""
+    """SciFullBench: from a full paper to the papers it refers to, and to those that cite it.
+
+    Venues and directions are one benchmark with the labels ``venue`` and ``direction``.
+    """
     given = folder.root
     root = next((given / base for base in _BASES if (given / base / "Benchmark").is_dir()), given)
     folder = folder.at(root)
