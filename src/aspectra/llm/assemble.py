@@ -19,13 +19,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission, require
 from aspectra.llm.budget import Account, Budget, Cost, Limits, Price, Prices, default_prices, estimate
-from aspectra.llm.chat import ChatModel, ModelError, Offline, Reply, Request
+from aspectra.llm.chat import ChatModel, ModelError, Offline, Reply, Request, Wrapper
 from aspectra.llm.client.openai_compatible import OpenAICompatible, journal_name, offline
 from aspectra.llm.journal import Journal, JournalFile
 from aspectra.llm.retry import Lanes, RateLimit, Retry
@@ -87,7 +86,7 @@ def _default_journal() -> Path:
     return Path(platformdirs.user_data_dir("aspectra", appauthor=False)) / "model-calls.db"
 
 
-class Model:
+class Model(Wrapper):
     """A whole model: ask it, see what it cost, close it.
 
     Attributes:
@@ -98,21 +97,12 @@ class Model:
     """
 
     def __init__(self, journal: Journal, account: Account, price: Price | None, client: ChatModel) -> None:
+        super().__init__(journal)
         self.journal = journal
         self.account = account
         self.price = price
         self.remote = client.remote if isinstance(client, OpenAICompatible) else ""
         self._client = client
-
-    @property
-    def name(self) -> str:
-        """The model's name, as in the journal's keys."""
-        return self.journal.name
-
-    @property
-    def simulated(self) -> bool:
-        """True if any answer so far came from something other than a language model."""
-        return self.journal.simulated
 
     async def complete(self, request: Request) -> Reply:
         """The recorded answer, or a new one.
@@ -154,9 +144,7 @@ class Model:
     def __enter__(self) -> Model:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -14,8 +14,9 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
@@ -176,21 +177,29 @@ class JournalFile:
 
         A row that does not match its checksum is counted in ``damaged``, set aside and never given.
         """
+        row = self._one("SELECT id, reply, checksum FROM calls WHERE key = ? AND accepted = 1", key)
+        if row is None:
+            return None
+        if row[2] == digest_texts([key, row[1]]):
+            return _read(row[1])
+        self.damaged += 1
+        with self._locked(self._writing):
+            self._writer.execute("UPDATE calls SET accepted = -1 WHERE id = ?", (row[0],))
+        return None
+
+    @contextmanager
+    def _locked(self, lock: threading.Lock) -> Iterator[None]:
+        """Hold a lock while the database is used; its errors become ours."""
         try:
-            with self._reading:
-                row = self._reader.execute(
-                    "SELECT id, reply, checksum FROM calls WHERE key = ? AND accepted = 1", (key,)
-                ).fetchone()
-            if row is None:
-                return None
-            if row[2] == digest_texts([key, row[1]]):
-                return _read(row[1])
-            self.damaged += 1
-            with self._writing:
-                self._writer.execute("UPDATE calls SET accepted = -1 WHERE id = ?", (row[0],))
+            with lock:
+                yield
         except sqlite3.Error as error:
             raise self._failure(error) from error
-        return None
+
+    def _one(self, sql: str, *values: str) -> Any:
+        """The first row of a query, or None."""
+        with self._locked(self._reading):
+            return self._reader.execute(sql, values).fetchone()
 
     def add(self, records: Sequence[Record]) -> list[Reply | None]:
         """Keep replies; they are on disk when this returns.
@@ -209,16 +218,13 @@ class JournalFile:
             if wanted:
                 first[record.key] = record.reply
             rows.append(self._row(record, wanted, at))
-        try:
-            with self._writing:
-                asked = [[r.key, json.dumps(r.turns)] for r in records if r.turns]
-                if asked:  # first, so that no reply is there without its question
-                    self._writer.execute(_ADD_QUESTIONS, (json.dumps(asked),))
-                added = self._writer.execute(_ADD, (json.dumps(rows),)).rowcount
-                if added != len(rows):
-                    self._settle_late(records, rows, out)
-        except sqlite3.Error as error:
-            raise self._failure(error) from error
+        with self._locked(self._writing):
+            asked = [[r.key, json.dumps(r.turns)] for r in records if r.turns]
+            if asked:  # first, so that no reply is there without its question
+                self._writer.execute(_ADD_QUESTIONS, (json.dumps(asked),))
+            added = self._writer.execute(_ADD, (json.dumps(rows),)).rowcount
+            if added != len(rows):
+                self._settle_late(records, rows, out)
         return out
 
     def _row(self, record: Record, accepted: bool, at: str) -> list[Any]:
@@ -243,37 +249,23 @@ class JournalFile:
 
     def question(self, key: str) -> list[tuple[str, str]] | None:
         """(role, text) of each turn of the question with this key, or None where it was not kept."""
-        try:
-            with self._reading:
-                row = self._reader.execute("SELECT turns FROM questions WHERE key = ?", (key,)).fetchone()
-        except sqlite3.Error as error:
-            raise self._failure(error) from error
+        row = self._one("SELECT turns FROM questions WHERE key = ?", key)
         return None if row is None else [(role, text) for role, text in json.loads(row[0])]
 
     def note(self, name: str) -> Any:
         """A JSON value kept under ``name``, or None."""
-        try:
-            with self._reading:
-                row = self._reader.execute("SELECT value FROM notes WHERE name = ?", (name,)).fetchone()
-        except sqlite3.Error as error:
-            raise self._failure(error) from error
+        row = self._one("SELECT value FROM notes WHERE name = ?", name)
         return None if row is None else json.loads(row[0])
 
     def keep_note(self, name: str, value: Any) -> None:
         """Keep a JSON value under ``name``, in place of an earlier one."""
-        try:
-            with self._writing:
-                self._writer.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, json.dumps(value)))
-        except sqlite3.Error as error:
-            raise self._failure(error) from error
+        with self._locked(self._writing):
+            self._writer.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, json.dumps(value)))
 
     def counts(self) -> dict[str, int]:
         """Number of replies: ``accepted``, and ``other`` (rejected, late, damaged)."""
-        try:
-            with self._reading:
-                rows = self._reader.execute("SELECT accepted = 1, count(*) FROM calls GROUP BY 1").fetchall()
-        except sqlite3.Error as error:
-            raise self._failure(error) from error
+        with self._locked(self._reading):
+            rows = self._reader.execute("SELECT accepted = 1, count(*) FROM calls GROUP BY 1").fetchall()
         found = {bool(kind): number for kind, number in rows}
         return {"accepted": found.get(True, 0), "other": found.get(False, 0)}
 

@@ -249,7 +249,7 @@ def _ours(text: str, names: Mapping[str, str]) -> str:
 # Brackets other than "<", "[" and their wide forms, which marks of some families have.
 _OPENERS = "◁⟨〈❬❮❰⟪《‹«⦑⧼【〖〔⟦⟬「『◀⊲≪"
 _CLOSERS = "▷⟩〉❭❯❱⟫》›»⦒⧽】〗〕⟧⟭」』▶⊳≫"
-_BARS = dict.fromkeys(map(ord, "│∣❘ǀ¦￤╎┃"), "|")
+_BARS = dict.fromkeys("│∣❘ǀ¦￤╎┃", "|")
 _NAMED = "INST|SYS|THINK|TOOL|AVAILABLE"
 # On text in which wide and other forms were folded to plain ones, character by character.
 _MARK = re.compile(
@@ -265,16 +265,24 @@ _MARK = re.compile(
 )
 
 
-class _Folded(dict[int, str]):
-    """A translation table that folds a character to its plain form where that is one character."""
+class _Table(dict[int, "str | None"]):
+    """A translation table that works out each character when it is first met."""
 
-    def __missing__(self, code: int) -> str:
-        plain = unicodedata.normalize("NFKC", chr(code))
-        self[code] = found = _BARS.get(ord(plain), plain) if len(plain) == 1 else chr(code)
+    def __init__(self, of: Callable[[str], str | None]) -> None:
+        self._of = of
+
+    def __missing__(self, code: int) -> str | None:
+        self[code] = found = self._of(chr(code))
         return found
 
 
-_FOLDED = _Folded(_BARS)
+def _folded(character: str) -> str:
+    """A character in its plain form where that is one character."""
+    plain = unicodedata.normalize("NFKC", character)
+    return _BARS.get(plain, plain) if len(plain) == 1 else character
+
+
+_FOLDED = _Table(_folded)
 
 
 def _marks(text: str) -> list[int]:
@@ -338,30 +346,18 @@ _ALSO_HIDDEN = re.compile(
 _KEPT = frozenset("\t\n")
 
 
-class _Table(dict[int, "str | None"]):
-    """A translation table that works out each character when it is first met."""
-
-    def __missing__(self, code: int) -> str | None:
-        self[code] = found = self.of(code)
-        return found
-
-    def of(self, code: int) -> str | None:
-        raise NotImplementedError
-
-
-class _Hidden(_Table):
-    def of(self, code: int) -> str | None:
-        character = chr(code)
-        if character in _KEPT:
-            return character
-        kind = unicodedata.category(character)
-        if kind == "Cf" or _ALSO_HIDDEN.match(character):
-            return None
-        if kind == "Cc":
-            return " " if character.isspace() else None
-        if kind == "Cs":
-            return "\ufffd"  # half a pair, from damaged input: no endpoint takes it
-        return "\n" if kind in ("Zl", "Zp") else character
+def _seen(character: str) -> str | None:
+    """A character as a person sees it, or None where nobody does."""
+    if character in _KEPT:
+        return character
+    kind = unicodedata.category(character)
+    if kind == "Cf" or _ALSO_HIDDEN.match(character):
+        return None
+    if kind == "Cc":
+        return " " if character.isspace() else None
+    if kind == "Cs":
+        return "\ufffd"  # half a pair, from damaged input: no endpoint takes it
+    return "\n" if kind in ("Zl", "Zp") else character
 
 
 _SMALL = "⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉"
@@ -369,25 +365,24 @@ _SMALL_AFTER = re.compile(rf"(?<=\d)(?=[{_SMALL}])|(?<=[{_SMALL}])(?=\d)")
 _BRACKETS = dict(zip("【】〔〕［］⟦⟧〖〗", "[]" * 5, strict=True))
 
 
-class _Digits(_Table):
-    def of(self, code: int) -> str | None:
-        character = chr(code)
-        if character in _BRACKETS:
-            return _BRACKETS[character]
-        decimal = unicodedata.decimal(character, None)
-        if decimal is not None:
-            return str(decimal)
-        if character in _SMALL:
-            return str(unicodedata.digit(character))
-        kind = unicodedata.category(character)
-        if kind == "No":  # in a circle, in brackets, with a stop: each is a number by itself
-            value = unicodedata.numeric(character)
-            return f" {int(value)} " if value == int(value) else character
-        folded = unicodedata.normalize("NFKC", character)
-        return folded if len(folded) == 1 else character
+def _with_digit(character: str) -> str:
+    """A digit of any script or shape as 0-9; a wide letter or bracket in its plain form."""
+    if character in _BRACKETS:
+        return _BRACKETS[character]
+    decimal = unicodedata.decimal(character, None)
+    if decimal is not None:
+        return str(decimal)
+    if character in _SMALL:
+        return str(unicodedata.digit(character))
+    kind = unicodedata.category(character)
+    if kind == "No":  # in a circle, in brackets, with a stop: each is a number by itself
+        value = unicodedata.numeric(character)
+        return f" {int(value)} " if value == int(value) else character
+    folded = unicodedata.normalize("NFKC", character)
+    return folded if len(folded) == 1 else character
 
 
-_HIDDEN, _DIGITS = _Hidden(), _Digits()
+_HIDDEN, _DIGITS = _Table(_seen), _Table(_with_digit)
 
 
 def without_hidden(text: str) -> tuple[str, int]:
