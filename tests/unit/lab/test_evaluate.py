@@ -105,7 +105,7 @@ def test_large_finite_scores_are_fine() -> None:
     [
         ({"measures": []}, "no measure"),
         ({"measures": ["nDCG@10"], "preset": "papers"}, "did you mean paper"),
-        ({"measures": ["nDCG@10"], "missing": "zero"}, "declared or skip"),
+        ({"measures": ["nDCG@10"], "missing": "zero"}, "known: declared, skip"),
         ({"measures": ["nDCG@10"], "runs": None}, "needs a run"),
         ({"measures": ["nDCG@10"], "qrels": None}, "needs judgements"),
         ({"measures": ["Robustness@10"]}, "variants of one query"),

@@ -103,7 +103,7 @@ def test_spellings(given: str, canonical: str) -> None:
         ("P", "needs a cut"),
         ("AP@10", "has no cut"),
         ("nDCG(gain=cubic)@10", "choices: linear, exp"),
-        ("nDCG(gian=exp)@10", "no parameter 'gian'"),
+        ("nDCG(gian=exp)@10", "unknown parameter of nDCG: gian"),
         ("nDCG(exp)@10", "is not a parameter"),
         ("nDCG(gain=exp,gain=linear)@10", "twice"),
         ("R(rel=many)@5", "must be of type float"),
@@ -114,8 +114,8 @@ def test_spellings(given: str, canonical: str) -> None:
         ("AP(cut=1.5)", "must be of type int"),
         ("Gap(of=p-MRR)", "cannot be taken"),
         ("Gap(of=nothing)", "there is no measure called"),
-        ("R(cut=5)", "no parameter 'cut'"),
-        ("R(self=5)", "no parameter 'self'"),
+        ("R(cut=5)", "unknown parameter of R: cut"),
+        ("R(self=5)", "unknown parameter of R: self"),
     ],
 )
 def test_what_cannot_be_read_is_said(text: str, said: str) -> None:

@@ -137,7 +137,7 @@ def test_duplicates_can_be_counted_instead(tmp_path: Path) -> None:
     run = Run.read(path, duplicates="first")
     assert run["q"] == {"a": 3.0, "b": 2.0}
     assert run.checks.lines() == ("1 documents listed twice, the first kept (q a)",)
-    with pytest.raises(UsageError, match="duplicates must be"):
+    with pytest.raises(UsageError, match="no policy for duplicates"):
         Run.read(path, duplicates="last")
 
 

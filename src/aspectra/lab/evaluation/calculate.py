@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.errors import BadInput, UsageError, check_choice
 from aspectra.lab.evaluation.means import Counts, Evaluation, Labels, Preset, Score, get_preset, nested_mean
 from aspectra.lab.measures.protocol import Arity, Family, Measure
 from aspectra.lab.measures.rankings import Pools
@@ -216,8 +216,7 @@ def evaluate(
             topic ranked at all.
     """
     chosen = get_preset(preset) if isinstance(preset, str) else preset
-    if missing not in ("declared", "skip"):
-        raise UsageError(f"missing must be declared or skip, not {missing!r}")
+    check_choice(missing, ("declared", "skip"), "way to treat missing topics called")
     given = [one() if isinstance(one, Family) else one for one in measures]
     spellings = {str(one): chosen.parse(one) if isinstance(one, str) else one.complete() for one in given}
     wanted = list(dict.fromkeys(spellings.values()))

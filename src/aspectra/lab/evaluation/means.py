@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from importlib import resources
 from typing import Any
 
-from aspectra.base.errors import UsageError, unknown_name
+from aspectra.base.errors import UsageError, check_choice
 from aspectra.base.values import Value
 from aspectra.lab.measures.protocol import Family, Measure, parse
 from aspectra.lab.runs.files import Order, Precision
@@ -52,12 +52,8 @@ class Preset(Value, frozen=True):
         return parse(text, self.defaults, self.renames)
 
 
-def _read() -> dict[str, Preset]:
-    text = (resources.files("aspectra.lab.evaluation") / "presets.toml").read_text("utf-8")
-    return {name: Preset.from_dict({"name": name, **held}) for name, held in tomllib.loads(text).items()}
-
-
-PRESETS: Mapping[str, Preset] = _read()
+_GIVEN = tomllib.loads((resources.files("aspectra.lab.evaluation") / "presets.toml").read_text("utf-8"))
+PRESETS = {name: Preset.from_dict({"name": name, **held}) for name, held in _GIVEN.items()}
 
 
 def get_preset(name: str) -> Preset:
@@ -66,9 +62,7 @@ def get_preset(name: str) -> Preset:
     Raises:
         UsageError: the name is unknown.
     """
-    if name not in PRESETS:
-        raise unknown_name(f"there is no preset called {name!r}", name, PRESETS)
-    return PRESETS[name]
+    return PRESETS[check_choice(name, PRESETS, "preset called")]
 
 
 # Unit -> name of a label -> its value.

@@ -6,6 +6,8 @@ Comparable within one encoder only: all three depend on the length and spread of
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -105,14 +107,15 @@ def _checked(vectors: Array) -> Array:
     return out
 
 
+_SHARED: Mapping[str, Any] = {"missing": None, "scale": 1.0, "better": ""}
+
+
 @measure(
     "CosineDistance",
     Arity.VECTORS,
     params=(Param("self", False, "count each document's distance to itself, which is 0"),),
-    missing=None,
     bounds=(0.0, 2.0),
-    scale=1.0,
-    better="",
+    **_SHARED,
 )
 def cosine_distance(measure: Measure, vectors: Array) -> float | None:
     """Mean cosine distance of all pairs of documents: 1 - mean cosine.
@@ -141,10 +144,8 @@ def cosine_distance(measure: Measure, vectors: Array) -> float | None:
     "CentroidDistance",
     Arity.VECTORS,
     params=(Param("mean", "plain", "mean of the distances, or root of the mean square", ("plain", "rms")),),
-    missing=None,
     bounds=(0.0, math.inf),
-    scale=1.0,
-    better="",
+    **_SHARED,
 )
 def centroid_distance(measure: Measure, vectors: Array) -> float | None:
     """Mean Euclidean distance of the documents to their centroid.
@@ -165,10 +166,8 @@ def centroid_distance(measure: Measure, vectors: Array) -> float | None:
     "HullVolume",
     Arity.VECTORS,
     params=(Param("projection", "pca", "three principal axes of the same vectors, or none", ("pca", "raw")),),
-    missing=None,
     bounds=(0.0, math.inf),
-    scale=1.0,
-    better="",
+    **_SHARED,
 )
 def hull_volume(measure: Measure, vectors: Array) -> float | None:
     """Volume of the convex hull of the documents, in three dimensions.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, refuse_unknown
 from aspectra.base.registry import Registry
 
 Value = str | int | float | bool
@@ -150,13 +150,7 @@ class Family:
         Raises:
             UsageError: a parameter or a cut that the family does not have, or a value it cannot take.
         """
-        known = {param.name: param for param in self.params}
-        for name in given:
-            if name not in known:
-                raise UsageError(
-                    f"{self.name} has no parameter {name!r}",
-                    why="it has " + (", ".join(known) or "none"),
-                )
+        refuse_unknown(given, (param.name for param in self.params), f"parameter of {self.name}")
         if self.cut == "none" and cut is not None:
             raise UsageError(f"{self.name} has no cut", hint=f"write {self.name}")
         if cut is not None and (cut < 1 or (self.percent and cut > 100)):
@@ -178,12 +172,14 @@ class Measure:
     True
     """
 
-    __slots__ = ("_params", "_text", "cut", "family")
+    __slots__ = ("_text", "cut", "family", "params")
 
     def __init__(self, family: Family, cut: int | None, values: tuple[Value, ...]) -> None:
         self.family = family
         self.cut = cut
-        self._params = {param.name: value for param, value in zip(family.params, values, strict=True)}
+        self.params: Mapping[str, Value] = {
+            param.name: value for param, value in zip(family.params, values, strict=True)
+        }
         given = [
             f"{param.name}={_spell(value)}"
             for param, value in zip(family.params, values, strict=True)
@@ -193,7 +189,7 @@ class Measure:
         self._text = family.name.rstrip("%") + (f"({','.join(given)})" if given else "") + mark
 
     def __matmul__(self, cut: int) -> Measure:
-        return self.family(cut, **self._params)
+        return self.family(cut, **self.params)
 
     def complete(self) -> Measure:
         """The measure itself.
@@ -210,12 +206,7 @@ class Measure:
 
     def __getitem__(self, name: str) -> Any:
         """The value of a parameter."""
-        return self._params[name]
-
-    @property
-    def params(self) -> Mapping[str, Value]:
-        """All parameters, defaults included."""
-        return dict(self._params)
+        return self.params[name]
 
     @property
     def name(self) -> str:
@@ -230,7 +221,7 @@ class Measure:
     @property
     def modes(self) -> tuple[str, ...]:
         """The modes it needs (:attr:`Arity.MODES` only)."""
-        own = self._params.get("mode")
+        own = self.params.get("mode")
         return self.family.modes if own is None else (*self.family.modes, str(own))
 
     def score(self, given: Any) -> float | None:

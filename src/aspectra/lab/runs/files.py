@@ -331,8 +331,7 @@ class _Filling:
     """Collects (topic, document, number), and checks duplicates and numbers."""
 
     def __init__(self, path: Path, kind: Kind, duplicates: str, data: Data) -> None:
-        if duplicates not in DUPLICATES:
-            raise UsageError(f"duplicates must be {' or '.join(DUPLICATES)}, not {duplicates!r}")
+        check_choice(duplicates, DUPLICATES, "policy for duplicates called")
         self.path = path
         self.kind = kind
         self.duplicates = duplicates

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -190,14 +190,6 @@ _EXACT_UNITS = 50  # Wilcoxon: the exact distribution up to here, the normal one
 _SAME = 1e-12  # differences this small, relative to the values, are rounding
 
 
-class WinTieLoss(NamedTuple):
-    """Units on which a is better, equal, worse."""
-
-    wins: int
-    ties: int
-    losses: int
-
-
 class Interval(NamedTuple):
     """A confidence interval, bounds included; ``level`` is 1 - alpha."""
 
@@ -279,14 +271,6 @@ def _tail(greater: float, less: float, alternative: Alternative) -> float:
 
 def _mean(values: Array) -> float:
     return math.fsum(values.tolist()) / len(values) if len(values) else 0.0
-
-
-class _Test(Protocol):
-    """A paired test."""
-
-    def __call__(
-        self, a: Values, b: Values, alternative: Alternative = "two-sided", *, alpha: float = 0.05
-    ) -> Comparison: ...
 
 
 def _check_alpha(alpha: float) -> None:
@@ -466,7 +450,7 @@ def _inverted(lows: Array, highs: Array, seen: int, alpha: float) -> Interval | 
     return Interval(low, high, 1.0 - alpha) if math.isfinite(low) else None
 
 
-TESTS: Mapping[str, _Test] = {
+TESTS: Mapping[str, Callable[..., Comparison]] = {
     "t": paired_t,
     "wilcoxon": wilcoxon,
     "randomisation": randomisation,
@@ -524,15 +508,15 @@ def compare(
     }
 
 
-def win_tie_loss(a: Values, b: Values) -> WinTieLoss:
-    """Units on which a is better, equal (up to rounding) and worse.
+def win_tie_loss(a: Values, b: Values) -> tuple[int, int, int]:
+    """Numbers of units on which a is better, equal (up to rounding) and worse.
 
     >>> win_tie_loss({"x": 1.0, "y": 0.5}, {"x": 0.0, "y": 0.5})
-    WinTieLoss(wins=1, ties=1, losses=0)
+    (1, 1, 0)
     """
     differences = _differences(a, b)
     wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
-    return WinTieLoss(wins, len(differences) - wins - losses, losses)
+    return wins, len(differences) - wins - losses, losses
 
 
 # Agreement of annotators beyond chance, with bootstrap intervals.
