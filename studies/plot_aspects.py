@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aspectra.lab.figures.drawing import write_drawing
 from aspectra.lab.figures.lines import Point, Scatter, scatter_figure
-from aspectra.lab.figures.recorded import study_table
+from study_tables import study_table
 
 SHOWN = ("0.0", "0.8", "2.0", "3.0")
 

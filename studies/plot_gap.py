@@ -11,7 +11,7 @@ from pathlib import Path
 
 from aspectra.lab.figures.drawing import write_drawing
 from aspectra.lab.figures.lines import Axis, Panel, Point, Scatter, line_figure, scatter_figure
-from aspectra.lab.figures.recorded import study_table
+from study_tables import study_table
 
 TASKS = {"theorem-analogue": "dense", "style-authorship": "hand"}
 LINES = {

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from aspectra.lab.figures.dots import Dots, dot_figure
 from aspectra.lab.figures.drawing import write_drawing
-from aspectra.lab.figures.recorded import study_table
 from aspectra.lab.reports.tables import Number
+from study_tables import study_table
 
 TITLE = "Table 2: one agent or three; figures 2 and 3: fewer agents, and other units to search in"
 SYSTEM = "GPT-4o-Mini-2024-0718 + JE-v2-Base-EN, "

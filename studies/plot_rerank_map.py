@@ -10,7 +10,7 @@ from pathlib import Path
 
 from aspectra.lab.figures.drawing import write_drawing
 from aspectra.lab.figures.lines import Axis, Panel, line_figure
-from aspectra.lab.figures.recorded import study_table
+from study_tables import study_table
 
 KINDS = {
     "error": ("wrong answers, %", (0, 10, 20, 30, 40)),

@@ -13,7 +13,7 @@ from aspectra.app.main import main
 from aspectra.base.errors import UsageError
 from aspectra.lab.studies import page as study_page
 from aspectra.lab.studies.file import Need, lacking, read_study_file
-from aspectra.lab.studies.page import _mean, _Notes, _ran, run_study_file
+from aspectra.lab.studies.page import _mean, _ran, run_study_file
 from aspectra.llm.chat import Transient
 from aspectra.llm.scripted import Scripted
 from aspectra.search.plan import Tally
@@ -194,10 +194,10 @@ def test_a_row_says_what_its_model_was_shown_only_in_part(monkeypatch):
     outcome = SimpleNamespace(
         cell=SimpleNamespace(benchmark=SimpleNamespace(name="owls")), tally=Tally(cut=7), failed=0
     )
-    notes = _Notes()
+    notes: dict[str, int] = {}
     row = SimpleNamespace(paper="000", table="1")
     assert _ran([outcome], {(): row}, notes) == "run here; texts cut [1]"
-    assert notes.lines[-1] == "the model was shown 7 texts only in part"
+    assert list(notes)[-1] == "the model was shown 7 texts only in part"
     outcome.tally = Tally(simulated=True)
     assert _ran([outcome], {}, notes, " on owls") == "run here on owls, simulated, not in the paper"
     outcome.failed, outcome.cell.recipe = 3, SimpleNamespace(name="owl")
@@ -347,7 +347,7 @@ def test_a_doubtful_number_hides_no_other_reason(monkeypatch, why_not, said):
     )
     monkeypatch.setattr(study_page, "paper_rows", lambda *_: [row])
     monkeypatch.setattr(study_page, "_column", lambda _: ())
-    notes = _Notes()
+    notes: dict[str, int] = {}
     outcome = SimpleNamespace(
         cell=SimpleNamespace(benchmark=SimpleNamespace(name="owls")), tally=Tally(), failed=0
     )

@@ -34,12 +34,13 @@ from aspectra.lab.figures.lines import (
     pool_scaling,
     scatter_figure,
 )
-from aspectra.lab.figures.recorded import FigureChoice, open_all, places_of, study_table
+from aspectra.lab.figures.recorded import FigureChoice, open_all, places_of
 from aspectra.lab.reports.tables import Number, render
 from aspectra.search.recipe import Recipe
 from fake_encoder import FakeEncoder
 from figure_layout import layout_faults, placed_texts
 from long import LONG
+from study_tables import study_table
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results" / "figures"
 NAN = math.nan

@@ -9,7 +9,6 @@ from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from time import perf_counter
-from types import TracebackType
 from typing import Any, BinaryIO, Literal
 
 import msgspec
@@ -175,9 +174,7 @@ class Records:
     def __enter__(self) -> Records:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError, unknown_name
 from aspectra.lab.evaluation.means import get_preset
@@ -26,7 +24,7 @@ from aspectra.lab.reports.scores import (
     spelled,
     together,
 )
-from aspectra.lab.reports.tables import Column, Number, failed_note
+from aspectra.lab.reports.tables import Column, failed_note
 
 COSTS = ("ms/query", "calls/query", "tokens/query", "money")
 
@@ -244,24 +242,3 @@ def choose_column(
             hint="--measure with one of these, or: aspectra bench run --output DIR --measure M",
         )
     return fits[0]
-
-
-def study_table(path: Path, title: str) -> list[dict[str, Any]]:
-    """Rows of a table in a study's ``tables.json``, numbers as :class:`~aspectra.lab.reports.tables.Number`.
-
-    Raises:
-        BadInput: the file is damaged, or holds no such table.
-    """
-    try:
-        tables = json.loads(path.read_text("utf-8"))["tables"]
-        rows = next(table["rows"] for table in tables if table["title"] == title)
-        return [
-            {name: Number(**cell) if isinstance(cell, dict) else cell for name, cell in row.items()}
-            for row in rows
-        ]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration) as error:
-        raise BadInput(
-            f"{path} holds no table {title!r}",
-            why=str(error),
-            hint="aspectra bench run STUDY.toml --data DIR --output DIR",
-        ) from error

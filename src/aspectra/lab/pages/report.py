@@ -108,7 +108,7 @@ def verdict_on(place: Place, choice: FigureChoice) -> TaskVerdict:
     if best in others:
         said = f"{first} is better than {base} {where}: {amount}"
     elif others:
-        said = f"{_list(others)} {_are(others)} better than {base} {where}; "
+        said = f"{_list(others)} {'is' if len(others) == 1 else 'are'} better than {base} {where}; "
         said += f"the best mean is that of {first}: {amount}"
     else:
         said = f"No system can be told from {base} as better {where}; "
@@ -165,10 +165,6 @@ def _list(names: list[str]) -> str:
 def _named(name: str) -> str:
     """A name in a sentence, in quotes where it holds a comma."""
     return f"“{name}”" if "," in name or " and " in name else name
-
-
-def _are(names: list[str]) -> str:
-    return "is" if len(names) == 1 else "are"
 
 
 def _signed(value: float) -> str:

@@ -322,17 +322,12 @@ class Ran:
     needs: Mapping[str, Need]
 
 
-class _Notes:
-    """Sentences below a table, each with a number."""
+_Notes = dict[str, int]  # sentence below a table -> its number
 
-    def __init__(self) -> None:
-        self.lines: list[str] = []
 
-    def mark(self, line: str) -> str:
-        """``[3]``, for the third one."""
-        if line not in self.lines:
-            self.lines.append(line)
-        return f"[{self.lines.index(line) + 1}]"
+def _mark(notes: _Notes, line: str) -> str:
+    """``[3]``, for the third sentence."""
+    return f"[{notes.setdefault(line, len(notes) + 1)}]"
 
 
 def check_paper_table(spec: TableSpec, paper: PaperTable, studies: Mapping[str, Study]) -> None:
@@ -380,41 +375,33 @@ def _table(value: str, printed: Sequence[Published], spec: TableSpec, paper: Pap
     rows: list[tuple[Cell, ...]] = []
     marks: dict[tuple[int, int], str] = {}
     ran_here: dict[str, tuple[int, list[Mapping[str, float]]]] = {}  # recipe -> its row, values by column
-    notes = _Notes()
-    for label, own in by_system.items():
-        name = paper.names.get(label, label)
+    notes: _Notes = {}
+    means = {_column(one): one for one in printed}
+    family = printed[0].benchmark
+    nothing: dict[_Column, Published] = {}
+    for label, own in (*by_system.items(), *((name, nothing) for name in spec.rows)):
+        name = paper.names.get(label, label) if own else label
         status, outcomes = _status(label, name, value, spec, paper, ran, notes)
         own_prompt = _own_prompt(name, paper, ran)
         for place, column in enumerate(columns, start=2):
-            if own.get(column) is not None and own[column].doubt:
+            if column in own and own[column].doubt:
                 marks[len(rows), place] = "?"
-        told = status if outcomes else status + own_prompt
-        rows.append((label, told, *(_printed(own.get(column)) for column in columns)))
-        if outcomes:
-            found = [_measured(column, own.get(column), outcomes, spec) for column in columns]
-            ran_here[name] = len(rows), [values for _, values in found]
-            rows.append((label, _ran(outcomes, own, notes) + own_prompt, *(number for number, _ in found)))
-    means = {_column(one): one for one in printed}
-    family = printed[0].benchmark
-    for name in spec.rows:
-        status, outcomes = _status(name, name, value, spec, paper, ran, notes)
-        found = [_measured(column, means[column], outcomes, spec) for column in columns]
+        if own or not outcomes:
+            told = status if outcomes else status + own_prompt
+            rows.append((label, told, *(_printed(own.get(column)) for column in columns)))
+        found = [_measured(column, (own or means).get(column), outcomes, spec) for column in columns]
         numbers = [number for number, _ in found]
-        own_prompt = _own_prompt(name, paper, ran)
-        if not outcomes:
-            rows.append((name, status + own_prompt, *numbers))
-        elif any(number is not None for number in numbers) or any(o.failed for o in outcomes):
-            where = {
-                o.cell.benchmark.name for o in outcomes if o.cell.benchmark.name.partition("/")[0] != family
-            }
-            on = f" on {', '.join(sorted(where))}" if where else ""
+        if outcomes and (own or any(n is not None for n in numbers) or any(o.failed for o in outcomes)):
+            where = {o.cell.benchmark.name for o in outcomes if not own}
+            others = sorted(one for one in where if one.partition("/")[0] != family)
+            on = f" on {', '.join(others)}" if others else ""
             ran_here[name] = len(rows), [values for _, values in found]
-            rows.append((name, _ran(outcomes, {}, notes, on) + own_prompt, *numbers))
+            rows.append((label, _ran(outcomes, own, notes, on) + own_prompt, *numbers))
     for place in range(len(columns)):
         compared = marks_against(spec.baseline, {name: of[place] for name, (_, of) in ran_here.items()})
         marks |= {(ran_here[name][0], place + 2): mark for name, mark in compared.items()}
     doubts = {one.doubt for one in printed if one.doubt}
-    below = [f"[{number}] {line}" for number, line in enumerate(notes.lines, start=1)]
+    below = [f"[{number}] {line}" for line, number in notes.items()]
     below += [f"?: a printed number that is doubtful: {'; '.join(sorted(doubts))}"] if doubts else []
     if any(_OWN_PROMPT in str(row[1]) for row in rows):
         below.append(
@@ -465,7 +452,7 @@ def _status(
 ) -> tuple[str, list[Outcome]]:
     """Status of a printed row, and the outcomes of its recipe."""
     if label in paper.others:
-        return f"not run {notes.mark(paper.others[label])}", []
+        return f"not run {_mark(notes, paper.others[label])}", []
     where = _parts_of(name, spec, ran.studies, value)
     outcomes = [
         outcome
@@ -479,9 +466,9 @@ def _status(
         return "published", outcomes
     if found := [ran.needs[part] for part in where if part in ran.needs]:
         first = found[0]
-        model = f" and model {notes.mark(first.model)}" if first.model else ""
-        return f"needs {first.kind} {notes.mark(first.text)}{model}", []
-    return f"not run {notes.mark('left out by --part')}", []
+        model = f" and model {_mark(notes, first.model)}" if first.model else ""
+        return f"needs {first.kind} {_mark(notes, first.text)}{model}", []
+    return f"not run {_mark(notes, 'left out by --part')}", []
 
 
 def _own_prompt(name: str, paper: PaperTable, ran: Ran) -> str:
@@ -494,13 +481,13 @@ def _own_prompt(name: str, paper: PaperTable, ran: Ran) -> str:
 def _ran(outcomes: Sequence[Outcome], own: Mapping[_Column, Published], notes: _Notes, on: str = "") -> str:
     """Status of a row that was run; ``own`` are the printed numbers, empty for none."""
     if lost := [o for o in outcomes if o.failed]:
-        return f"failed {notes.mark(failed_note(lost[0].cell.recipe.name, lost[0].failed))}"
+        return f"failed {_mark(notes, failed_note(lost[0].cell.recipe.name, lost[0].failed))}"
     words = f"run here{on}" + ", simulated" * any(o.tally.simulated for o in outcomes)
     words += "" if own else ", not in the paper"
     if reasons := _not_comparable(outcomes, own):
-        words += f"; not comparable {notes.mark(reasons[0])}"
+        words += f"; not comparable {_mark(notes, reasons[0])}"
     if cut := sum(o.tally.cut for o in outcomes):
-        words += f"; texts cut {notes.mark(f'the model was shown {cut:,} texts only in part')}"
+        words += f"; texts cut {_mark(notes, f'the model was shown {cut:,} texts only in part')}"
     return words
 
 
