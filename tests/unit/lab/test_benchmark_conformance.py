@@ -217,7 +217,7 @@ def test_bad_json_line(layout, tmp_path):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_unknown_option_and_no_folder(layout, tmp_path):
-    with pytest.raises(UsageError, match="unknown option of the benchmark .*: colour"):
+    with pytest.raises(UsageError, match=r"unknown option of the benchmark .*: colour"):
         build(layout, tmp_path / "data", colour="red")
     with pytest.raises(AspectraError):
         reload(layout, tmp_path / "nowhere")
