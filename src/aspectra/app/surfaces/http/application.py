@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, ClassVar, Protocol
 from urllib.parse import unquote, urlsplit
@@ -271,14 +271,15 @@ def api(service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: Mounted |
         await jobs.close()
 
     app = FastAPI(title="Aspectra", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
-    v1 = routes(service, gate, jobs)
-    routers = [v1, *(part(pages) for part in (asking, triage, trail_pages, library_pages))]
-    for router in routers:
-        for route in _routes(router):
+    v1, page = routes(service, gate, jobs), APIRouter()
+    for part in (asking, triage, trail_pages, library_pages):
+        part(page, pages)
+    for router in (v1, page):
+        for route in router.routes:
             methods: set[str] = getattr(route, "methods", None) or set()
             if "GET" in methods and not getattr(route, "path", "").startswith("/v1"):
                 methods.add("HEAD")  # for monitors and link checkers
-        app.include_router(router, include_in_schema=router is v1)
+        app.include_router(router)
     if mcp is not None:
         app.router.routes.append(Route("/mcp", mcp))
     app.mount("/static", StaticFiles(directory=FOLDER / "static"), name="static")
@@ -293,7 +294,7 @@ def api(service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: Mounted |
             pages.error(request, known) if html and not for_programs else problem_response(known, request)
         )
         if known.http_status == 405:
-            answer.headers["allow"] = _allowed(routers, request)
+            answer.headers["allow"] = _allowed((*v1.routes, *page.routes), request)
         return answer
 
     for kind in (AspectraError, RequestValidationError, HTTPException, Exception):
@@ -314,19 +315,11 @@ async def _left(request: Request, error: Exception) -> Response:
     return Response(status_code=400)
 
 
-def _routes(router: APIRouter) -> Iterator[BaseRoute]:
-    """The routes of a router and of those that it includes, which FastAPI keeps apart."""
-    for route in router.routes:
-        inner = getattr(route, "original_router", None)
-        yield from _routes(inner) if inner else (route,)
-
-
-def _allowed(routers: Iterable[APIRouter], request: Request) -> str:
+def _allowed(routes: Iterable[BaseRoute], request: Request) -> str:
     """The methods that an address takes; those of a file where no route has it."""
     methods = {
         method
-        for router in routers
-        for route in _routes(router)
+        for route in routes
         if route.matches(request.scope)[0] is not Match.NONE
         for method in getattr(route, "methods", None) or ()
     }

@@ -36,6 +36,7 @@ from aspectra.app.surfaces.web.viewing import (
     address,
     asked_tags,
     edited_address,
+    file_of,
     given_of,
     hits_of,
     kind_of,
@@ -66,14 +67,14 @@ _LONGEST_ASPECT = 500
 _WHOLE = "title and abstract"  # in place of an aspect
 
 
-def asking(pages: Pages) -> APIRouter:
+def asking(router: APIRouter, pages: Pages) -> None:
     """``/``, ``/why``, ``/criteria``, ``/map``, ``/suggest``, ``/keys`` and the pages of papers.
 
     Args:
+        router: that gets them.
         pages: the service and its templates.
     """
-    router = APIRouter()
-    router.include_router(paper_pages(pages))
+    paper_pages(router, pages)
     service, trail = pages.service, pages.trail
 
     def page(request: Request, wanted: WantedPage) -> Response:
@@ -149,11 +150,7 @@ def asking(pages: Pages) -> APIRouter:
         """The same as CSV."""
         wanted = WantedPage.of(given_of(request))
         text = await pages.work(request, lambda: written_table(_answer(service, wanted).ranking))
-        return Response(
-            text.encode("utf-8", "replace"),
-            media_type="text/csv; charset=utf-8",
-            headers={"content-disposition": 'attachment; filename="aspectra-criteria.csv"'},
-        )
+        return file_of(text, "criteria.csv")
 
     @router.get("/map")
     async def papers_map(request: Request) -> Response:
@@ -183,8 +180,6 @@ def asking(pages: Pages) -> APIRouter:
     async def keys(request: Request) -> Response:
         """The keys of the page."""
         return pages.render(request, "keys.html")
-
-    return router
 
 
 def _rendered(pages: Pages, request: Request, values: dict[str, Any]) -> Response:
@@ -424,13 +419,13 @@ class ComparedSteps:
         return all(fact[3] for fact in self.facts)
 
 
-def trail_pages(pages: Pages) -> APIRouter:
+def trail_pages(router: APIRouter, pages: Pages) -> None:
     """``/trail`` and the pages of its steps.
 
     Args:
+        router: that gets them.
         pages: the service, its trail and its templates.
     """
-    router = APIRouter()
     service, trail = pages.service, pages.trail
     library = service.library
 
@@ -492,8 +487,6 @@ def trail_pages(pages: Pages) -> APIRouter:
             return {"compared": _compared(then, now, titles), "one": _shown(then, titles)}
 
         return pages.render(request, "trail_repeat.html", **await pages.work(request, work))
-
-    return router
 
 
 def _titles(library: Library, ids: Iterable[str]) -> dict[str, str]:

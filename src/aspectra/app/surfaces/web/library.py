@@ -17,7 +17,15 @@ from aspectra.app.ingest.library_facts import remarks
 from aspectra.app.output.papers import RESOLVERS, listed_rows, sentence_rows
 from aspectra.app.surfaces.service.access import COOKIE, NoToken
 from aspectra.app.surfaces.service.question import Question
-from aspectra.app.surfaces.web.viewing import WantedPage, address, given_of, one_of, read_form, words_of
+from aspectra.app.surfaces.web.viewing import (
+    WantedPage,
+    address,
+    file_of,
+    given_of,
+    one_of,
+    read_form,
+    words_of,
+)
 from aspectra.app.terminal.screen import count
 from aspectra.base.errors import AspectraError, NoSuchPaper, UsageError
 from aspectra.search.planning.aspects import ASPECT_ROLES, corrected_roles
@@ -43,13 +51,13 @@ _KINDS = {"add": "Adding papers", "index": "Indexing", "bench": "Benchmark", "le
 _MOST_LINES = 100
 
 
-def job_pages(pages: Pages) -> APIRouter:
+def job_pages(router: APIRouter, pages: Pages) -> None:
     """``/jobs`` and the page of each.
 
     Args:
+        router: that gets them.
         pages: the jobs and the templates.
     """
-    router = APIRouter()
     jobs = pages.jobs
 
     @router.get("/jobs")
@@ -69,8 +77,6 @@ def job_pages(pages: Pages) -> APIRouter:
         """Stop it; what it finished is kept."""
         await read_form(request)
         return pages.back(f"/jobs/{(await jobs.stop(name)).id}")
-
-    return router
 
 
 def _words(job: Job) -> dict[str, Any]:
@@ -118,13 +124,13 @@ def _counted(one: dict[str, Any]) -> str:
 _LONGEST = 1000
 
 
-def signing_in(pages: Pages) -> APIRouter:
+def signing_in(router: APIRouter, pages: Pages) -> None:
     """``/token``: a form that takes the token, and a cookie that brings it from then on.
 
     Args:
+        router: that gets them.
         pages: the service and who may use it.
     """
-    router = APIRouter()
 
     @router.get("/token")
     async def ask(request: Request) -> Response:
@@ -146,8 +152,6 @@ def signing_in(pages: Pages) -> APIRouter:
         answer.set_cookie(COOKIE, quote(given), httponly=True, samesite="strict", secure=secure, path="/")
         return answer
 
-    return router
-
 
 MOST_FILES = 200
 _ON_A_PAGE = 50  # remarks
@@ -155,18 +159,19 @@ _LISTED = 20  # papers on a page
 _MOST_REMARKS = 200  # pages of them
 _MOST_SAVED = 20  # that are run for what is new
 _MOST_GROUPS = 100
+_USUAL = {"order": "added"}
 _ORDERS = {"added": "newest first", "year": "by year", "title": "by title", "decided": "by last decision"}
 
 
-def library_pages(pages: Pages) -> APIRouter:
+def library_pages(router: APIRouter, pages: Pages) -> None:
     """``/library`` and its parts, ``/jobs`` and ``/token``.
 
     Args:
+        router: that gets them.
         pages: the service, its jobs and its templates.
     """
-    router = APIRouter()
-    router.include_router(job_pages(pages))
-    router.include_router(signing_in(pages))
+    job_pages(router, pages)
+    signing_in(router, pages)
     library, jobs = pages.service.library, pages.jobs
 
     @router.get("/library")
@@ -186,13 +191,14 @@ def library_pages(pages: Pages) -> APIRouter:
             }
 
         values = await pages.work(request, work)
-        filters = {name: value for name, value in wanted.items() if name in ("decision", "years", "order")}
+        filters = {name: wanted[name] for name in ("decision", "years", "order")}
+        filters = {"tag": (wanted["tags"] or ("",))[0], **filters}
         return pages.render(
             request,
             "library.html",
             **values,
-            wanted=filters | {"tag": (wanted["tags"] or ("",))[0]},
-            kept=_kept(wanted),
+            wanted=filters,
+            kept=[(name, value) for name, value in filters.items() if value != _USUAL.get(name, "")],
             orders=_ORDERS,
             running=[job for job in jobs.all() if not job.ended],
             on_a_page=_LISTED,
@@ -250,10 +256,7 @@ def library_pages(pages: Pages) -> APIRouter:
     async def flow_file(request: Request) -> Response:
         """The same as CSV."""
         found = await pages.work(request, library.works.flow)
-        name = 'attachment; filename="aspectra-flow.csv"'
-        return Response(
-            found.to_csv(), media_type="text/csv; charset=utf-8", headers={"content-disposition": name}
-        )
+        return file_of(found.to_csv(), "flow.csv")
 
     @router.get("/library/duplicates")
     async def duplicates(request: Request) -> Response:
@@ -304,8 +307,6 @@ def library_pages(pages: Pages) -> APIRouter:
         await pages.work(request, work)
         return pages.back("/library/saved")
 
-    return router
-
 
 def _wanted(given: dict[str, list[str]]) -> dict[str, Any]:
     """The arguments of a listing that an address names.
@@ -325,17 +326,6 @@ def _wanted(given: dict[str, list[str]]) -> dict[str, Any]:
         "page": int(page),
         "limit": _LISTED,
     }
-
-
-def _kept(wanted: dict[str, Any]) -> list[tuple[str, str]]:
-    """The parameters that links to other pages of a listing keep."""
-    named = {**wanted, "tag": (wanted["tags"] or ("",))[0]}
-    plain = {"order": "added"}
-    return [
-        (name, named[name])
-        for name in ("tag", "decision", "years", "order")
-        if named[name] != plain.get(name, "")
-    ]
 
 
 def _said(library: Library, search: SavedSearch) -> dict[str, str]:
@@ -409,13 +399,13 @@ class PaperCard:
     indexed: bool = False
 
 
-def paper_pages(pages: Pages) -> APIRouter:
+def paper_pages(router: APIRouter, pages: Pages) -> None:
     """``/paper/ID``, and ``/paper?id=ID`` for ids that no path can hold.
 
     Args:
+        router: that gets them.
         pages: the service and its templates.
     """
-    router = APIRouter()
     service = pages.service
 
     @router.get("/paper")
@@ -447,8 +437,6 @@ def paper_pages(pages: Pages) -> APIRouter:
             )
 
         return await pages.work(request, work)
-
-    return router
 
 
 def _opened(service: Service, named: str) -> PaperCard:

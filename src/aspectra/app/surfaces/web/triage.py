@@ -16,6 +16,7 @@ from aspectra.app.output.papers import listed_rows
 from aspectra.app.surfaces.service.question import MOST_SHOWN, Question
 from aspectra.app.surfaces.web.viewing import (
     address,
+    file_of,
     given_of,
     ids_of,
     kind_of,
@@ -116,15 +117,15 @@ class Shown:
     notes: list[Note]
 
 
-def triage(pages: Pages) -> APIRouter:
+def triage(router: APIRouter, pages: Pages) -> None:
     """``/triage``, and the forms and files that go with it.
 
     Args:
+        router: that gets them.
         pages: the service and its templates.
     """
-    router = APIRouter()
-    router.include_router(marking(pages))
-    router.include_router(exporting(pages))
+    marking(router, pages)
+    exporting(router, pages)
     service = pages.service
 
     @router.get("/triage")
@@ -165,8 +166,6 @@ def triage(pages: Pages) -> APIRouter:
             pools=POOLS,
             formats=FORMATS,
         )
-
-    return router
 
 
 class _Links:
@@ -348,13 +347,13 @@ def last_steps(read: Marks) -> dict[str, Action | None]:
     return {name: step if step and step.verb in _OFFERED else None for name, step in found.items()}
 
 
-def marking(pages: Pages) -> APIRouter:
+def marking(router: APIRouter, pages: Pages) -> None:
     """The forms that change marks; each leads back to the page that it names.
 
     Args:
+        router: that gets them.
         pages: the service and its templates.
     """
-    router = APIRouter()
     marks = pages.service.library.marks
 
     @router.post("/decide")
@@ -429,8 +428,6 @@ def marking(pages: Pages) -> APIRouter:
         """Do again what was undone last."""
         return await turn(request, "redo")
 
-    return router
-
 
 # Format -> (its name for people, type of the file).
 FORMATS = {
@@ -444,13 +441,13 @@ _DECIDED = {"include": "included", "exclude": "excluded", "maybe": "later", "any
 _ALL = 1_000_000_000
 
 
-def exporting(pages: Pages) -> APIRouter:
+def exporting(router: APIRouter, pages: Pages) -> None:
     """``/export``: a file of papers, by their ids or by what was decided.
 
     Args:
+        router: that gets them.
         pages: the service and its templates.
     """
-    router = APIRouter()
     library = pages.service.library
 
     async def answer(request: Request, named: Sequence[object], form: str, decided: str) -> Response:
@@ -478,12 +475,8 @@ def exporting(pages: Pages) -> APIRouter:
 
         text = await pages.work(request, work)
         kind = FORMATS.get(form, ("", "text/plain"))[1]
-        name = f"aspectra-{_DECIDED.get(decided, 'papers')}{WRITERS.get(form).suffix}"
-        return Response(
-            text.encode("utf-8", "replace"),
-            media_type=f"{kind}; charset=utf-8" if kind.startswith("text/") else kind,
-            headers={"content-disposition": f'attachment; filename="{name}"'},
-        )
+        name = f"{_DECIDED.get(decided, 'papers')}{WRITERS.get(form).suffix}"
+        return file_of(text, name, f"{kind}; charset=utf-8" if kind.startswith("text/") else kind)
 
     @router.get("/export")
     async def export(request: Request) -> Response:
@@ -494,5 +487,3 @@ def exporting(pages: Pages) -> APIRouter:
     async def export_many(request: Request) -> Response:
         form = await read_form(request)
         return await answer(request, form.getlist("id"), one_of(form, "format"), one_of(form, "decided"))
-
-    return router

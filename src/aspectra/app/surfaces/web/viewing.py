@@ -187,6 +187,18 @@ class Pages:
         return RedirectResponse(wanted if plain else to, 303)
 
 
+def file_of(text: str, name: str, kind: str = "text/csv; charset=utf-8") -> Response:
+    """A text as a file that the browser stores.
+
+    Args:
+        text: what is in it.
+        name: of the file, after ``aspectra-``.
+        kind: its media type.
+    """
+    named = {"content-disposition": f'attachment; filename="aspectra-{name}"'}
+    return Response(text.encode("utf-8", "replace"), media_type=kind, headers=named)
+
+
 def address(question: Question, path: str = "/", more: Iterable[tuple[str, object]] = ()) -> str:
     """The address of a question: what has its default is left out.
 
@@ -321,6 +333,11 @@ class AskedPage:
     apply: str = ""
 
 
+_DIRECTIONS = {
+    "builds-on": "what your paper builds on",
+    "built-on-by": "what builds on your paper",
+    "both": "what your paper builds on, or what builds on it",
+}
 _RELATIONS = {"require": "", "exclude": "not ", "prefer": "rather ", "avoid": "rather not "}
 
 
@@ -401,35 +418,19 @@ def asked_tags(
         )
         for one in requests.applied
     ]
+
+    def given(text: str, **without: Any) -> AskedPage:
+        return AskedPage(text, remove=address(replace(question, **without), more=kept))
+
     if question.same_sentences:
         numbers = ", ".join(map(str, question.same_sentences))
-        out.append(
-            AskedPage(
-                f"like sentence {numbers} of your paper",
-                remove=address(replace(question, same_sentences=()), more=kept),
-            )
-        )
+        out.append(given(f"like sentence {numbers} of your paper", same_sentences=()))
     for role in question.roles:
         number, _, name = role.partition("=")
         others = tuple(one for one in question.roles if one != role)
-        out.append(
-            AskedPage(
-                f"sentence {number} of your paper is {name}",
-                remove=address(replace(question, roles=others), more=kept),
-            )
-        )
+        out.append(given(f"sentence {number} of your paper is {name}", roles=others))
     if question.direction:
-        said = {
-            "builds-on": "what your paper builds on",
-            "built-on-by": "what builds on your paper",
-            "both": "what your paper builds on, or what builds on it",
-        }
-        out.append(
-            AskedPage(
-                said[question.direction],
-                remove=address(replace(question, direction="", any_year=False), more=kept),
-            )
-        )
+        out.append(given(_DIRECTIONS[question.direction], direction="", any_year=False))
     for one in requests.not_applied:
         without = edited_address(question, plan, more=kept, unsaid=one.words) if one.searched else ""
         use = _applied_address(question, plan, one, kept) if one.instead else ""
