@@ -127,7 +127,7 @@ def everywhere(
 
 
 def _built(name: str) -> Any:
-    """A command or a group of commands, with arguments named as people name them."""
+    """A command or a group of commands."""
     from typer.main import get_command, get_group
 
     place, _, function = COMMANDS[name][0].partition(":")
@@ -137,11 +137,9 @@ def _built(name: str) -> Any:
         alone = CommandGroup("", add_completion=False)
         special = getattr(module, "CLASSES", {}).get(name)
         alone.command(name, **({"cls": special} if special else {}))(found)
-        made = get_command(alone)
-    else:
-        made = get_group(found)
-        made.name = name
-    _plain_arguments(made)
+        return get_command(alone)
+    made = get_group(found)
+    made.name = name
     return made
 
 
@@ -158,12 +156,3 @@ def root(*, whole: bool = True) -> Any:
     if whole:
         tree.build_all()
     return tree
-
-
-def _plain_arguments(command: Any) -> None:
-    # Typer writes Python types ("<list[Path]>") beside arguments; the names say enough.
-    for parameter in command.params:
-        if parameter.param_type_name == "argument":
-            parameter.display_type_rich = lambda ctx: None
-    for inner in getattr(command, "commands", {}).values():
-        _plain_arguments(inner)

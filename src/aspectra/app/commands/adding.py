@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +16,7 @@ from aspectra.app.terminal.screen import count, safe
 if TYPE_CHECKING:
     from aspectra.app.ingest.files import FileReport
     from aspectra.app.ingest.works import NewRecords
+    from aspectra.papers.sources.protocol import Remark
 
 _SHOWN = 3  # remarks printed per file; the others are for `status --skips`
 _FILES = 20  # files that have lines of their own; of more, only what failed
@@ -101,14 +102,19 @@ def _tell(session: Session, report: FileReport, *, brief: bool) -> bool:
                 f"{name}: {report.added:,} added, {report.updated:,} updated, "
                 f"{report.unchanged:,} unchanged, {report.skipped:,} skipped"
             )
-    remarks = sorted(report.remarks, key=lambda remark: not remark.skipped)
+    tell_remarks(session, report.remarks)
+    return True
+
+
+def tell_remarks(session: Session, found: Iterable[Remark]) -> None:
+    """Print the first remarks of a reader, skipped records before notes, and how many more there are."""
+    remarks = sorted(found, key=lambda remark: not remark.skipped)
     for remark in remarks[:_SHOWN]:
         what = "skipped" if remark.skipped else "note"
-        screen.note(f"  {what}: {remark.place}: {remark.reason}")
+        session.screen.note(f"  {what}: {remark.place}: {remark.reason}")
     if len(remarks) > _SHOWN:
         more = f"aspectra status --skips{session.library_words()}"
-        screen.note(f"  and {count(len(remarks) - _SHOWN, 'remark')} more: {more}")
-    return True
+        session.screen.note(f"  and {count(len(remarks) - _SHOWN, 'remark')} more: {more}")
 
 
 def _sum_up(session: Session, reports: Sequence[FileReport], new: NewRecords) -> None:

@@ -63,8 +63,7 @@ def show(
         shown = value or str(session.library_path) if key.name == "library" else value
         text = safe(json.dumps(shown, ensure_ascii=False))
         rows.append((key.name, "=", text, f"# {config.origin(key.name) if origin else key.help}"))
-    for line in columns(rows, gap=" "):
-        session.screen.line(line)
+    session.screen.lines(columns(rows, gap=" "))
 
 
 @app.command()
@@ -211,8 +210,7 @@ def schema(
     from aspectra.app.output.schemas import DOCUMENTS, json_schema
 
     if name is None:
-        for known in (*DOCUMENTS, "openapi"):
-            session.screen.line(known)
+        session.screen.lines((*DOCUMENTS, "openapi"))
         return
     if name == "openapi":
         session.screen.data(_openapi(), output)
@@ -239,5 +237,4 @@ def licences(session: Session, as_json: AsJson = False) -> None:
         session.screen.document("licences", {"packages": [one.to_dict() for one in found]})
         return
     rows = [(one.name, one.version, one.licence or "not stated", ", ".join(one.needed_by)) for one in found]
-    for line in columns([("package", "version", "licence", "needed by"), *rows]):
-        session.screen.line(line)
+    session.screen.lines(columns([("package", "version", "licence", "needed by"), *rows]))

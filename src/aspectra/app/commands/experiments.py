@@ -144,8 +144,7 @@ def report(
     )
     page = report_page(open_all(directories), chosen)
     write_file(output, page.html)
-    for sentence in page.verdict:
-        session.screen.line(sentence)
+    session.screen.lines(page.verdict)
     for sentence in page.left_out:
         session.screen.warn(f"left out: {sentence}")
     session.screen.note(f"The page is {output}.")

@@ -127,8 +127,7 @@ def list_(session: Session, as_json: AsJson = False) -> None:
         session.screen.document("lens-list", {"lenses": rows})
         return
     keys = ("lens", "gives", "state", "about")
-    for line in columns([keys, *[[row[key] or "–" for key in keys] for row in rows]]):
-        session.screen.line(line)
+    session.screen.lines(columns([keys, *[[row[key] or "–" for key in keys] for row in rows]]))
 
 
 @app.command()
@@ -169,8 +168,7 @@ def estimate(
     if as_json:
         session.screen.document("lens-estimate", {"lens": lens.name, **asdict(found)})
         return
-    for line in estimate_in_words(lens, found, priced=named):
-        session.screen.line(line)
+    session.screen.lines(estimate_in_words(lens, found, priced=named))
     if found.papers:
         session.screen.next(f"aspectra lens run {lens.name}{session.library_words()}")
 
@@ -208,8 +206,7 @@ def run(
     if as_json:
         session.screen.document("lens-run", report.to_dict())
     else:
-        for line in report_in_words(lens, report, whole):
-            session.screen.line(line)
+        session.screen.lines(report_in_words(lens, report, whole))
     if report.stopped is not None:
         raise report.stopped
     if report.values:
@@ -240,8 +237,7 @@ def status(
         session.screen.line("The library has no prompted lens.")
         session.screen.next(f"aspectra lens list{session.library_words()}")
     for facts in found:
-        for line in status_in_words(facts):
-            session.screen.line(session.spell_out(line))
+        session.screen.lines(map(session.spell_out, status_in_words(facts)))
 
 
 @app.command()
@@ -373,8 +369,7 @@ def list_aspects(session: Session, as_json: AsJson = False) -> None:
         session.screen.document("aspect-list", {"aspects": rows})
         return
     table = [[str(row["aspect"]), str(row["definition"]), str(len(row["examples"]))] for row in rows]
-    for line in columns([["aspect", "definition", "examples"], *table]):
-        session.screen.line(line)
+    session.screen.lines(columns([["aspect", "definition", "examples"], *table]))
 
 
 @aspects.command("remove")

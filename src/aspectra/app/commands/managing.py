@@ -366,9 +366,7 @@ def _show(session: Session, facts: dict[str, Any]) -> None:
     if facts["index"] is None:
         return
     session.screen.line()
-    table = [VIEW_COLUMNS, *view_rows(facts)]
-    for line in columns(table):
-        session.screen.line(line)
+    session.screen.lines(columns([VIEW_COLUMNS, *view_rows(facts)]))
 
 
 # ``setup``, ``doctor``, ``backup``, ``restore``: the installation, and the safety of the library.

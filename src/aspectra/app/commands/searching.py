@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aspectra.app.options.question import QuestionOptions, ResultOptions, cost_in_words, language_model
+from aspectra.app.options.question import QuestionOptions, ResultOptions, cost_in_words, run_plan
 from aspectra.app.recent import Recent, papers_of_last, recall, remember, spelled
 from aspectra.app.session import Session, common, read_stdin
 from aspectra.app.terminal.panels import OUTPUT, PREFERENCES, AsJson, Names, OutputFile, argument, option
@@ -219,7 +219,6 @@ def _answer(
     from aspectra.app.output.rankings import write_ranking
     from aspectra.search.planning.aspects import NOT_APPLIED
     from aspectra.search.query import MOST_PAPERS
-    from aspectra.search.stages.protocol import needs_model
 
     check_page(result.sort or "score", 1 if result.page is None else result.page)
     if result.plan:
@@ -232,8 +231,7 @@ def _answer(
         return
     library.lanes = session.settings.llm.lanes
     run = made.with_limit(min(made.limit * MOST_PAGES, MOST_PAPERS)) if result.paged else made
-    with language_model(session) if needs_model(made.stages) else nullcontext() as library.model:
-        ranking = library.run(run, explain=result.explain)
+    ranking = run_plan(session, library, run, explain=result.explain)
     found, page = ranking, None
     if result.paged:
         page, hits = page_of(library, ranking.hits, result.sort or "score", result.page or 1, made.limit)

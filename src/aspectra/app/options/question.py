@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
 from shlex import quote
@@ -27,9 +27,12 @@ from aspectra.base.errors import NotTrusted, UsageError, check_choice
 from aspectra.base.trust import Permission, require
 
 if TYPE_CHECKING:
+    from aspectra.app.library import Library
     from aspectra.app.session import Session
     from aspectra.llm.assemble import Model, ModelSettings
     from aspectra.llm.budget import Cost, Limits
+    from aspectra.search.plan import Plan
+    from aspectra.search.ranking import Ranking
     from aspectra.search.recipe import Recipe
 
 
@@ -196,6 +199,14 @@ def read_beside_rules(session: Session) -> None:
 def _say_where(session: Session, model: Model, name: str, sent: str = "Texts of papers are") -> None:
     if model.remote:
         session.screen.note(f"{sent} sent to {model.remote} ({name}).")
+
+
+def run_plan(session: Session, library: Library, plan: Plan, *, explain: bool = False) -> Ranking:
+    """The ranking of a plan; meanwhile the model that the settings name is open, where a step needs one."""
+    from aspectra.search.stages.protocol import needs_model
+
+    with language_model(session) if needs_model(plan.stages) else nullcontext() as library.model:
+        return library.run(plan, explain=explain)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperOption
 
 ARGUMENTS, FILTERS, PREFERENCES = "Arguments", "Filters", "Preferences"
 SEARCH, OUTPUT, COMMON = "How to search", "Output", "Common"
@@ -159,6 +159,9 @@ class PanelCommand(TyperCommand):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         convert_plainly(self.params)
+        for parameter in self.params:
+            if isinstance(parameter, TyperArgument):  # its name says enough; typer adds "<list[Path]>"
+                parameter.display_type_rich = lambda ctx: None  # type: ignore[method-assign]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write one section for each panel, in the order in which they are declared."""

@@ -219,6 +219,11 @@ class Screen:
             whole = Text(first.ljust(indent) if number == 0 else " " * indent)
             self.console.print(whole.append_text(part), soft_wrap=True)
 
+    def lines(self, texts: Iterable[str]) -> None:
+        """Lines of a result."""
+        for text in texts:
+            self.line(text)
+
     def pairs(self, rows: Iterable[tuple[str, str]]) -> None:
         """Aligned ``label  value`` lines."""
         kept = list(rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 from aspectra.app.output.papers import paper_document, sentence_rows
@@ -215,12 +214,9 @@ def _repeated(
     session: Session, library: Library, plan: Plan, limit: int | None
 ) -> tuple[list[str], list[float]]:
     """Ids and scores of the last search, run again."""
-    from aspectra.app.options.question import language_model
-    from aspectra.search.stages.protocol import needs_model
+    from aspectra.app.options.question import run_plan
 
-    plan = plan if limit is None else plan.with_limit(limit)
-    with language_model(session) if needs_model(plan.stages) else nullcontext() as library.model:
-        ranking = library.run(plan)
+    ranking = run_plan(session, library, plan if limit is None else plan.with_limit(limit))
     for warning in ranking.warnings:
         session.screen.warn(session.spell_out(warning))
     return ranking.ids, [hit.score for hit in ranking]

@@ -7,13 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, urlsplit
 
 from aspectra.app.commands.daily.marking import papers_named
-from aspectra.app.options.question import language_model, read_beside_rules
+from aspectra.app.options.question import read_beside_rules, run_plan
 from aspectra.app.output.papers import RESOLVERS, listed_rows
 from aspectra.app.recent import Recent, recall, remember
 from aspectra.app.session import Session, common
@@ -24,8 +24,6 @@ from aspectra.base.errors import AspectraError, UsageError
 if TYPE_CHECKING:
     from aspectra.app.ingest.saved import News
     from aspectra.app.library import Library
-    from aspectra.search.plan import Plan
-    from aspectra.search.ranking import Ranking
 
 
 _MOST = 5  # pages opened at once
@@ -226,8 +224,7 @@ def saved(
         return
     cells = [(one.name, one.ran[:10], one.words[:100]) for one in every]
     table = [("name", "last run", "search"), *cells]
-    for line in columns([[safe(cell, one_line=True) for cell in row] for row in table]):
-        session.screen.line(line)
+    session.screen.lines(columns([[safe(cell, one_line=True) for cell in row] for row in table]))
 
 
 @common
@@ -247,9 +244,8 @@ def news(
     read_beside_rules(session)
     with session.open_library() as library:
         names = [name] if name is not None else [one.name for one in library.saved.all()]
-        found = [
-            library.saved.news(one, lambda plan: _run(session, library, plan), keep=not keep) for one in names
-        ]
+        run = partial(run_plan, session, library)
+        found = [library.saved.news(one, run, keep=not keep) for one in names]
         if as_json:
             rows = [
                 {"name": one.name, "since": one.since, "hits": [hit.to_dict() for hit in one.ranking]}
@@ -263,13 +259,6 @@ def news(
             _show_news(session, library, one)
         if len(found) == 1:
             _remember(session, library, found[0])
-
-
-def _run(session: Session, library: Library, plan: Plan) -> Ranking:
-    from aspectra.search.stages.protocol import needs_model
-
-    with language_model(session) if needs_model(plan.stages) else nullcontext() as library.model:
-        return library.run(plan)
 
 
 def _show_news(session: Session, library: Library, found: News) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aspectra.app.commands.adding import tell_remarks
 from aspectra.app.ingest.works import one_each
 from aspectra.app.ingest.zotero.pushing import Outgoing, Pushed, Pushing, SentQuote, import_file
 from aspectra.app.library import Library, open_library
@@ -135,8 +135,7 @@ def _picked(
             else one_each(library.store, included)
         )
         return library, [Outgoing(paper) for paper in found]
-    from aspectra.app.options.question import language_model
-    from aspectra.search.stages.protocol import needs_model
+    from aspectra.app.options.question import run_plan
 
     recent = recall()
     place = session.library_path if session.config.origin("library") == "flag" else recent.library
@@ -146,8 +145,7 @@ def _picked(
     plan = recent.plan if limit is None else recent.plan.with_limit(limit)
     library = open_library(place)
     try:
-        with language_model(session) if needs_model(plan.stages) else nullcontext() as library.model:
-            ranking = library.run(plan)
+        ranking = run_plan(session, library, plan)
     except BaseException:
         library.close()
         raise
@@ -415,12 +413,7 @@ def _tell(session: Session, source: ZoteroSource, report: SyncReport) -> None:
         )
     if report.left:
         screen.note(f"{count(report.left, 'note or file', 'notes or files')} without a record: not read")
-    remarks = sorted(report.remarks, key=lambda remark: not remark.skipped)
-    for remark in remarks[:_SHOWN]:
-        screen.note(f"  {'skipped' if remark.skipped else 'note'}: {remark.place}: {remark.reason}")
-    if len(remarks) > _SHOWN:
-        more = f"aspectra status --skips{session.library_words()}"
-        screen.note(f"  and {count(len(remarks) - _SHOWN, 'remark')} more: {more}")
+    tell_remarks(session, report.remarks)
 
 
 def _tell_pdfs(session: Session, report: PdfReport) -> None:
