@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
 from aspectra.base.errors import UsageError, unknown_name
 from aspectra.base.values import replace
 from aspectra.papers.library.row_sums import MARKED
@@ -26,22 +28,14 @@ _MOST_SEEN = 20_000  # ids of earlier hits that are kept
 _NO_NAMES = 'none is saved: aspectra search "...", then aspectra save NAME'
 
 
-@dataclass(frozen=True, slots=True)
-class SavedSearch:
-    """A search that can be run again.
-
-    Attributes:
-        name: what it is called.
-        asked: ``text``, ``seeds`` and ``given`` as they were written, so that "3y" stays three years ago;
-            or ``plan`` for a plan from a file.
-        at: when it was saved (ISO 8601, UTC).
-        ran: when it was run last, or "".
-    """
+class SavedSearch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A saved search: ``asked`` holds its words, seeds and options as they were written."""
 
     name: str
-    asked: Mapping[str, Any]
-    at: str
-    ran: str
+    # `text`, `seeds` and `given`, so that "3y" stays three years ago; or `plan` for a plan from a file
+    asked: dict[str, Any]
+    at: str  # when it was saved (ISO 8601, UTC)
+    ran: str  # when it was run last, or ""
 
     @property
     def words(self) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from aspectra.app.ingest.flow import Origin
-from aspectra.app.ingest.works import Group
+from aspectra.app.ingest.saved import SavedSearch
+from aspectra.app.output.papers import Page
 from aspectra.app.terminal.screen import count
 from aspectra.papers.bibliography import is_retracted, shared_list, shared_text
 from aspectra.papers.text.cleaning import one_line
@@ -174,16 +174,6 @@ class Requests(Part, frozen=True):
     searched: list[str]
 
 
-class Page(Part, frozen=True):
-    """Which of the papers that were found these are: page ``number`` of ``of``, in the order ``sort``."""
-
-    number: int
-    of: int
-    size: int
-    found: int
-    sort: str
-
-
 class Search(Document, frozen=True):
     """``search``, ``similar``: a ranking. ``plan`` can be run again with ``--plan-file``."""
 
@@ -237,31 +227,6 @@ class Added(Document, frozen=True):
     to_complete: int
 
 
-class Duplicates(Document, frozen=True):
-    """``duplicates``: groups of records of one work, and groups to be looked at."""
-
-    records: int
-    works: int
-    groups: list[Group]
-
-
-class Flow(Document, frozen=True):
-    """``status --flow``: the numbers of a PRISMA 2020 flow diagram; ``excluded`` is by reason."""
-
-    origins: list[Origin]
-    identified: int
-    removed: int
-    duplicates: int
-    works: int
-    waiting: int
-    screened: int
-    excluded: dict[str, int]
-    sought: int
-    full_text: int
-    undecided: int
-    included: int
-
-
 class Merged(Document, frozen=True):
     """``merge``: ids of the records of one work, the leading one first."""
 
@@ -272,15 +237,6 @@ class Split(Document, frozen=True):
     """``split``: pairs of ids that are two works."""
 
     apart: list[tuple[str, str]]
-
-
-class SavedSearch(Part, frozen=True):
-    """A saved search: ``asked`` holds its words, seeds and options as they were written."""
-
-    name: str
-    asked: dict[str, Any]
-    at: str
-    ran: str
 
 
 class Saved(Document, frozen=True):

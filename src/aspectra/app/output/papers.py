@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from aspectra.base.errors import UsageError, check_choice, check_number
 from aspectra.papers.bibliography import is_retracted
@@ -107,24 +108,14 @@ SORTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A part of what was found.
+class Page(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which of the papers that were found these are: page ``number`` of ``of``, in the order ``sort``."""
 
-    Attributes:
-        number: of the page, from 1.
-        of: pages that there are.
-        size: papers on a whole page.
-        found: papers that were found, in another order than the score's without weak matches: at most
-            ``size`` x :data:`MOST_PAGES`.
-        sort: a key of :data:`SORTS`.
-    """
-
-    number: int
+    number: int  # from 1
     of: int
-    size: int
-    found: int
-    sort: str
+    size: int  # papers on a whole page
+    found: int  # at most `size` x MOST_PAGES; in another order than the score's without weak matches
+    sort: str  # a key of SORTS
 
     @property
     def header(self) -> str:

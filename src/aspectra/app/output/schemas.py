@@ -11,12 +11,12 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from aspectra.app.ingest.flow import Flow
+from aspectra.app.ingest.works import Duplicates
 from aspectra.app.output.criteria import Listing, Marks
 from aspectra.app.output.documents import (
     Added,
     Document,
-    Duplicates,
-    Flow,
     Hit,
     Merged,
     News,
@@ -318,8 +318,16 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "list": Listing,
     "status": Status,
     "added": Added,
-    "flow": Flow,
-    "duplicates": Duplicates,
+    "flow": _document_of(
+        "Flow",
+        "``status --flow``: the numbers of a PRISMA 2020 flow diagram; ``excluded`` is by reason.",
+        Flow,
+    ),
+    "duplicates": _document_of(
+        "Duplicates",
+        "``duplicates``: groups of records of one work, and groups to be looked at.",
+        Duplicates,
+    ),
     "merge": Merged,
     "split": Split,
     "saved": Saved,

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, urlsplit
 
+from msgspec.structs import asdict
+
 from aspectra.app.commands.daily.marking import papers_named
 from aspectra.app.options.question import read_beside_rules, run_plan
 from aspectra.app.output.papers import RESOLVERS, listed_rows
@@ -214,10 +216,7 @@ def saved(
             session.screen.note(f"Deleted the saved search {safe(delete, one_line=True)!r}: aspectra undo")
         every = library.saved.all()
     if as_json:
-        rows: list[dict[str, Any]] = [
-            {"name": one.name, "asked": dict(one.asked), "at": one.at, "ran": one.ran} for one in every
-        ]
-        session.screen.document("saved", {"searches": rows})
+        session.screen.document("saved", {"searches": [asdict(one) for one in every]})
         return
     if not every:
         session.screen.line('No search is saved: aspectra search "...", then aspectra save NAME')

@@ -15,11 +15,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+
+from msgspec.structs import asdict
 
 from aspectra.app.output.papers import MOST_PAGES, check_page, page_of
 from aspectra.base.errors import (
