@@ -106,7 +106,7 @@ def _text(data: bytes) -> None:
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
-    **{name: partial(_read, name) for name in SOURCES.names() if name != "folder"},
+    **{name: partial(_read, name) for name in SOURCES.names()},
     "detection": partial(_read, None),
     "decompression": _decompress,
     "plan": partial(_value, Plan),

@@ -225,9 +225,6 @@ def test_add_with_a_wrong_format_name(run, papers):
     code, _, err = run("add", papers, "--as", "bibtx")
     assert code == 2
     assert "did you mean bibtex" in err
-    assert run("add", papers.parent, "--as", "folder")[0] == 0
-    code, _, err = run("add", papers, "--as", "folder")
-    assert (code, "is not a folder" in err) == (1, True)
 
 
 @pytest.mark.parametrize("command", [["search", "x"], ["status"], ["add", "x"], ["index"], ["show", "x"]])

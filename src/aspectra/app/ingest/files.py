@@ -102,7 +102,7 @@ class Adding:
     ) -> None:
         self._library = library
         self._writer = writer
-        self._as, self._folders = (None, True) if as_ == "folder" else (as_, False)
+        self._as = as_
         self._options = options or ReadOptions()
         self._again = again
         self._progress = progress
@@ -121,9 +121,6 @@ class Adding:
         report = FileReport(path=found.path, named=found.named)
         if found.problem and found.named:
             self._failed(report, BadInput(f"{found.path} {found.problem}"))
-            return report
-        if self._folders and found.named:
-            self._failed(report, BadInput(f"{found.path} is not a folder", hint="leave out --as folder"))
             return report
         if found.problem:
             report.passed_over = found.problem

@@ -48,7 +48,7 @@ def detect(path: Path | InputFile) -> str:
             return detect(file)
     file = path
     _check(file.path)
-    if file.path.is_file() and not file.head.strip():
+    if not file.head.strip():
         raise BadInput(f"{file.path} is empty", hint="check that the export or download finished")
     # The first file of an archive, which may lie in it unpacked, is not what the archive is.
     archive = archive_of(file.head)
@@ -118,7 +118,7 @@ def _nature(head: bytes) -> str:
 def read_papers(
     path: Path | InputFile, as_: str | None = None, options: ReadOptions | None = None
 ) -> Iterator[Paper | Remark]:
-    """Papers and remarks out of a file or folder, in its order; every paper has an id of its own.
+    """Papers and remarks out of a file, in its order; every paper has an id of its own.
 
     Args:
         path: to read from; an :class:`InputFile` is left open.

@@ -150,7 +150,7 @@ def kind_of_file(mode: int) -> str:
 
 
 class InputFile:
-    """A file (or folder) to read papers from, opened at most once. Close it, or use it in a ``with``.
+    """A file to read papers from, opened at most once. Close it, or use it in a ``with``.
 
     Args:
         path: where it is.
@@ -242,12 +242,10 @@ class InputFile:
 
     @property
     def head(self) -> bytes:
-        """The first 64 KiB, decompressed, without a byte order mark, UTF-16 as UTF-8; b"" for a folder."""
+        """The first 64 KiB, decompressed, without a byte order mark, UTF-16 as UTF-8."""
         if self._head is None:
-            head = b""
-            if not self.path.is_dir():
-                with self.damage():
-                    head = self.stream().read(_HEAD_BYTES)
+            with self.damage():
+                head = self.stream().read(_HEAD_BYTES)
             if (coding := _coding(head)) != _PLAIN:
                 head = head.decode(coding, "replace").encode("utf-8", "replace")
             self._head = head.removeprefix(b"\xef\xbb\xbf")

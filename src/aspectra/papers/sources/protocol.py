@@ -1,4 +1,4 @@
-"""The protocol of a source: something that reads papers out of a file or folder, one at a time.
+"""The protocol of a source: something that reads papers out of a file, one at a time.
 
 To add a source, write one module in ``papers/sources`` that registers an object with the members of
 :class:`Source`: ``SOURCES.register("name")(...)``. Nothing else names it; a third party names the module in
@@ -75,7 +75,7 @@ class Source(Protocol):
         """Confidence that this source can read the file, 0 (no) to 1 (certain).
 
         Args:
-            path: the file or folder; its name may be a hint, but content decides.
+            path: the file; its name may be a hint, but content decides.
             head: see :attr:`InputFile.head`.
         """
         ...

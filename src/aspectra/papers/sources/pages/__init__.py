@@ -1,1 +1,1 @@
-"""Sources that read pages: PDF, Markdown, plain text, folders."""
+"""Sources that read pages: PDF, Markdown, plain text, web pages, Word documents, e-books."""
