@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 
 from aspectra.base.values import replace
 from aspectra.papers.bibliography import keywords_in, language_of, pages_in
-from aspectra.papers.identifiers import ARXIV_DOI, SCHEMES, addresses_in, issns_in, normalise
+from aspectra.papers.identifiers import ARXIV_DOI, SCHEMES, addresses_in, identifiers_in, issns_in, normalise
 from aspectra.papers.ids import choose_id
 from aspectra.papers.names import is_others, only_name
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, unmarked
+from aspectra.papers.text.references import cited_title
 
 T = TypeVar("T")
 
@@ -28,6 +29,7 @@ _NO_ABSTRACT = re.compile(
     re.I,
 )
 _LONGEST_EMPTY = 60
+_NOTHING: tuple[Any, ...] = (None, "", [], {})
 _HEADING = re.compile(  # which some programs copy with the text; "Abstract algebra" is a text
     r"[\W_]{0,3}(?i:abstract|a b s t r a c t)(?:[\])*]{0,2}\s{0,3}(?:[:.\u2013\u2014]|\s-|\n)\s{0,3}"
     r"|[\])*]{1,2}\s{1,3}|\s{1,3}(?=(?:We|The|This|These|In|It|Here|Our|Background|Objectives?|Aims?"
@@ -128,6 +130,14 @@ def identifiers_of(found: Iterable[tuple[str, object]]) -> dict[str, str]:
     return {scheme: out[scheme] for scheme in SCHEMES if scheme in out} | out
 
 
+def reference_of(
+    raw: str, key: object = "", title: str = "", stated: Iterable[tuple[str, object]] = ()
+) -> Reference:
+    """A reference whose printed text tells what the record does not state: title and identifiers."""
+    found = identifiers_in(raw) | identifiers_of(stated)
+    return Reference(raw, clean(key), title or cited_title(raw), found)
+
+
 def without_notice(abstract: str) -> tuple[str, str]:
     r"""The abstract, and the copyright notice that a database put behind it, or "".
 
@@ -162,6 +172,7 @@ def assemble(
     references: Iterable[Reference] = (),
     sentences: Sequence[Sentence] = (),
     metadata: Mapping[str, Any] | None = None,
+    unread: Mapping[str, Any] | None = None,
 ) -> Iterator[Paper | Remark]:
     """The paper of one record: values cleaned, read, cut to the limits, and an id chosen.
 
@@ -181,14 +192,17 @@ def assemble(
         sections: see :class:`Paper`; headings and texts are cleaned.
         references: see :class:`Paper`.
         sentences: offsets into the cleaned abstract.
-        metadata: storable JSON values only.
+        metadata: storable JSON values only; empty texts, lists and objects are left out.
+        unread: more metadata, fields of the record as they are, empty ones too.
 
     Yields:
         Remarks about this record, then the paper unless it was skipped.
     """
     years = map(year_in, year if isinstance(year, tuple) else (year,))
     pairs = [*(identifiers.items() if isinstance(identifiers, Mapping) else identifiers)]
-    undo, more = unmarked if options.markup else str, dict(metadata or {})
+    undo = unmarked if options.markup else str
+    whole = unread or {}
+    more = {**(metadata or {}), **whole}
     # Some formats have one field for ISBN and ISSN, and programs take either for the other.
     serial = more.pop("issn", "")
     named = identifiers_of([*pairs, ("isbn", serial)])
@@ -210,6 +224,7 @@ def assemble(
         text = text[found.end() :] if (found := _HEADING.match(text)) else text
         if len(text) <= _LONGEST_EMPTY and _NO_ABSTRACT.fullmatch(text):
             text = ""
+    more["copyright"] = notice or more.get("copyright")
     paper = Paper(
         id=clean(own_id),
         title=one_line(undo(clean(title))),
@@ -223,7 +238,7 @@ def assemble(
         sections=tuple(Section(one_line(s.heading), clean(s.text)) for s in sections),
         references=tuple(references),
         sentences=tuple(sentences),
-        metadata={**more, "copyright": notice} if notice else more,
+        metadata={name: value for name, value in more.items() if value not in _NOTHING or name in whole},
     )
     yield from within_limits(paper, place, options, own_id)
 

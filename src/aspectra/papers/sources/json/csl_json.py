@@ -72,12 +72,15 @@ def _identifiers(item: Mapping[str, Any], notes: Mapping[str, str]) -> Iterator[
 
 
 def _shared(item: Mapping[str, Any]) -> dict[str, Any]:
-    found = {"type": _text(item.get("type")), **NAMES.shared_texts(lambda name: _text(item.get(name)))}
-    found["note"] = clean(item["note"]) if isinstance(item.get("note"), str) else ""
-    found["keywords"] = item.get("keyword") or item.get("subject")
-    found["editors"] = _names(item.get("editor"))
-    found["database"] = database_of([found["database"]], [], [_text(item.get("URL"))])
-    return {name: value for name, value in found.items() if value}
+    texts = NAMES.shared_texts(lambda name: _text(item.get(name)))
+    return {
+        "type": _text(item.get("type")),
+        **texts,
+        "note": clean(item["note"]) if isinstance(item.get("note"), str) else "",
+        "keywords": item.get("keyword") or item.get("subject"),
+        "editors": _names(item.get("editor")),
+        "database": database_of([texts["database"]], [], [_text(item.get("URL"))]),
+    }
 
 
 def item_paper(item: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:

@@ -11,7 +11,7 @@ from aspectra.papers.identifiers import named_identifiers
 from aspectra.papers.names import people, person, split_names
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.assembly import assemble, identifiers_of, role_of, within_limits, year_in
-from aspectra.papers.sources.json.records import ENVELOPES, SHOWN, JsonFormat, as_dict, as_list, first_keys
+from aspectra.papers.sources.json.records import SHOWN, WRAPPERS, JsonFormat, as_dict, as_list, at, first_keys
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.tables.columns import people_in
 from aspectra.papers.text.cleaning import clean, one_line, storable
@@ -22,19 +22,6 @@ from aspectra.papers.text.cleaning import clean, one_line, storable
 # Web Service" (result type core); "Semantic Scholar Academic Graph API" (paper).
 
 _NBIB_TYPES = {kind.casefold(): type_ for kind, type_ in names_in("nbib").types.items()}
-# DataCite's general types of resources -> CSL
-_GENERAL = {
-    "Book": "book",
-    "BookChapter": "chapter",
-    "ConferencePaper": "paper-conference",
-    "DataPaper": "article-journal",
-    "Dataset": "dataset",
-    "Dissertation": "thesis",
-    "JournalArticle": "article-journal",
-    "Preprint": "article",
-    "Report": "report",
-    "Software": "software",
-}
 
 
 def spread(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,9 +33,13 @@ def spread(record: Mapping[str, Any]) -> dict[str, Any]:
     elif record.keys() & {"pubYear", "journalInfo", "authorString"}:
         found = _europe_pmc(record)
     else:
-        journal = as_dict(record.get("journal"))
-        found = {name: one_line(journal.get(name)) for name in ("volume", "pages")}
+        found = _nested("semantic-scholar", record)
     return {**record, **{name: value for name, value in found.items() if value and not record.get(name)}}
+
+
+def _nested(service: str, record: Mapping[str, Any]) -> dict[str, Any]:
+    """The texts that records of a service nest, under the names that all records share."""
+    return names_in(service).shared_texts(lambda path: one_line(at(record, path)))
 
 
 def _objects(values: object) -> list[Mapping[str, Any]]:
@@ -63,20 +54,20 @@ def _texts(values: object, name: str) -> list[str]:
 
 
 def _datacite(record: Mapping[str, Any]) -> dict[str, Any]:
-    container, told = as_dict(record.get("container")), record.get("descriptions")
+    told = record.get("descriptions")
     if isinstance(told, list):
         told = [one for one in told if as_dict(one).get("descriptionType") in (None, "Abstract", "Other")]
-    pages = (one_line(container.get(name)) for name in ("firstPage", "lastPage"))
-    serial = container.get("identifier") if container.get("identifierType") == "ISSN" else ""
-    helpers, types = _objects(record.get("contributors")), as_dict(record.get("types"))
+    texts = _nested("datacite", record)
+    pages = (texts.pop("first"), texts.pop("last"))
+    helpers = _objects(record.get("contributors"))
+    serial = at(record, "container.identifier") if at(record, "container.identifierType") == "ISSN" else ""
+    general = one_line(at(record, "types.resourceTypeGeneral"))
     return {
-        "type": one_line(types.get("citeproc"))
-        or _GENERAL.get(one_line(types.get("resourceTypeGeneral")), ""),
+        "type": one_line(at(record, "types.citeproc")) or names_in("datacite").types.get(general, ""),
         "title": next(iter(_texts(record.get("titles"), "title")), ""),
         "abstract": next(iter(_texts(told, "description")), ""),
         "keywords": [*map(one_line, _texts(record.get("subjects"), "subject"))],
-        "volume": one_line(container.get("volume")),
-        "issue": one_line(container.get("issue")),
+        **texts,
         "pages": "-".join(filter(None, pages)),
         "issn": one_line(serial),
         "editors": [one for one in helpers if one.get("contributorType") == "Editor"],
@@ -84,12 +75,10 @@ def _datacite(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _europe_pmc(record: Mapping[str, Any]) -> dict[str, Any]:
-    info, book = as_dict(record.get("journalInfo")), as_dict(record.get("bookOrReportDetails"))
-    journal = as_dict(info.get("journal"))
-    listed = _objects(as_dict(record.get("authorList")).get("author"))
-    words = as_list(as_dict(record.get("keywordList")).get("keyword"))
-    headings = _objects(as_dict(record.get("meshHeadingList")).get("meshHeading"))
-    kinds = as_list(as_dict(record.get("pubTypeList")).get("pubType"))
+    listed = _objects(at(record, "authorList.author"))
+    headings = _objects(at(record, "meshHeadingList.meshHeading"))
+    words = [*as_list(at(record, "keywordList.keyword")), *(one.get("descriptorName") for one in headings)]
+    kinds = as_list(at(record, "pubTypeList.pubType"))
     return {
         "authors": [
             {
@@ -101,14 +90,8 @@ def _europe_pmc(record: Mapping[str, Any]) -> dict[str, Any]:
             else one_line(one.get("collectiveName") or one.get("fullName"))
             for one in listed
         ],
-        "keywords": list(
-            dict.fromkeys(map(one_line, [*words, *(h.get("descriptorName") for h in headings)]))
-        ),
-        "volume": one_line(info.get("volume") or record.get("journalVolume")),
-        "issue": one_line(info.get("issue") or record.get("issue")),
-        "pages": one_line(record.get("pageInfo")),
-        "issn": one_line(journal.get("issn") or journal.get("ISSN") or record.get("journalIssn")),
-        "publisher": one_line(book.get("publisher")),
+        "keywords": list(dict.fromkeys(map(one_line, words))),
+        **_nested("europe-pmc", record),
         "type": next((t for kind in kinds if (t := _NBIB_TYPES.get(one_line(kind).casefold()))), ""),
         "database": "Europe PMC",
     }
@@ -202,8 +185,7 @@ def papers_in_record(record: Mapping[str, Any], place: str, options: ReadOptions
         sections=sections,
         references=_references(data),
         sentences=sentences,
-        metadata=data.rest()
-        | ({"editors": editors} if (editors := _people(data.data.get("editors"))) else {}),
+        unread=data.rest() | ({"editors": editors} if (editors := _people(data.data.get("editors"))) else {}),
     )
 
 
@@ -422,7 +404,7 @@ def _confidence(keys: frozenset[str], head: bytes) -> float:
         return 0.9
     if keys & SHOWN or "sentences" in keys:
         return 0.6
-    return 0.3 if keys & {*ENVELOPES, "resultList"} else 0.05
+    return 0.3 if keys & {*WRAPPERS, "resultList"} else 0.05
 
 
 SOURCES.register("jsonl")(

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from aspectra.papers.bibliography import language_of
+from aspectra.papers.bibliography import language_of, names_in
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.paper import Paper, Reference
 from aspectra.papers.sources.assembly import assemble, identifiers_of
-from aspectra.papers.sources.json.records import JsonFormat, as_dict, as_list, rest
+from aspectra.papers.sources.json.records import JsonFormat, as_dict, as_list, at, rest
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line
 
@@ -22,15 +22,7 @@ _USED = (
     *("id", "title", "display_name", "abstract_inverted_index", "publication_year", "referenced_works"),
     *("doi", "language"),
 )
-_TYPES = {
-    "preprint": "article",
-    "book": "book",
-    "book-chapter": "chapter",
-    "dissertation": "thesis",
-    "dataset": "dataset",
-    "report": "report",
-    "review": "article-journal",
-}
+_TYPES = names_in("openalex").types
 _MAX_WORDS = 200_000
 
 
@@ -44,8 +36,8 @@ def _confidence(keys: frozenset[str], head: bytes) -> float:
 def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
     ids = as_dict(record.get("ids"))
     location = as_dict(record.get("primary_location"))
-    pages = [one_line(as_dict(copy).get("landing_page_url")) for copy in as_list(record.get("locations"))]
-    pages.append(one_line(location.get("landing_page_url")))
+    copies = [*as_list(record.get("locations")), location]
+    pages = [one_line(at(copy, "landing_page_url")) for copy in copies]
     arxiv = next((page for page in pages if "arxiv.org/abs/" in page), "")
     own = record.get("id") or ids.get("openalex")
     identifiers = identifiers_of(
@@ -62,9 +54,7 @@ def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Itera
     abstract, note = _invert(record.get("abstract_inverted_index"))
     if note:
         yield Remark(place, note, skipped=False)
-    venue = as_dict(location.get("source")).get("display_name") or as_dict(record.get("host_venue")).get(
-        "display_name"
-    )
+    venue = at(location, "source.display_name") or at(record, "host_venue.display_name")
     metadata = rest(record, _USED)
     if record.get("language") and not language_of(record.get("language")):
         metadata["language"] = clean(record.get("language"))
@@ -85,25 +75,25 @@ def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Itera
             for cited in as_list(record.get("referenced_works"))
             if (work := normalise("openalex", cited))
         ],
-        metadata=metadata | _shared(record, location),
+        metadata=metadata | _shared(record),
     )
 
 
-def _shared(record: Mapping[str, Any], location: Mapping[str, Any]) -> dict[str, str]:
+def _shared(record: Mapping[str, Any]) -> dict[str, str]:
     """Type, volume, issue and pages under the names that all bibliographies share; the rest as it is."""
-    out: dict[str, str] = {}
     kind = one_line(record.get("type"))
-    if kind:
-        in_conference = as_dict(location.get("source")).get("type") == "conference"
-        article = "paper-conference" if in_conference else "article-journal"
-        out["type"] = _TYPES.get(kind, article if kind == "article" else "document")
-        out["openalex_type"] = kind
-    biblio = as_dict(record.get("biblio"))
-    pages = [page for name in ("first_page", "last_page") if (page := one_line(biblio.get(name)))]
-    out |= {"volume": one_line(biblio.get("volume")), "issue": one_line(biblio.get("issue"))}
-    out["pages"] = "-".join(dict.fromkeys(pages))
-    source = as_dict(location.get("source"))
-    out["issn"] = "; ".join(map(one_line, as_list(source.get("issn")) or [source.get("issn_l")]))
+    conference = at(record, "primary_location.source.type") == "conference"
+    article = "paper-conference" if conference else "article-journal"
+    pages = filter(None, (one_line(at(record, f"biblio.{name}_page")) for name in ("first", "last")))
+    source = as_dict(at(record, "primary_location.source"))
+    out = {
+        "type": _TYPES.get(kind, article if kind == "article" else "document") if kind else "",
+        "openalex_type": kind,
+        "volume": one_line(at(record, "biblio.volume")),
+        "issue": one_line(at(record, "biblio.issue")),
+        "pages": "-".join(dict.fromkeys(pages)),
+        "issn": "; ".join(map(one_line, as_list(source.get("issn")) or [source.get("issn_l")])),
+    }
     return {name: value for name, value in out.items() if value}
 
 

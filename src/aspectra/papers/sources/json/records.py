@@ -26,18 +26,8 @@ _FIRST_KEY = re.compile(r"\{\s*(\"[^\"]*\")")
 _PIECE = 65_536  # characters
 _OVERLAP = 4096  # characters in which the beginning of an element is found again
 _LOOK_AHEAD = 1000  # objects behind a broken element among which the next element is looked for
-ENVELOPES = (
-    "papers",
-    "records",
-    "documents",
-    "items",
-    "results",
-    "data",
-    "works",
-    "result",
-    "recommendedPapers",
-)
-_ENVELOPE = re.compile(rf'"(?:{"|".join(ENVELOPES)})"\s*:\s*\[(?=\s*\{{)')
+WRAPPERS = tuple("papers records documents items results data works result recommendedPapers".split())
+_ENVELOPE = re.compile(rf'"(?:{"|".join(WRAPPERS)})"\s*:\s*\[(?=\s*\{{)')
 SHOWN = frozenset(("title", "Title", "paper_title", "abstract", "Abstract", "text", "summary"))
 _IDS = frozenset(("id", "_id", "paper_id", "corpusid"))
 _OWN = SHOWN | _IDS
@@ -87,6 +77,13 @@ def as_dict(value: object) -> Mapping[str, Any]:
 def as_list(value: object) -> list[Any]:
     """``value`` if it is a JSON array, else an empty one."""
     return value if isinstance(value, list) else []
+
+
+def at(record: object, path: str) -> Any:
+    """What a record nests under a dotted path, else None."""
+    for name in path.split("."):
+        record = as_dict(record).get(name)
+    return record
 
 
 def rest(record: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:
@@ -179,12 +176,8 @@ def _items(file: InputFile) -> Iterator[_Item]:
         lines = bool(others)
     else:  # a broken line among lines, or the beginning of a value of several
         begins = ahead[0][1] or file.head.decode("utf-8", "replace").lstrip() if ahead else ""
-        lines = not _opens_value(begins, others)
+        lines = begins[:1] != "{" or any(isinstance(other, dict) for other in others)
     yield from _lines(chain(ahead, filled)) if lines else _document(file)
-
-
-def _opens_value(first: str, others: list[Mapping[str, Any] | Remark]) -> bool:
-    return first[:1] == "{" and not any(isinstance(other, dict) for other in others)
 
 
 def _filled(file: InputFile) -> Iterator[tuple[int, str, Remark | None]]:
@@ -356,7 +349,7 @@ def _opened(value: Mapping[str, Any], place: str = "") -> Iterator[_Item]:
         value = value["data"]  # one record of DataCite
     elif value.get("message-type") == "work" and message:
         value = message  # one of its works
-    for name in ENVELOPES:
+    for name in WRAPPERS:
         inner = as_list(value.get(name))
         if any(isinstance(item, dict) for item in inner):
             for number, item in enumerate(inner, 1):

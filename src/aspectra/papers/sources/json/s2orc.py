@@ -14,11 +14,10 @@ from typing import Any
 from aspectra.papers.identifiers import identifiers_in, named_identifiers
 from aspectra.papers.names import person
 from aspectra.papers.paper import Paper, Reference, Section
-from aspectra.papers.sources.assembly import assemble, identifiers_of
+from aspectra.papers.sources.assembly import assemble, reference_of
 from aspectra.papers.sources.json.records import JsonFormat, as_dict, as_list, rest
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line
-from aspectra.papers.text.references import cited_title
 
 _SCIENCE_PARSE = {"metadata.abstractText", "metadata.referenceMentions"}
 _NOT_OURS = {"_source_hash", "_source_name", "discipline"}
@@ -63,8 +62,7 @@ def _s2orc(
     kept = rest(inner, ("title", "authors", "year", "venue", "abstract")) | rest(record, _USED)
     if parse is not record:
         kept |= rest(parse, _USED_PARSE)
-    if any(numbers):
-        kept["section_numbers"] = numbers
+    kept["section_numbers"] = numbers if any(numbers) else []
     yield from assemble(
         place,
         options,
@@ -152,16 +150,13 @@ def sections_of(
     return sections, [number for _, number in names]
 
 
-def _references(entries: Mapping[str, Any]) -> list[Reference]:
-    references = []
+def _references(entries: Mapping[str, Any]) -> Iterator[Reference]:
     for key, value in entries.items():
         entry = as_dict(value)
         title = one_line(entry.get("title"))
         raw = one_line(entry.get("raw_text")) or _printed(entry, entry.get("authors"))
         stated = [*named_identifiers(as_dict(entry.get("other_ids"))), ("s2", entry.get("link"))]
-        identifiers = identifiers_in(raw) | identifiers_of(stated)
-        references.append(Reference(raw, clean(key), title or cited_title(raw), identifiers))
-    return references
+        yield reference_of(raw, key, title, stated)
 
 
 SOURCES.register("s2orc")(JsonFormat("s2orc", "S2ORC, CORD-19 and Science-Parse", _confidence, _paper))

@@ -16,28 +16,18 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from aspectra.papers.identifiers import identifiers_in, named_identifiers
+from aspectra.base.values import replace
+from aspectra.papers.identifiers import named_identifiers
 from aspectra.papers.paper import Paper, Reference, Section
-from aspectra.papers.sources.assembly import assemble, identifiers_of
+from aspectra.papers.sources.assembly import assemble, identifiers_of, reference_of
 from aspectra.papers.sources.json.arxiv import arxiv_year, authors_of
 from aspectra.papers.sources.json.records import JsonFormat, as_dict, as_list, rest
 from aspectra.papers.sources.json.s2orc import sections_of
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, latex_to_text, one_line
-from aspectra.papers.text.references import cited_title
 
 _FORMULA = re.compile(r"\{\{formula:([^{}\s]{1,80})\}\}")
-_USED = (
-    "paper_id",
-    "title",
-    "abstract",
-    "authors",
-    "year",
-    "sections",
-    "body_text",
-    "bib_entries",
-    "metadata",
-)
+_USED = "paper_id title abstract authors year sections body_text bib_entries metadata".split()
 _USED_INNER = ("id", "title", "authors", "authors_parsed", "abstract", "journal-ref", "doi")
 _PUBLISHED = {"_source_hash", "_source_name", "body_text.sec_number", "body_text.sec_type"}
 
@@ -60,10 +50,8 @@ def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Itera
     sections, numbers = _sections(record, text_of)
     metadata = rest(inner, _USED_INNER) | rest(record, _USED)
     if formulas and "ref_entries" in metadata:
-        shown = {k: v for k, v in metadata["ref_entries"].items() if k not in formulas}
-        metadata["ref_entries"] = shown
-    if any(numbers):
-        metadata["section_numbers"] = numbers
+        metadata["ref_entries"] = {k: v for k, v in metadata["ref_entries"].items() if k not in formulas}
+    metadata["section_numbers"] = numbers if any(numbers) else []
     first = as_dict(next(iter(as_list(inner.get("versions"))), None))
     yield from assemble(
         place,
@@ -109,32 +97,18 @@ def _sections(record: Mapping[str, Any], text_of: Callable[[object], str]) -> tu
     return [*headed, *sections], [*(one_line(part.get("number")) for part in flat), *numbers]
 
 
-def _references(entries: Mapping[str, Any]) -> list[Reference]:
-    found = []
+def _references(entries: Mapping[str, Any]) -> Iterator[Reference]:
     for key, value in entries.items():
         entry = as_dict(value)
         raw = one_line(entry.get("bib_entry_raw") or entry.get("raw"))
         pairs = [*named_identifiers(as_dict(entry.get("ids")) or entry)]
         pairs += [("arxiv", as_dict(item).get("id")) for item in as_list(entry.get("contained_arXiv_ids"))]
-        identifiers = identifiers_in(raw) | identifiers_of(pairs)
+        made = reference_of(raw, key, one_line(entry.get("title")), pairs)
         if own := one_line(entry.get("papers_corpus_id")):
-            identifiers["id"] = own
-        found.append(
-            Reference(
-                raw=raw,
-                key=clean(key),
-                title=one_line(entry.get("title")) or cited_title(raw),
-                identifiers=identifiers,
-            )
-        )
-    return found
+            made = replace(made, identifiers={**made.identifiers, "id": own})
+        yield made
 
 
 SOURCES.register("unarxive")(
-    JsonFormat(
-        "unarxive",
-        "unarXive 2022; `{{cite:KEY}}` stays in the text",
-        _confidence,
-        _paper,
-    )
+    JsonFormat("unarxive", "unarXive 2022; `{{cite:KEY}}` stays in the text", _confidence, _paper)
 )

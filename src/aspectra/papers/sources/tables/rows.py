@@ -37,20 +37,7 @@ _LINKED_DOI = re.compile(r"doi(?:=|:|%3A|\.org/)(10\.[^&;#\s]+)", re.I)
 _RIS = re.compile(r"\s{0,20}TY {0,4}- {0,4}[A-Z]")
 _CODE = re.compile(r"[^\s\d]*\d\S*")
 _GUARD = re.compile(r"'(?=[\"'\s]{0,20}[=+\-@|;\uff1d\uff0b\uff0d\uff20\uff5c\uff1b])")
-_OWN = (
-    "id",
-    "title",
-    "authors",
-    "year",
-    "venue",
-    "doi",
-    "arxiv",
-    "pmid",
-    "url",
-    "language",
-    "keywords",
-    "abstract",
-)
+_OWN = tuple("id title authors year venue doi arxiv pmid url language keywords abstract".split())
 _MARKS = (("tags", "; "), ("notes", "\n"))  # in tables of ours, and what parts them
 
 Row = tuple[str, Sequence[str]]
@@ -165,7 +152,7 @@ class _Table:
         if extra := cells.extra:
             reason = f"{len(extra)} cells more than the header has names: kept, check the quotes of this row"
             yield Remark(place, reason, skipped=False)
-        record = self._ris(cells, options)
+        record = self._ris(cells, options) or Paper("")
         title, abstract = cells.first(self._attributes["title"]), cells.first(self._attributes["abstract"])
         if folded(title) in words().attributes["title"] and _repeats_header(row[1]):
             yield Remark(place, "repeats names of columns: left out", skipped=False)
@@ -181,26 +168,24 @@ class _Table:
         said = cells.named() if self._ours else {}
         if marks := {name: str(said[name]).split(sign) for name, sign in _MARKS if name in said}:
             metadata["marks"] = marks
-        if record:
-            identifiers += record.identifiers.items()
-            metadata = {**record.metadata, **metadata}
-        if record and not (title or record.title) and not abstract:
+        identifiers += record.identifiers.items()
+        if record.id and not (title or record.title) and not abstract:
             yield Remark(place, "has no title", skipped=False)
-        elif self._attributes["title"] and not title and abstract and not record:
+        elif self._attributes["title"] and not title and abstract and not record.id:
             yield Remark(place, "has no title: kept by its abstract", skipped=False)
         yield from assemble(
             place,
             options,
             own_id=self._own_id(cells),
-            title=title or (record.title if record else ""),
-            abstract=abstract or (record.abstract if record else ""),
-            authors=authors or (record.authors if record else ()),
-            year=(*year, record.year if record else None),
-            venue=venue or (record.venue if record else ""),
+            title=title or record.title,
+            abstract=abstract or record.abstract,
+            authors=authors or record.authors,
+            year=(*year, record.year),
+            venue=venue or record.venue,
             identifiers=identifiers,
-            url=urls[0] if urls else record.url if record else "",
-            language=cells.first(self._attributes["language"]) or (record.language if record else ""),
-            metadata=storable(metadata),
+            url=urls[0] if urls else record.url,
+            language=cells.first(self._attributes["language"]) or record.language,
+            unread=storable({**record.metadata, **metadata}),
         )
 
     def _own_id(self, cells: _Cells) -> str:
