@@ -168,12 +168,14 @@ def with_suffixes(text: str) -> str:
 def names_in_lines(lines: Iterable[str]) -> list[str]:
     """The names of a record that has one in each line, or several with semicolons; initials go first.
 
+    An *and* behind a name, which R writes, is none of it.
+
     A name alone is turned round where its initials are one letter or have stops: "Google AI" may be a name.
 
     >>> names_in_lines(["Roe AB", "Osk V"]), names_in_lines(["Google AI"]), names_in_lines(["Li, Bo; Ro, Al"])
     (['AB Roe', 'V Osk'], ['Google AI'], ['Bo Li', 'Al Ro'])
     """
-    every = (one_line(line) for value in lines for line in value.split("\n"))
+    every = (one_line(line).removesuffix(" and") for value in lines for line in value.split("\n"))
     names = [spelt_out(line) for line in every if line and not is_others(line)]
     if turned := _turned(names, several=True):
         return turned

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from aspectra.papers.bibliography import names_in
 from aspectra.papers.names import given_first
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRecord
-from aspectra.papers.text.cleaning import clean, one_line, storable
+from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRecord, tagged_paper
+from aspectra.papers.text.cleaning import one_line
 
 _NAMES = names_in("copac")
 _RULES = Rules(
@@ -42,26 +40,21 @@ def _people(record: TaggedRecord, tag: str) -> list[str]:
 
 def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
     number = _BOOK_NUMBER.search(record.first("IS")[:300])
-    shared: dict[str, Any] = {
+    shared = {
         "type": "book",
-        **_NAMES.shared_texts(lambda tag: one_line(" ".join(record.all(tag)))),
+        **{name: one_line(" ".join(record.all(*tags))) for name, tags in _NAMES.shared.items()},
         "keywords": record.all("KW"),
         "editors": _people(record, "ED"),
         "database": "Copac",
     }
-    metadata = {name: value for name, value in shared.items() if value}
-    metadata["copac"] = storable([[tag, value] for tag, value in record.tags if value and tag != "AB"])
-    yield from assemble(
+    yield from tagged_paper(
+        "copac",
+        record,
         place,
         options,
-        title=record.first("TI"),
-        abstract="\n\n".join(map(clean, record.all("AB"))),
+        shared,
         authors=_people(record, "AU"),
-        year=record.first("PY"),
         identifiers=[("isbn", number.group() if number else "")],
-        url=record.first("UR"),
-        language=record.first(*_NAMES.attributes["language"]),
-        metadata=metadata,
     )
 
 

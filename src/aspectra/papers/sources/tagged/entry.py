@@ -84,8 +84,6 @@ def _text(raw: str | None) -> str:
 
 def _long_text(raw: str | None) -> str:
     """Line ends are layout in a .bib file; blank lines part paragraphs."""
-    if not raw:
-        return ""
     return clean("\n\n".join(_text(part) for part in _PARAGRAPH.split(clean(raw))))
 
 
@@ -139,18 +137,20 @@ def _shared(kind: str, fields: Mapping[str, str]) -> dict[str, Any]:
     # BibLaTeX's field for what its types do not tell apart: "magazine", or a CSL type.
     told = _text(fields.get("entrysubtype")).casefold()
     told = next((name for name in (f"article-{told}", told) if name in csl_types()), "")
-    found = {"type": told or NAMES.types.get(kind, "document"), **texts}
-    found["note"] = _long_text(fields.get("note")).replace("\n\n", "\n")
-    found["editors"] = names_of(fields.get("editor", ""))
     stated = _text(fields.get("database")), _text(fields.get("unique-id")), _address(fields.get("url"))
     # A field "source" may hold anything: only the name of a database counts.
-    found["database"] = database_of([stated[0]], [stated[1]], [stated[2]]) or database_of(
-        [_text(fields.get("source"))], known=True
-    )
+    source = database_of([_text(fields.get("source"))], known=True)
+    found = {
+        "type": told or NAMES.types.get(kind, "document"),
+        **texts,
+        "note": _long_text(fields.get("note")).replace("\n\n", "\n"),
+        "editors": names_of(fields.get("editor", "")),
+        "database": database_of(*([one] for one in stated)) or source,
+    }
     # A decision is written there, see carrying.py; a note of the record is metadata of its own.
     if "RAYYAN-INCLUSION" in (annotation := fields.get("annote", "")):
         found["screening"] = screening_of("", notes=_text(annotation))
-    return {name: value for name, value in found.items() if value}
+    return found
 
 
 def entry_paper(

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from aspectra.papers.bibliography import names_in
 from aspectra.papers.names import names_in_lines
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRecord
-from aspectra.papers.text.cleaning import clean, one_line
+from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRecord, tagged_paper
+from aspectra.papers.text.cleaning import one_line
 
 _RULES = Rules(
     start="PMID",
@@ -53,37 +52,33 @@ def _identifiers(record: TaggedRecord) -> Iterator[tuple[str, object]]:
 
 
 def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
-    title = one_line(" ".join(record.all("TI", "BTI", "TT")))  # a title may go over several tags
+    title = one_line(" ".join(record.all(*_NAMES.attributes["title"])))  # a title may go over several tags
     if title.startswith("[") and title.rstrip(".").endswith("]"):
         title = title.rstrip(".").strip("[]")  # a translated title
-    others = (value.removeprefix("Publisher: ") for value in record.all("OAB")[:1])  # in another language
-    abstract = "\n\n".join(dict.fromkeys(map(clean, record.all("AB") or others)))
+    others = [value.removeprefix("Publisher: ") for value in record.paragraphs("OAB")[:1]]
+    abstract = record.paragraphs("AB") or others or [""]  # others are in another language
     kind = next((t for name in record.all("PT") if (t := _NAMES.types.get(name))), "article-journal")
     shared = {
         "type": "book" if record.first("BTI") and not record.first("TI") else kind,
-        **_NAMES.shared_texts(record.first),
         "issn": "; ".join(record.all("IS")),
         "keywords": [*record.all("OT"), *record.all("MH")],
         "database": "PubMed",
         "editors": names_in_lines(record.all("FED", "ED")),
     }
-    metadata = {name: value for name, value in shared.items() if value}
-    kept = abstract.split("\n\n")
-    metadata["nbib"] = [
-        [tag, value] for tag, value in record.tags if tag not in ("AB", "OAB") or clean(value) not in kept
-    ]
-    yield from assemble(
+    yield from tagged_paper(
+        "nbib",
+        record,
         place,
         options,
-        own_id=record.first("PMID"),
+        shared,
+        kept=[
+            pair for pair in record.tags if pair[0] not in ("AB", "OAB") or one_line(pair[1]) not in abstract
+        ],
         title=title,
-        abstract=abstract,
-        authors=[*names_in_lines(record.all("FAU", "AU")), *record.all("CN")],
+        abstract="\n\n".join(abstract),
+        authors=[*names_in_lines(record.all(*_NAMES.attributes["authors"])), *record.all("CN")],
         year=(record.first("DP"), record.first("DEP", "EDAT", "DA")),
-        venue=record.first("JT", "TA", "BTI"),
         identifiers=_identifiers(record),
-        language=record.first("LA"),
-        metadata=metadata,
     )
 
 

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from aspectra.papers.bibliography import database_of, names_in
 from aspectra.papers.identifiers import scheme_of
 from aspectra.papers.names import given_first
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.assembly import assemble, year_in
+from aspectra.papers.sources.assembly import year_in
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRecord
-from aspectra.papers.text.cleaning import clean, one_line, storable
-from aspectra.papers.text.references import read_reference
+from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRecord, tagged_paper
+from aspectra.papers.text.cleaning import one_line
 
 _NAMES = names_in("ovid")
 _PEOPLE = _NAMES.attributes["authors"]
@@ -106,36 +104,25 @@ def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[P
         for kind in _PARTED.split(value)
     ]
     named, number = record.all("Database", "Database Name"), record.first("Accession Number")
-    shared: dict[str, Any] = {
+    shared = {
         "type": next((t for k in kinds if (t := _NAMES.types.get(k))), "article-journal"),
-        **_NAMES.shared_texts(lambda name: one_line(record.first(name))),
         **{name: place_in.get(name) or "" for name in ("volume", "issue", "pages")},
-        "keywords": [
-            word
-            for value in record.all(*_WORDS)
-            for part in _PARTED.split(value)
-            if (word := part.strip(" ."))
-        ],
+        "keywords": [part.strip(" .") for value in record.all(*_WORDS) for part in _PARTED.split(value)],
         "editors": editors,
         "database": database_of(named, [number]) or "Ovid",
     }
-    metadata = {name: value for name, value in shared.items() if value}
-    metadata["ovid"] = storable([[n, v] for n, v in record.tags if v and n not in ("Abstract", "References")])
-    venue = record.first(*(name for name in _NAMES.attributes["venue"] if name != "Source"))
-    references = [line for value in record.all("References") for line in value.split("\n")]
-    yield from assemble(
+    yield from tagged_paper(
+        "ovid",
+        record,
         place,
         options,
+        shared,
         title=title,
-        abstract="\n\n".join(map(clean, record.all("Abstract"))),
         authors=authors,
         year=_year(record),
-        venue=venue or place_in.get("venue"),
+        venue=record.first(*_NAMES.attributes["venue"]) or place_in.get("venue"),
         identifiers=_identifiers(record),
-        url=record.first(*_NAMES.attributes["url"]),
         language=record.first("Language").rstrip("."),
-        references=[read_reference(line) for line in references if line.strip()],
-        metadata=metadata,
     )
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from pathlib import Path
+from typing import Any
 
 from aspectra.base.errors import BadInput
+from aspectra.papers.bibliography import names_in
+from aspectra.papers.identifiers import addresses_in
+from aspectra.papers.names import names_in_lines
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.assembly import each
+from aspectra.papers.sources.assembly import assemble, each
 from aspectra.papers.sources.files import LIMITS, InputFile
 from aspectra.papers.sources.protocol import ReadOptions, Remark
-from aspectra.papers.text.cleaning import storable
+from aspectra.papers.text.cleaning import one_line, storable
+from aspectra.papers.text.references import read_reference
 
 Tags = list[tuple[str, str]]
 _LINE_COST = 64  # bytes that a line needs beside its characters
@@ -73,6 +78,60 @@ class TaggedRecord:
     def first(self, *tags: str) -> str:
         """The first value of the first of these tags that has one, else ""."""
         return next(iter(self.all(*tags)), "")
+
+    def paragraphs(self, *tags: str) -> list[str]:
+        """:meth:`all` of them, each on one line and none twice."""
+        return list(dict.fromkeys(map(one_line, self.all(*tags))))
+
+    def addresses(self, *tags: str) -> list[str]:
+        """The addresses under the first of these tags that has any."""
+        return [url for value in self.all(*tags) for url in addresses_in(one_line(value))]
+
+
+def tagged_paper(
+    form: str,
+    record: TaggedRecord,
+    place: str,
+    options: ReadOptions,
+    shared: Mapping[str, Any],
+    *,
+    kept: Any = None,
+    **parts: Any,
+) -> Iterator[Paper | Remark]:
+    """The paper of one record: what its tags mean is in the format's table in ``bibliography.toml``.
+
+    Args:
+        form: the format, under whose name the record's fields stay in the metadata.
+        record: its tags; the table's attributes are those of a paper, ``id`` and ``references``.
+        place: for remarks.
+        options: limits.
+        shared: metadata under shared names, beside or instead of what the table names.
+        kept: the fields that stay; by default all but the abstract and the references.
+        parts: arguments of :func:`assemble` that are read in another way than the table states.
+
+    Raises:
+        ValueError: the record cannot be stored.
+    """
+    names = names_in(form)
+    tags = {"id": (), "url": (), "language": (), "references": (), **names.attributes}
+    cited = [line for value in record.all(*tags["references"]) for line in value.split("\n")]
+    if kept is None:
+        left_out = (*tags["abstract"], *tags["references"])
+        kept = [[tag, value] for tag, value in record.tags if value and tag not in left_out]
+    texts = names.shared_texts(lambda tag: one_line(record.first(tag)))
+    read = {
+        "own_id": record.first(*tags["id"]),
+        "title": record.first(*tags["title"]),
+        "abstract": "\n\n".join(record.paragraphs(*tags["abstract"])),
+        "authors": names_in_lines(record.all(*tags["authors"])),
+        "year": tuple(record.first(tag) for tag in tags["year"]),
+        "venue": record.first(*tags["venue"]),
+        "url": next(iter(record.addresses(*tags["url"])), ""),
+        "language": record.first(*tags["language"]),
+        "references": [read_reference(line) for line in cited if line.strip()],
+        "metadata": {"type": "", **texts, **shared, form: storable(kept)},
+    }
+    yield from assemble(place, options, **{**read, **parts})
 
 
 @dataclass(frozen=True)

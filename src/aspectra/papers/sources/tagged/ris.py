@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from itertools import chain
 
 from aspectra.papers.bibliography import database_of, names_in, page_range
-from aspectra.papers.identifiers import addresses_in, parse_identifier
+from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.names import names_in_lines
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRecord
-from aspectra.papers.text.cleaning import clean, one_line, storable
+from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRecord, tagged_paper
+from aspectra.papers.text.cleaning import one_line
 
 NAMES = names_in("ris")
 TAGS_OF = NAMES.attributes
@@ -59,53 +58,34 @@ def ris_paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterato
         ValueError: the record cannot be stored.
     """
     kind = record.first("TY").upper() or "GEN"
-    abstract = "\n\n".join(dict.fromkeys(map(clean, _squeezed(record, *TAGS_OF["abstract"]))))
-    urls = [url for value in _squeezed(record, "UR") for url in addresses_in(value)]
-    metadata = _shared(kind, record, urls)
-    plain = {one_line(part) for part in abstract.split("\n\n")}
+    urls = record.addresses("UR")
+    names = (names_in_lines(record.all(tag)) for tag in ("A2", "ED"))
+    shared = {
+        "type": NAMES.types.get(kind, "document"),
+        "pages": page_range(one_line(record.first("SP")), one_line(record.first("EP"))),
+        "issn": "; ".join(map(one_line, record.all("SN"))),
+        "note": "\n".join(map(one_line, record.all("N1"))),
+        "keywords": record.all("KW"),
+        "editors": list(dict.fromkeys(chain(*names))),
+        "database": _database(record, urls),
+    }
+    tags = TAGS_OF["abstract"]
+    abstract = record.paragraphs(*tags) or [""]
     fields = [
         [tag, value]
         for tag, value in record.tags
-        if tag != "TY" and not (tag in TAGS_OF["abstract"] and one_line(value) in plain)
+        if tag != "TY" and not (tag in tags and one_line(value) in abstract)
     ]
-    metadata["ris"] = storable({"type": kind, "fields": fields})
-    yield from assemble(
+    yield from tagged_paper(
+        "ris",
+        record,
         place,
         options,
+        shared,
+        kept={"type": kind, "fields": fields},
         own_id=record.first("ID"),
-        title=record.first(*TAGS_OF["title"]),
-        abstract=abstract,
-        authors=_names(record, *TAGS_OF["authors"]),
-        year=tuple(record.first(tag) for tag in TAGS_OF["year"]),
-        venue=record.first(*TAGS_OF["venue"]),
         identifiers=_identifiers(record, urls),
-        url=next(iter(urls), ""),
-        language=record.first("LA"),
-        metadata=metadata,
     )
-
-
-def _squeezed(record: TaggedRecord, *tags: str) -> list[str]:
-    return [one_line(value) for value in record.all(*tags)]
-
-
-def _names(record: TaggedRecord, *tags: str) -> list[str]:
-    # R writes BibTeX's "and" along.
-    return names_in_lines(value.removesuffix(" and") for value in record.all(*tags))
-
-
-def _shared(kind: str, record: TaggedRecord, urls: list[str]) -> dict[str, Any]:
-    found = {
-        "type": NAMES.types.get(kind, "document"),
-        **NAMES.shared_texts(lambda tag: one_line(record.first(tag))),
-        "pages": page_range(one_line(record.first("SP")), one_line(record.first("EP"))),
-        "issn": "; ".join(_squeezed(record, "SN")),
-        "note": "\n".join(_squeezed(record, "N1")),
-        "keywords": record.all("KW"),
-        "editors": list(dict.fromkeys((*_names(record, "A2"), *_names(record, "ED")))),
-        "database": _database(record, urls),
-    }
-    return {name: value for name, value in found.items() if value}
 
 
 def _database(record: TaggedRecord, urls: list[str]) -> str:

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
+from aspectra.base.values import replace
 from aspectra.papers.bibliography import database_of, names_in, page_range
-from aspectra.papers.identifiers import addresses_in, parse_identifier
+from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.names import names_in_lines
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRecord
-from aspectra.papers.text.cleaning import clean, one_line, storable
-from aspectra.papers.text.references import read_reference
+from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRecord, tagged_paper
+from aspectra.papers.text.cleaning import one_line
 
 _NAMES = names_in("wos")
 # The lines around the records are not fields of one: name and version of the format, end of the file.
@@ -65,35 +63,17 @@ def _identifiers(record: TaggedRecord) -> Iterator[tuple[str, object]]:
 def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
     kinds = [part.strip() for part in record.first("DT").split(";")]
     kind = next((t for name in kinds if (t := _NAMES.types.get(name))), "")
-    references = [line for value in record.all("CR") for line in value.split("\n")]
-    shared: dict[str, Any] = {
+    shared = {
         "type": kind or ("book" if record.first("PT").startswith("B") else "article-journal"),
-        **_NAMES.shared_texts(lambda tag: one_line(record.first(tag))),
         "pages": _pages(record),
         "keywords": [one_line(words) for tag in ("DE", "ID") if (words := record.first(tag))],
         "editors": names_in_lines(record.all("BE", "ED")),
         # The platform has other databases too; their numbers name them.
         "database": database_of([], [record.first("UT")]) or "Web of Science",
     }
-    metadata = {name: value for name, value in shared.items() if value}
-    fields = [
-        [tag, value]
-        for tag, value in record.tags
-        if value and tag not in ("AB", "CR") and (tag or not _LINES_AROUND.fullmatch(value))
-    ]
-    metadata["wos"] = storable(fields)
-    yield from assemble(
-        place,
-        options,
-        title=record.first(*_NAMES.attributes["title"]),
-        abstract="\n\n".join(dict.fromkeys(map(clean, record.all("AB")))),
-        authors=names_in_lines(record.all(*_NAMES.attributes["authors"])),
-        year=tuple(record.first(tag) for tag in _NAMES.attributes["year"]),
-        venue=record.first(*_NAMES.attributes["venue"]),
-        identifiers=_identifiers(record),
-        language=record.first("LA"),
-        references=[read_reference(line) for line in references if line.strip()],
-        metadata=metadata,
+    inside = [(tag, value) for tag, value in record.tags if tag or not _LINES_AROUND.fullmatch(value)]
+    yield from tagged_paper(
+        "wos", replace(record, tags=inside), place, options, shared, identifiers=_identifiers(record)
     )
 
 
@@ -119,64 +99,41 @@ SOURCES.register("wos")(
 _TYPES = names_in("endnote").types
 
 
-@dataclass(frozen=True)
-class _Tabled:
-    """Makes papers of the records of one format.
+def _tabled(form: str, record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
+    """The paper of one record of a format whose table in ``bibliography.toml`` says all.
 
-    Attributes:
-        form: its name, whose table is in ``bibliography.toml``. The table's attributes are those of a paper
-            and ``kind``, ``id``, ``doi``, ``pmid``, ``pmcid``, ``accession``, ``serial``, ``editors``,
-            ``keywords`` and ``last``, the last page.
+    The table's attributes are those of a paper and ``kind``, ``id``, ``doi``, ``pmid``, ``pmcid``,
+    ``accession``, ``serial``, ``editors``, ``keywords`` and ``last``, the last page.
     """
+    names = names_in(form)
 
-    form: str
+    def every(name: str) -> list[str]:
+        return record.all(*names.attributes.get(name, ()))
 
-    def __call__(self, record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
-        names = names_in(self.form)
+    def first(name: str) -> str:
+        return next(map(one_line, every(name)), "")
 
-        def every(name: str) -> list[str]:
-            return record.all(*names.attributes.get(name, ()))
-
-        def first(name: str) -> str:
-            return next(map(one_line, every(name)), "")
-
-        urls = [url for value in every("url") for url in addresses_in(one_line(value))]
-        stated = names.shared.get("database", ())
-        database = database_of(map(record.first, stated), every("accession"), urls)
-        number, pmcid = first("accession"), first("pmcid")
-        pmid = number if number.isdigit() and database in ("PubMed", "MEDLINE") else ""
-        shared: dict[str, Any] = {
-            "type": _TYPES.get(first("kind"), "document"),
-            **names.shared_texts(lambda tag: one_line(record.first(tag))),
-            "issn": "; ".join(map(one_line, every("serial"))),
-            "keywords": every("keywords"),
-            "editors": names_in_lines(every("editors")),
-            "database": database,
-        }
-        shared["pages"] = page_range(shared["pages"], first("last"))
-        metadata = {name: value for name, value in shared.items() if value}
-        abstract = names.attributes["abstract"]
-        kept = [[tag, value] for tag, value in record.tags if value and tag not in abstract]
-        metadata[self.form] = storable(kept)
-        yield from assemble(
-            place,
-            options,
-            own_id=first("id"),
-            title=first("title"),
-            abstract="\n\n".join(dict.fromkeys(map(clean, every("abstract")))),
-            authors=names_in_lines(every("authors")),
-            year=tuple(record.first(tag) for tag in names.attributes["year"]),
-            venue=first("venue"),
-            identifiers=[
-                ("doi", first("doi")),
-                *filter(None, map(parse_identifier, urls)),
-                ("pmid", first("pmid") or pmid),
-                ("pmcid", pmcid if pmcid.upper().startswith("PMC") else ""),
-            ],
-            url=next(iter(urls), ""),
-            language=first("language"),
-            metadata=metadata,
-        )
+    urls = record.addresses(*names.attributes["url"])
+    stated = names.shared.get("database", ())
+    database = database_of(map(record.first, stated), every("accession"), urls)
+    number, pmcid = first("accession"), first("pmcid")
+    pmid = number if number.isdigit() and database in ("PubMed", "MEDLINE") else ""
+    pages = one_line(record.first(*names.shared["pages"]))
+    shared = {
+        "type": _TYPES.get(first("kind"), "document"),
+        "pages": page_range(pages, first("last")),
+        "issn": "; ".join(map(one_line, every("serial"))),
+        "keywords": every("keywords"),
+        "editors": names_in_lines(every("editors")),
+        "database": database,
+    }
+    identifiers = [
+        ("doi", first("doi")),
+        *filter(None, map(parse_identifier, urls)),
+        ("pmid", first("pmid") or pmid),
+        ("pmcid", pmcid if pmcid.upper().startswith("PMC") else ""),
+    ]
+    yield from tagged_paper(form, record, place, options, shared, identifiers=identifiers)
 
 
 def _sure(start: str, tag: str, least: tuple[str, ...] = ()) -> Callable[[str], float]:
@@ -234,7 +191,7 @@ for form in (
         "EndNote record",
         _ENDNOTE,
         _sure(r"^%0 \S", r"^%([TADJVNPXIKBEU@]) \S", ("T", "A", "D")),
-        _Tabled("enw"),
+        partial(_tabled, "enw"),
     ),
     TaggedFormat(
         "refworks",
@@ -243,7 +200,7 @@ for form in (
         "RefWorks record",
         _REFWORKS,
         _sure(r"^RT \S", r"^(T1|A1|JF|YR) \S"),
-        _Tabled("refworks"),
+        partial(_tabled, "refworks"),
     ),
     TaggedFormat(
         "noteexpress",
@@ -252,7 +209,7 @@ for form in (
         "NoteExpress record",
         _NOTEEXPRESS,
         _sure(r"^\{Reference Type\} ?:", r"^\{(Title|Author|Year)\} ?:"),
-        _Tabled("noteexpress"),
+        partial(_tabled, "noteexpress"),
     ),
 ):
     SOURCES.register(form.name)(form)
