@@ -62,15 +62,14 @@ def snapshot_paper(record: Mapping[str, Any], place: str, options: ReadOptions) 
     # Several DOIs are in one field, separated by blanks: the first is the paper's.
     dois = one_line(record.get("doi")).split()
     identifiers = identifiers_of([("arxiv", record.get("id")), *(("doi", one) for one in dois)])
-    metadata = rest(record, _USED)
-    if len(dois) > 1:
-        metadata["doi"] = " ".join(dois)
     dates = [_date(as_dict(version).get("created")) for version in as_list(record.get("versions"))]
-    if dates and dates[0]:
-        metadata["v1_date"] = dates[0]
-    latest = dates[-1] if dates and dates[-1] else one_line(record.get("update_date"))
-    if latest:
-        metadata["latest_date"] = latest
+    first_date, last_date = (dates[0], dates[-1]) if dates else ("", "")
+    metadata = {
+        **rest(record, _USED),
+        "doi": " ".join(dois) if len(dois) > 1 else "",
+        "v1_date": first_date,
+        "latest_date": last_date or one_line(record.get("update_date")),
+    }
     arxiv = identifiers.get("arxiv", "")
     yield from assemble(
         place,
@@ -79,7 +78,7 @@ def snapshot_paper(record: Mapping[str, Any], place: str, options: ReadOptions) 
         title=record.get("title"),
         abstract=unwrap(clean(record.get("abstract"))),
         authors=authors_of(record.get("authors"), record.get("authors_parsed")),
-        year=(dates[0] if dates else None, arxiv_year(arxiv), record.get("update_date")),
+        year=(first_date, arxiv_year(arxiv), record.get("update_date")),
         venue=record.get("journal-ref"),
         identifiers=identifiers,
         url=f"https://arxiv.org/abs/{arxiv}" if arxiv else "",
@@ -118,21 +117,21 @@ def _is_arxiv(root: str, attributes: str, head: bytes) -> float:
 
 
 def _entry(entry: Element, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
-    address = text_of(first(entry, "id"))
+    address = text_of(entry, "id")
     if "/api/errors" in address:
-        yield Remark(place, f"arXiv answered with an error: {text_of(first(entry, 'summary'))}")
+        yield Remark(place, f"arXiv answered with an error: {text_of(entry, 'summary')}")
         return
-    dates = [text_of(first(entry, name)) for name in ("published", "updated")]
+    dates = [text_of(entry, name) for name in ("published", "updated")]
     affiliations = [text_of(one) for one in found(entry, "author/affiliation")]
     record: dict[str, Any] = {
         "id": _VERSION.sub("", address.partition("/abs/")[2] or address),
-        "title": text_of(first(entry, "title")),
+        "title": text_of(entry, "title"),
         "abstract": getattr(first(entry, "summary"), "text", None) or "",
         "authors": [text_of(name) for name in found(entry, "author/name")],
         "versions": [{"created": date} for date in dates if date],
-        "journal-ref": text_of(first(entry, "journal_ref")),
+        "journal-ref": text_of(entry, "journal_ref"),
         "doi": " ".join(text_of(one) for one in found(entry, "doi")),
-        "comments": text_of(first(entry, "comment")),
+        "comments": text_of(entry, "comment"),
         "categories": " ".join(attribute(one, "term") for one in found(entry, "category")),
         "affiliations": list(dict.fromkeys(filter(None, affiliations))),
     }

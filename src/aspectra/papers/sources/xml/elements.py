@@ -12,6 +12,7 @@ from typing import Any
 from lxml import etree
 
 from aspectra.base.errors import BadInput
+from aspectra.papers.identifiers import scheme_of
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import each
 from aspectra.papers.sources.files import LIMITS, InputFile
@@ -205,6 +206,13 @@ def first(element: Element | None, path: str) -> Element | None:
     return next(found(element, path), None)
 
 
+def ids_of(element: Element | None, path: str, kind: str) -> Iterator[tuple[str, str]]:
+    """(scheme, text) of the elements on a path whose attribute ``kind`` names a scheme of identifiers."""
+    for one in found(element, path):
+        if scheme := scheme_of(attribute(one, kind)):
+            yield scheme, text_of(one)
+
+
 def leaves(element: Element, skip: Collection[str] = (), *, whole: Collection[str] = ()) -> list[list[str]]:
     """[name, text] of every element inside that holds text and no other elements, in file order.
 
@@ -228,13 +236,17 @@ def leaves(element: Element, skip: Collection[str] = (), *, whole: Collection[st
     return out
 
 
-def text_of(element: Element | None, skip: Collection[str] = ()) -> str:
+def text_of(element: Element | None, *paths: str, skip: Collection[str] = ()) -> str:
     """All text inside an element on one line, without the elements named in ``skip``.
+
+    With paths, the text of the first element on the first of them where that has any.
 
     Entities that only an external DTD would define are taken from HTML's names (``&nbsp;``), else dropped.
     """
     if element is None:
         return ""
+    if paths:
+        return next((text for path in paths if (text := text_of(first(element, path), skip=skip))), "")
     parts: list[str] = []
     # A stack instead of recursion: documents nest without limit.
     stack: list[tuple[Element | None, str]] = [(element, "")]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from aspectra.papers.identifiers import identifiers_in
 from aspectra.papers.names import given_first
@@ -35,13 +34,11 @@ def _printed(element: Element | None) -> str:
     return one_line(mend_hyphens("".join(str(part) for part in element.itertext())))
 
 
-def _authors(text: Element | None) -> list[str]:
-    names = []
+def _authors(text: Element | None) -> Iterator[str]:
     for author in found(text, ".//docAuthor"):
         printed = "".join(str(part) for part in author.itertext())
         parts = (one_line(part) for part in _BETWEEN.split(_MARKS.sub(",", printed)))
-        names += [given_first(part) for part in parts if len(part) > 2]
-    return names
+        yield from (given_first(part) for part in parts if len(part) > 2)
 
 
 def _sections(text: Element | None) -> list[Section]:
@@ -72,9 +69,9 @@ def _paper(tei: Element, place: str, options: ReadOptions) -> Iterator[Paper | R
     front = first(text, "front")
     abstracts = [div for div in found(text, ".//div") if attribute(div, "type") == "abstract"]
     numbers = " ".join(_printed(one) for one in [*found(text, ".//idno"), *found(text, ".//ptr")])
-    metadata: dict[str, Any] = {
+    metadata = {
         "extractor": "GROBID training data",
-        "keywords": [word for one in found(text, ".//keyword") if (word := _printed(one))],
+        "keywords": [*map(_printed, found(text, ".//keyword"))],
         "affiliations": [place for one in found(text, ".//affiliation") if (place := _printed(one))],
         "front_matter": _printed(front),
         "file": attribute(first(tei, "teiHeader/fileDesc"), "xml:id"),
@@ -90,7 +87,7 @@ def _paper(tei: Element, place: str, options: ReadOptions) -> Iterator[Paper | R
         language=attribute(text, "xml:lang"),
         sections=_sections(text),
         references=[read_reference(raw) for one in found(text, ".//listBibl/bibl") if (raw := _printed(one))],
-        metadata={name: value for name, value in metadata.items() if value},
+        metadata=metadata,
     )
 
 

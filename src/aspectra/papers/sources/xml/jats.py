@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from aspectra.papers.identifiers import identifiers_in, scheme_of
 from aspectra.papers.names import printed
 from aspectra.papers.paper import Paper, Reference, Section
-from aspectra.papers.sources.assembly import assemble, identifiers_of, year_in
+from aspectra.papers.sources.assembly import assemble, reference_of, year_in
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.xml.elements import Element, XmlFormat, attribute, first, found, text_of
+from aspectra.papers.sources.xml.elements import Element, XmlFormat, attribute, first, found, ids_of, text_of
 from aspectra.papers.text.cleaning import one_line
-from aspectra.papers.text.references import cited_title
 
 _SKIP = ("fig", "table-wrap", "fn", "supplementary-material", "media", "object-id")
 _TITLE_SKIP = ("xref", "fn", "object-id")
@@ -41,25 +39,25 @@ def _paper(article: Element, place: str, options: ReadOptions) -> Iterator[Paper
     _plain_formulas(article)
     meta = first(article, "front/article-meta")
     group = first(meta, "title-group")
-    title = text_of(first(group, "article-title"), _TITLE_SKIP)
-    if subtitle := text_of(first(group, "subtitle")):
+    title = text_of(group, "article-title", skip=_TITLE_SKIP)
+    if subtitle := text_of(group, "subtitle"):
         title = f"{title}: {subtitle}"
-    years = [year for date in found(meta, "pub-date") if (year := year_in(text_of(first(date, "year"))))]
+    years = [year for date in found(meta, "pub-date") if (year := year_in(text_of(date, "year")))]
     sections = [s for part in ("body", "back") for s in _sections(first(article, part))]
     metadata: dict[str, Any] = {
         "article_type": attribute(article, "article-type"),
         "keywords": [*map(text_of, found(meta, "kwd-group/kwd"))],
-        "editors": [n for c in found(meta, ".//contrib") if _kind(c) == "editor" and (n := _person(c))],
+        "editors": [_person(c) for c in found(meta, ".//contrib") if _kind(c) == "editor"],
         "affiliations": [
-            text for a in found(meta, ".//aff") if (text := text_of(a, ("label", "sup", "email")))
+            text for a in found(meta, ".//aff") if (text := text_of(a, skip=("label", "sup", "email")))
         ],
         "subjects": [text for s in found(meta, "article-categories//subject") if (text := text_of(s))],
-        "volume": text_of(first(meta, "volume")),
-        "issue": text_of(first(meta, "issue")),
-        "pages": "-".join(p for n in ("fpage", "lpage") if (p := text_of(first(meta, n)))),
-        "publisher": text_of(first(article, "front/journal-meta/publisher/publisher-name")),
+        "volume": text_of(meta, "volume"),
+        "issue": text_of(meta, "issue"),
+        "pages": "-".join(p for n in ("fpage", "lpage") if (p := text_of(meta, n))),
+        "publisher": text_of(article, "front/journal-meta/publisher/publisher-name"),
         "issn": "; ".join(map(text_of, [*found(article, "front/journal-meta/issn"), *found(meta, "isbn")])),
-        "license": text_of(first(meta, "permissions/license")),
+        "license": text_of(meta, "permissions/license"),
         "other_abstracts": [
             text
             for a in [*found(meta, "abstract"), *found(meta, "trans-abstract")]
@@ -71,22 +69,14 @@ def _paper(article: Element, place: str, options: ReadOptions) -> Iterator[Paper
         options,
         title=title,
         abstract=_abstract(_main_abstract(meta)),
-        authors=[n for c in found(meta, ".//contrib") if _kind(c) in ("", "author") and (n := _person(c))],
+        authors=[_person(c) for c in found(meta, ".//contrib") if _kind(c) in ("", "author")],
         year=min(years, default=None),
-        venue=text_of(first(article, "front/journal-meta//journal-title")),
-        identifiers=_identifiers(meta, "article-id"),
+        venue=text_of(article, "front/journal-meta//journal-title"),
+        identifiers=ids_of(meta, "article-id", "pub-id-type"),
         language=attribute(article, "xml:lang"),
         sections=sections,
         references=_references(article),
-        metadata={key: value for key, value in metadata.items() if value},
-    )
-
-
-def _identifiers(element: Element | None, path: str) -> dict[str, str]:
-    return identifiers_of(
-        (scheme, text_of(i))
-        for i in found(element, path)
-        if (scheme := scheme_of(attribute(i, "pub-id-type")))
+        metadata=metadata,
     )
 
 
@@ -99,10 +89,8 @@ def _person(contributor: Element) -> str:
     if name is None:
         name = first(contributor, "name-alternatives/name")
     if name is not None:
-        return printed(*(text_of(first(name, part)) for part in ("given-names", "surname", "suffix")))
-    return text_of(first(contributor, "string-name")) or text_of(
-        first(contributor, "collab"), ("contrib-group",)
-    )
+        return printed(*(text_of(name, part) for part in ("given-names", "surname", "suffix")))
+    return text_of(contributor, "string-name") or text_of(contributor, "collab", skip=("contrib-group",))
 
 
 def _plain_formulas(article: Element) -> None:
@@ -129,10 +117,10 @@ def _main_abstract(meta: Element | None) -> Element | None:
 def _abstract(element: Element | None) -> str:
     if element is None:
         return ""
-    parts = [text_of(p, _SKIP) for p in element if p.tag in _BLOCKS]
+    parts = [text_of(p, skip=_SKIP) for p in element if p.tag in _BLOCKS]
     for part in element.iter("sec"):
-        label = text_of(first(part, "title")).rstrip(":. ")
-        text = "\n\n".join(t for p in part if p.tag in _BLOCKS and (t := text_of(p, _SKIP)))
+        label = text_of(part, "title").rstrip(":. ")
+        text = "\n\n".join(t for p in part if p.tag in _BLOCKS and (t := text_of(p, skip=_SKIP)))
         if text:
             parts.append(f"{label}: {text}" if label else text)
     return "\n\n".join(part for part in parts if part)
@@ -145,43 +133,37 @@ def _sections(root: Element | None) -> Iterator[Section]:
     stack = [root]
     while stack:
         part = stack.pop()
-        heading = "" if part is root else text_of(first(part, "title"), _TITLE_SKIP)
-        text = "\n\n".join(t for p in part if p.tag in _BLOCKS and (t := text_of(p, _SKIP)))
+        heading = "" if part is root else text_of(part, "title", skip=_TITLE_SKIP)
+        text = "\n\n".join(t for p in part if p.tag in _BLOCKS and (t := text_of(p, skip=_SKIP)))
         if heading or text:
             yield Section(heading or ("Acknowledgements" if part.tag == "ack" else ""), text)
         inner = [e for e in part if e.tag in ("sec", "ack", "app", "app-group", "notes")]
         stack.extend(reversed(inner))
 
 
-def _references(article: Element) -> list[Reference]:
-    references = []
+def _references(article: Element) -> Iterator[Reference]:
     for entry in found(article, "back//ref-list//ref"):
-        citation = next(
-            (e for e in entry.iter("mixed-citation", "element-citation", "citation", "nlm-citation")), None
-        )
+        names = ("mixed-citation", "element-citation", "citation", "nlm-citation")
+        citation = next(entry.iter(*names), None)
         if citation is None:
             continue
         titles = ("article-title", "chapter-title", "part-title", "source")
-        title = next((t for name in titles if (t := text_of(first(citation, f".//{name}")))), "")
+        title = text_of(citation, *(f".//{name}" for name in titles))
         mixed = citation.tag in ("mixed-citation", "citation") and (citation.text or "").strip()
         raw = text_of(citation) if mixed or len(citation) < 2 else _printed(citation, title)
-        identifiers = identifiers_in(raw) | _identifiers(citation, ".//pub-id")
-        references.append(Reference(raw, attribute(entry, "id"), title or cited_title(raw), identifiers))
-    return references
+        stated = ids_of(citation, ".//pub-id", "pub-id-type")
+        yield reference_of(raw, attribute(entry, "id"), title, stated)
 
 
 def _printed(citation: Element, title: str) -> str:
     """The entry put together out of its elements, which carry no punctuation."""
-    people = [
-        one_line(f"{text_of(first(n, 'surname'))} {text_of(first(n, 'given-names'))}")
-        for n in citation.iter("name")
-    ]
+    people = [one_line(f"{text_of(n, 'surname')} {text_of(n, 'given-names')}") for n in citation.iter("name")]
     people += [text_of(c) for c in citation.iter("collab", "string-name")]
-    source = text_of(first(citation, ".//source"))
-    place = [text_of(first(citation, f".//{name}")) for name in ("volume", "fpage")]
+    source = text_of(citation, ".//source")
+    place = [text_of(citation, f".//{name}") for name in ("volume", "fpage")]
     parts = [
         ", ".join(people),
-        text_of(first(citation, ".//year")),
+        text_of(citation, ".//year"),
         title,
         source if source != title else "",
         ":".join(part for part in place if part),

@@ -10,16 +10,23 @@ from collections.abc import Iterator
 from typing import Any
 
 from aspectra.papers.bibliography import names_in
-from aspectra.papers.identifiers import identifiers_in, scheme_of
 from aspectra.papers.names import printed
 from aspectra.papers.paper import Paper, Reference
-from aspectra.papers.sources.assembly import assemble, identifiers_of, year_in
+from aspectra.papers.sources.assembly import assemble, reference_of
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.xml.elements import Element, XmlFormat, attribute, first, found, leaves, text_of
-from aspectra.papers.text.references import cited_title
+from aspectra.papers.sources.xml.elements import (
+    Element,
+    XmlFormat,
+    attribute,
+    first,
+    found,
+    ids_of,
+    leaves,
+    text_of,
+)
 
 _RECORDS = ("PubmedArticle", "PubmedBookArticle")
-_TYPES = names_in("nbib").types
+_NAMES, _TYPES = names_in("pubmed"), names_in("nbib").types
 _NOT_KEPT = (
     *("Abstract", "AuthorList", "ReferenceList", "ArticleTitle", "BookTitle", "History", "ArticleIdList"),
     *("DateCompleted", "DateRevised", "CommentsCorrectionsList"),
@@ -31,10 +38,10 @@ def _confidence(root: str, attributes: str, head: bytes) -> float:
 
 
 def _person(author: Element) -> str:
-    if collective := text_of(first(author, "CollectiveName")):
+    if collective := text_of(author, "CollectiveName"):
         return collective
-    given = text_of(first(author, "ForeName")) or text_of(first(author, "Initials"))
-    return printed(given, text_of(first(author, "LastName")), text_of(first(author, "Suffix")))
+    given = text_of(author, "ForeName", "Initials")
+    return printed(given, text_of(author, "LastName"), text_of(author, "Suffix"))
 
 
 def _abstract(element: Element | None) -> str:
@@ -46,37 +53,23 @@ def _abstract(element: Element | None) -> str:
     return "\n\n".join(parts)
 
 
-def _year(*dates: Element | None) -> int | None:
-    texts = (text_of(first(date, name)) for date in dates for name in ("Year", "MedlineDate"))
-    return next((year for text in texts if (year := year_in(text))), None)
-
-
 def _identifiers(
     core: Element, data: Element | None, article: Element | None
 ) -> Iterator[tuple[str, object]]:
-    yield "pmid", text_of(first(core, "PMID"))
-    lists = [*found(data, "ArticleIdList/ArticleId"), *found(core, "ArticleIdList/ArticleId")]
-    for one in lists:
-        if scheme := scheme_of(attribute(one, "IdType")):
-            yield scheme, text_of(one)
+    yield "pmid", text_of(core, "PMID")
+    yield from ids_of(data, "ArticleIdList/ArticleId", "IdType")
+    yield from ids_of(core, "ArticleIdList/ArticleId", "IdType")
     for one in [*found(article, "ELocationID"), *found(core, "Book/ELocationID")]:
-        if attribute(one, "ValidYN") != "N" and (scheme := scheme_of(attribute(one, "EIdType"))):
-            yield scheme, text_of(one)
-    yield "isbn", text_of(first(core, "Book/Isbn"))
+        if attribute(one, "ValidYN") != "N":
+            yield from ids_of(one, ".", "EIdType")
+    yield "isbn", text_of(core, "Book/Isbn")
 
 
-def _references(data: Element | None) -> list[Reference]:
-    out = []
+def _references(data: Element | None) -> Iterator[Reference]:
     for one in found(data, "ReferenceList//Reference"):
-        raw = text_of(first(one, "Citation"))
-        stated = identifiers_of(
-            (scheme, text_of(i))
-            for i in found(one, "ArticleIdList/ArticleId")
-            if (scheme := scheme_of(attribute(i, "IdType")))
-        )
-        if raw or stated:
-            out.append(Reference(raw, title=cited_title(raw), identifiers=identifiers_in(raw) | stated))
-    return out
+        made = reference_of(text_of(one, "Citation"), stated=ids_of(one, "ArticleIdList/ArticleId", "IdType"))
+        if made.raw or made.identifiers:
+            yield made
 
 
 def _paper(record: Element, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
@@ -87,14 +80,12 @@ def _paper(record: Element, place: str, options: ReadOptions) -> Iterator[Paper 
         yield Remark(place, "the article is empty: skipped")
         return
     article = core if book else first(core, "Article")
-    journal = first(article, "Journal")
-    venue = text_of(first(journal, "Title")) or text_of(first(journal, "ISOAbbreviation"))
-    title = text_of(first(article, "ArticleTitle"))
+    title = text_of(article, "ArticleTitle")
     if title.startswith("[") and title.rstrip(".").endswith("]"):
         title = title.rstrip(".").strip("[]")  # a translated title
     if title.casefold() in ("", "not available"):
-        title = text_of(first(article, "VernacularTitle"))
-    in_book = text_of(first(core, "Book/BookTitle"))
+        title = text_of(article, "VernacularTitle")
+    in_book = text_of(core, "Book/BookTitle")
     kinds = [text_of(k) for k in found(article, ".//PublicationType")]
     kind = next((t for name in kinds if (t := _TYPES.get(name))), "article-journal")
     lists = [*found(article, "AuthorList"), *found(core, "Book/AuthorList")]
@@ -105,13 +96,9 @@ def _paper(record: Element, place: str, options: ReadOptions) -> Iterator[Paper 
     affiliations = [text_of(a) for _, author in people for a in found(author, "AffiliationInfo/Affiliation")]
     metadata: dict[str, Any] = {
         "type": ("chapter" if title and in_book else "book") if book else kind,
-        "volume": text_of(first(journal, "JournalIssue/Volume")),
-        "issue": text_of(first(journal, "JournalIssue/Issue")),
-        "pages": text_of(first(article, "Pagination/MedlinePgn")),
-        "publisher": text_of(first(core, "Book/Publisher/PublisherName")),
-        "issn": text_of(first(journal, "ISSN")),
+        **_NAMES.shared_texts(lambda path: text_of(record, path)),
         "keywords": [*map(text_of, words)],
-        "editors": [name for kind, author in people if kind == "editors" and (name := _person(author))],
+        "editors": [_person(author) for kind, author in people if kind == "editors"],
         "database": "PubMed",
         "affiliations": list(dict.fromkeys(filter(None, affiliations))),
         "other_abstracts": others,
@@ -122,15 +109,13 @@ def _paper(record: Element, place: str, options: ReadOptions) -> Iterator[Paper 
         options,
         title=title or in_book,
         abstract=abstract,
-        authors=[name for kind, author in people if kind != "editors" and (name := _person(author))],
-        year=_year(
-            first(journal, "JournalIssue/PubDate"), first(core, "Book/PubDate"), first(article, "ArticleDate")
-        ),
-        venue=venue or (in_book if title else ""),
+        authors=[_person(author) for kind, author in people if kind != "editors"],
+        year=tuple(text_of(record, path) for path in _NAMES.attributes["year"]),
+        venue=text_of(record, *_NAMES.attributes["venue"]) or (in_book if title else ""),
         identifiers=_identifiers(core, data, article),
-        language=text_of(first(article, "Language")),
+        language=text_of(article, "Language"),
         references=_references(data),
-        metadata={name: value for name, value in metadata.items() if value},
+        metadata=metadata,
     )
 
 
