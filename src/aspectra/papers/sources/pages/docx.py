@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from lxml import etree
 
@@ -17,7 +16,7 @@ from aspectra.base.errors import BadInput
 from aspectra.papers.identifiers import identifiers_in
 from aspectra.papers.names import split_names
 from aspectra.papers.paper import Paper, Section, normalise_title
-from aspectra.papers.sources.assembly import assemble, year_in
+from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.children import ZipMembers, zip_names
 from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.pages.hypertext import Block, outline_of
@@ -29,20 +28,7 @@ Element = etree._Element
 
 _DOCUMENT = "word/document.xml"
 _SKIPPED = frozenset(
-    (
-        "del",
-        "moveFrom",
-        "instrText",
-        "delText",
-        "Fallback",
-        "pPr",
-        "rPr",
-        "sdtPr",
-        "tblPr",
-        "trPr",
-        "tcPr",
-        "commentRangeStart",
-    )
+    "del moveFrom instrText delText Fallback pPr rPr sdtPr tblPr trPr tcPr commentRangeStart".split()
 )
 _BREAKS = {"tab": " ", "br": " ", "cr": " ", "noBreakHyphen": "-", "ptab": " "}
 _HEADING = re.compile(r"heading ?([1-9])", re.I)
@@ -91,27 +77,27 @@ class Docx:
         if not authors:
             people = split_names(facts.get("creator", ""))
             authors = [name for name in people if name and normalise_title(name) in begin]
-        sections = [*result.sections, *_notes(members)]
-        metadata: dict[str, Any] = {
+        date = " ".join(named.get("date", ()))
+        metadata = {
             "file": clean(file.path.name),
             "front_matter": result.front,
             "docx": facts,
+            "keywords": facts.get("keywords", ""),
+            "subtitle": " ".join(named.get("subtitle", ())),
+            "date": date,
         }
-        metadata["keywords"] = facts.get("keywords", "")
-        metadata["subtitle"] = " ".join(named.get("subtitle", ()))
-        metadata["date"] = " ".join(named.get("date", ()))
         yield from assemble(
             "file",
             options,
             title=result.title,
             abstract=result.abstract,
             authors=authors,
-            year=year_in(metadata["date"]),
+            year=date,
             identifiers=identifiers_in(result.front[:_FRONT]),
             language=facts.get("language", ""),
-            sections=sections,
+            sections=[*result.sections, *_notes(members)],
             references=result.references,
-            metadata=storable({name: value for name, value in metadata.items() if value}),
+            metadata=storable(metadata),
         )
 
 
@@ -159,11 +145,10 @@ def _paragraphs(body: Element) -> Iterator[tuple[str, str]]:
             style = _value(first(node, "pPr/pStyle"))
             level = _value(first(node, "pPr/outlineLvl"))
             text, boxes = _text(node)
+            if not style and level.isdecimal() and int(level) < 9:
+                style = f"Heading{int(level) + 1}"
             if text:
-                yield (
-                    style or (f"Heading{int(level) + 1}" if level.isdecimal() and int(level) < 9 else ""),
-                    text,
-                )
+                yield style, text
             stack += reversed(boxes)
         elif tag == "tr":
             cells = (" ".join(_text(part)[0] for part in cell.iter("p")) for cell in found(node, "tc"))

@@ -91,7 +91,7 @@ class Epub:
             language=next(iter(stated.get("language", ())), ""),
             sections=result.sections,
             references=result.references,
-            metadata=storable({name: value for name, value in metadata.items() if value}),
+            metadata=storable(metadata),
         )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from lxml import etree
 
 from aspectra.base.errors import BadInput
+from aspectra.papers.bibliography import names_in
 from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.names import person, split_names
 from aspectra.papers.paper import Paper
@@ -35,49 +36,7 @@ _SCHOLARLY = frozenset(("ScholarlyArticle", "MedicalScholarlyArticle", "Thesis",
 _LONG = 150  # characters of a paragraph; captions, links and menus are shorter
 _FULL = 5  # such paragraphs beside the abstract make a full text
 _TAGS = re.compile(r"<[^<>]{1,200}>")
-_TITLES = ("citation_title", "dc.title", "dcterms.title", "bepress_citation_title", "eprints.title")
-_AUTHORS = (
-    "citation_author",
-    "citation_authors",
-    "dc.creator",
-    "dcterms.creator",
-    "bepress_citation_author",
-    "dc.contributor",
-)
-_DATES = (
-    "citation_publication_date",
-    "citation_date",
-    "citation_online_date",
-    "citation_year",
-    "dc.date",
-    "dcterms.issued",
-    "dc.date.issued",
-    "bepress_citation_date",
-    "prism.publicationdate",
-)
-_VENUES = (
-    "citation_journal_title",
-    "citation_conference_title",
-    "citation_inbook_title",
-    "citation_conference",
-    "prism.publicationname",
-    "dc.source",
-    "citation_technical_report_institution",
-    "citation_dissertation_institution",
-)
-_ABSTRACTS = (
-    "citation_abstract",
-    "dcterms.abstract",
-    "dc.description",
-    "dc.description.abstract",
-    "eprints.abstract",
-)
-_SHARED = {
-    "volume": ("citation_volume", "prism.volume"),
-    "issue": ("citation_issue", "prism.number"),
-    "publisher": ("citation_publisher", "dc.publisher"),
-    "issn": ("citation_issn", "prism.issn"),
-}
+_NAMES = names_in("html")
 
 
 class Html:
@@ -101,28 +60,29 @@ class Html:
         meta, linked = _meta(root), _linked_data(root)
         body = _body(root)
         blocks = list(blocks_of(body)) if body is not None else []
-        title = _first(meta, _TITLES) or one_line(linked.get("headline") or linked.get("name"))
-        stated = _plain(_first(meta, _ABSTRACTS))
-        described = _plain(linked.get("abstract") or linked.get("description")) if linked else ""
+        title = _first(meta, "title") or one_line(linked.get("headline") or linked.get("name"))
+        stated = _plain(_first(meta, "abstract"))
+        described = _plain(linked.get("abstract") or linked.get("description"))
         found = outline_of(blocks, title, "")
-        if not (
-            title and (linked or _any(meta, "citation_title") or _first(meta, _AUTHORS) or found.abstract)
-        ) and not (found.title and found.abstract):
+        known = title and (linked or "citation_title" in meta or _first(meta, "authors") or found.abstract)
+        if not known and not (found.title and found.abstract):
             raise _no_paper(file.path)
-        abstract = found.abstract or max(stated, described, key=len)
-        if found.abstract and len(found.abstract) < len(max(stated, described, key=len)):
-            abstract = max(stated, described, key=len)
+        abstract = max(found.abstract, stated, described, key=len)
         full = _is_full_text(blocks, abstract) or not title
-        metadata: dict[str, Any] = {name: _first(meta, names) for name, names in _SHARED.items()}
-        start, end = _first(meta, ("citation_firstpage",)), _first(meta, ("citation_lastpage",))
-        metadata["pages"] = f"{start}-{end}" if start and end else start
-        words = list(meta.get("citation_keywords", ()))
-        metadata["keywords"] = words[0] if len(words) == 1 else words
-        metadata["date"] = _first(meta, _DATES) or one_line(linked.get("datePublished"))
-        metadata["meta"] = {name: values if len(values) > 1 else values[0] for name, values in meta.items()}
-        metadata["file"] = clean(file.path.name)
-        if full and found.front:
-            metadata["front_matter"] = found.front
+        dates = [one for name in _NAMES.attributes["year"] for one in meta.get(name, ())]
+        dates.append(one_line(linked.get("datePublished")))
+        words = meta.get("citation_keywords", [])
+        texts = _NAMES.shared_texts(lambda name: meta.get(name, [""])[0])
+        start, end = texts.pop("first"), texts.pop("last")
+        metadata = {
+            **texts,
+            "pages": f"{start}-{end}" if start and end else start,
+            "keywords": words[0] if len(words) == 1 else words,
+            "date": dates[0],
+            "meta": {name: values if len(values) > 1 else values[0] for name, values in meta.items()},
+            "file": clean(file.path.name),
+            "front_matter": found.front if full else "",
+        }
         if not full and blocks:
             reason = (
                 "a page about the paper: beside title and abstract, its text is the site's and is not kept"
@@ -134,15 +94,14 @@ class Html:
             title=title or found.title,
             abstract=abstract,
             authors=_authors(meta, linked, root),
-            year=(*(one for name in _DATES for one in meta.get(name, ())), linked.get("datePublished")),
-            venue=_first(meta, _VENUES) or _part_of(linked),
+            year=tuple(dates),
+            venue=_first(meta, "venue") or _part_of(linked),
             identifiers=list(_identifiers(meta, linked)),
             url=_address(root, meta),
-            language=_first(meta, ("citation_language", "dc.language", "dcterms.language"))
-            or root.get("lang"),
+            language=_first(meta, "language") or root.get("lang"),
             sections=found.sections if full else (),
             references=found.references if full else (),
-            metadata=storable({name: value for name, value in metadata.items() if value}),
+            metadata=storable(metadata),
         )
 
 
@@ -167,12 +126,8 @@ def _meta(root: Element) -> dict[str, list[str]]:
     return out
 
 
-def _first(meta: Mapping[str, list[str]], names: tuple[str, ...]) -> str:
-    return next((meta[name][0] for name in names if name in meta), "")
-
-
-def _any(meta: Mapping[str, list[str]], *names: str) -> bool:
-    return any(name in meta for name in names)
+def _first(meta: Mapping[str, list[str]], attribute: str) -> str:
+    return next((meta[name][0] for name in _NAMES.attributes[attribute] if name in meta), "")
 
 
 def _plain(value: object) -> str:
@@ -210,17 +165,17 @@ def _linked_data(root: Element) -> dict[str, Any]:
 
 
 def _authors(meta: Mapping[str, list[str]], linked: Mapping[str, Any], root: Element) -> list[str]:
-    for name in _AUTHORS:
+    for name in _NAMES.attributes["authors"]:
         if stated := meta.get(name):
             if len(stated) == 1 and (";" in stated[0] or name == "citation_authors"):
                 return split_names(stated[0].strip("; "))
-            return [one for text in stated if (one := person(text))]
+            return [*map(person, stated)]
     people = linked.get("author") or linked.get("creator") or []
     found = [person(one) for one in (people if isinstance(people, list) else [people])]
-    if not any(found):  # LaTeXML, as arXiv uses it
-        nodes = root.iterfind(".//span[@class='ltx_personname']")
-        found = [one for node in nodes for one in split_names(" ".join(_own_text(node)))]
-    return [one for one in found if one]
+    if any(found):
+        return found
+    nodes = root.iterfind(".//span[@class='ltx_personname']")  # LaTeXML, as arXiv uses it
+    return [one for node in nodes for one in split_names(" ".join(_own_text(node)))]
 
 
 def _own_text(node: Element) -> Iterator[str]:
@@ -247,15 +202,9 @@ def _part_of(linked: Mapping[str, Any]) -> str:
 
 
 def _identifiers(meta: Mapping[str, list[str]], linked: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    names = {
-        "citation_doi": "doi",
-        "prism.doi": "doi",
-        "bepress_citation_doi": "doi",
-        "citation_pmid": "pmid",
-    }
-    names |= {"citation_arxiv_id": "arxiv", "citation_isbn": "isbn", "citation_pmcid": "pmcid"}
-    for name, scheme in names.items():
-        yield from ((scheme, value) for value in meta.get(name, ()))
+    for scheme in ("doi", "pmid", "arxiv", "isbn", "pmcid"):
+        names = _NAMES.attributes[scheme]
+        yield from ((scheme, value) for name in names for value in meta.get(name, ()))
     values: list[Any] = [v for name in ("dc.identifier", "dcterms.identifier") for v in meta.get(name, ())]
     values += [linked.get(name) for name in ("sameAs", "@id", "url", "identifier")]
     for value in values:
@@ -272,7 +221,7 @@ def _address(root: Element, meta: Mapping[str, list[str]]) -> str:
     for node in root.iter("meta"):
         if node.get("property") == "og:url" and "://" in (node.get("content") or ""):
             return one_line(node.get("content"))
-    return _first(meta, ("citation_abstract_html_url", "citation_fulltext_html_url", "citation_public_url"))
+    return _first(meta, "url")
 
 
 def _body(root: Element) -> Element | None:

@@ -30,6 +30,9 @@ _LABELLED = re.compile(r"abstract\s?[.:—–-]\s?(\S.*)", re.I | re.S)
 _ENTRY = re.compile(r"\[?\d{1,4}[\].]\s?")
 
 
+_Group = tuple[int, str, list[str]]  # level and text of a heading, the paragraphs under it
+
+
 class Block(NamedTuple):
     """One heading or paragraph.
 
@@ -57,7 +60,7 @@ def outline_of(blocks: Iterable[Block], title: str = "", abstract: str = "") -> 
     if not title:
         title, held = _title(held)
     same = normalise_title(title)
-    front, groups = list[str](), list[tuple[int, str, list[str]]]()
+    front, groups = list[str](), list[_Group]()
     for level, text in held:
         if level and normalise_title(text) == same and not groups:
             continue  # the title once more
@@ -117,9 +120,7 @@ def _title(blocks: Sequence[Block]) -> tuple[str, list[Block]]:
     return text, [*blocks[:first], *blocks[first + 1 :]]
 
 
-def _abstract(
-    groups: list[tuple[int, str, list[str]]],
-) -> tuple[str, list[tuple[int, str, list[str]]]]:
+def _abstract(groups: list[_Group]) -> tuple[str, list[_Group]]:
     """(text under the first heading *Abstract* with its parts, the other groups)."""
     at = next((n for n, (_, heading, _) in enumerate(groups[:12]) if _ABSTRACT.fullmatch(heading)), None)
     if at is None:

@@ -168,12 +168,7 @@ def _people(value: Any) -> list[str]:
             if " " in key and (held in ("", None) or isinstance(held, dict))
         ]
     if isinstance(value, list):
-        return [
-            name
-            for one in value
-            for name in (_people(one) if isinstance(one, dict) else [person(one)])
-            if name
-        ]
+        return [name for one in value for name in (_people(one) if isinstance(one, dict) else [person(one)])]
     return split_names(value) if isinstance(value, str) else []
 
 
@@ -195,12 +190,9 @@ def _mostly_printable(head: bytes) -> bool:
 def _assemble(
     path: Path, options: ReadOptions, fields: dict[str, Any], found: Outline
 ) -> Iterator[Paper | Remark]:
-    metadata = {key: value for key, value in fields.items() if key not in _USED and value}
-    metadata["file"] = clean(path.name)
-    if found.front:
-        metadata["front_matter"] = found.front
-    if isinstance(fields.get("date"), str):
-        metadata["date"] = fields["date"]
+    metadata = {key: value for key, value in fields.items() if key not in _USED}
+    metadata |= {"file": clean(path.name), "front_matter": found.front}
+    metadata["date"] = fields["date"] if isinstance(fields.get("date"), str) else ""
     yield from assemble(
         "file",
         options,

@@ -180,7 +180,7 @@ def _paper(path: Path, answer: _Answer, options: ReadOptions) -> Iterator[Paper 
         yield Remark("file", note, skipped=False)
 
     identifiers = identifiers_of([("arxiv", found.arxiv), ("doi", found.doi)])
-    metadata: dict[str, Any] = {
+    metadata = {
         "file": clean(path.name),
         "extractor": f"pypdfium2 {answer.version}",
         "pages": answer.pages,
@@ -204,7 +204,7 @@ def _paper(path: Path, answer: _Answer, options: ReadOptions) -> Iterator[Paper 
         identifiers=identifiers,
         sections=found.sections,
         references=found.references,
-        metadata={key: value for key, value in metadata.items() if value not in ("", {}, [])},
+        metadata=metadata,
     )
 
 
