@@ -18,7 +18,7 @@ from aspectra.papers.sources.pages.layout.headings import (
     known_name,
     without_number,
 )
-from aspectra.papers.sources.pages.layout.lines import Line, PrintedPage, PrintedRow, is_prose, regions
+from aspectra.papers.sources.pages.layout.lines import Line, PrintedPage, PrintedRow, group, is_prose, regions
 from aspectra.papers.sources.pages.layout.reference_lists import find_references
 from aspectra.papers.text.cleaning import clean, mend_hyphens, one_line, strip_invisible
 from aspectra.papers.text.structure import outline
@@ -289,15 +289,8 @@ def read_pages(pages: Sequence[PrintedPage], info: Mapping[str, str]) -> Printed
 
 def _edges(lines: Sequence[Line], height: float, body: BodyText) -> list[str]:
     """Heads, feet and small print of the first page, each as one text."""
-    parts: list[list[Line]] = []
-    for line in lines:
-        if 0.1 < line.base / height < 0.9 and line.size > body.size - 0.6:
-            continue
-        last = parts[-1][-1] if parts else None
-        if last is not None and 0 <= line.base - last.base < 1.7 * line.size:
-            parts[-1].append(line)
-        else:
-            parts.append([line])
+    small = (line for line in lines if not 0.1 < line.base / height < 0.9 or line.size <= body.size - 0.6)
+    parts = group(small, lambda last, line: 0 <= line.base - last.base < 1.7 * line.size)
     return [" ".join(line.text for line in part) for part in parts]
 
 
@@ -428,7 +421,10 @@ def _by_words(
     found: Printed, rows: list[PrintedRow], page: int, info: Mapping[str, str], beginning: str
 ) -> bool:
     """Structure by the words of the headings, where no style tells them from the text; False without any."""
-    text = "\n\n".join("\n".join(row.line.text for row in part) for part in _parted(rows))
+    text = "\n\n".join(
+        "\n".join(row.line.text for row in part)
+        for part in group(rows, lambda one, two: one.region == two.region)
+    )
     shown, found.zero_width = strip_invisible(clean(text))
     read = outline(mend_hyphens(shown), title=found.title or "\x00", markdown=False)
     if sum(bool(section.heading) for section in read.sections) < 2:
@@ -444,13 +440,3 @@ def _by_words(
     if not found.front:
         found.front = "\n".join(line.text for line in lines[:60])
     return True
-
-
-def _parted(rows: list[PrintedRow]) -> list[list[PrintedRow]]:
-    parts: list[list[PrintedRow]] = []
-    for row in rows:
-        if parts and parts[-1][-1].region == row.region:
-            parts[-1].append(row)
-        else:
-            parts.append([row])
-    return parts

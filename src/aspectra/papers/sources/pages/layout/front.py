@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
+from aspectra.base.values import replace
 from aspectra.papers.names import split_names
 from aspectra.papers.paper import normalise_title
-from aspectra.papers.sources.pages.layout.headings import BodyText, Heading, body_of, known_name
-from aspectra.papers.sources.pages.layout.lines import Line, PrintedRow, TextRun, is_prose
+from aspectra.papers.sources.pages.layout.headings import BodyText, Heading, body_of, glued, known_name
+from aspectra.papers.sources.pages.layout.lines import Line, PrintedRow, TextRun, group, is_prose
 from aspectra.papers.text.cleaning import one_line, strip_invisible
 from aspectra.papers.text.references import ABSTRACT_NAMES
 
@@ -77,17 +79,7 @@ def title_rows(lines: Sequence[Line], body: float, height: float) -> list[Line]:
         body: size of the text, in points.
         height: of the page.
     """
-    blocks: list[list[Line]] = []
-    for line in lines:
-        last = blocks[-1][-1] if blocks else None
-        if (
-            last is not None
-            and _alike(last, line)
-            and 0 < line.base - last.base < 2.0 * max(line.size, last.size)
-        ):
-            blocks[-1].append(line)
-        else:
-            blocks.append([line])
+    blocks = group(lines, _alike)
     best: list[Line] = []
     rank = (0.0, 0)
     above = max(
@@ -118,14 +110,16 @@ def _largest(line: Line) -> float:
 
 
 def _alike(one: Line, two: Line) -> bool:
-    return abs(_largest(one) - _largest(two)) < 0.6 and abs(one.share("bold") - two.share("bold")) < 0.5
+    """True if a line may continue the title that the line before it has begun."""
+    return (
+        abs(_largest(one) - _largest(two)) < 0.6
+        and abs(one.share("bold") - two.share("bold")) < 0.5
+        and 0 < two.base - one.base < 2.0 * max(one.size, two.size)
+    )
 
 
 def _title_text(block: Iterable[Line]) -> str:
-    out = ""
-    for line in block:
-        text = line.text
-        out = out[:-1] + text if out.endswith("-") and text[:1].islower() else f"{out} {text}"
+    out = reduce(glued, (line.text for line in block), "")
     return one_line(strip_invisible(out)[0]).rstrip(_MARKS + " ")
 
 
@@ -384,11 +378,7 @@ def _cut_label(line: Line, end: int) -> None:
             left -= not text[0].isspace()
             text = text[1:]
         if text.strip():
-            runs.append(
-                TextRun(
-                    text, run.left, run.top, run.right, run.bottom, run.base, run.size, run.font, run.joint
-                )
-            )
+            runs.append(replace(run, text=text))
     line.runs[:] = runs or line.runs
     for name in ("text", "spaced", "letters"):
         line.__dict__.pop(name, None)
@@ -507,18 +497,13 @@ def _unnamed(rows: Sequence[PrintedRow], headings: Sequence[Heading], body: Body
 
 def _blocks(rows: Sequence[PrintedRow], page: int) -> list[list[int]]:
     """Runs of rows of the first page with even distances and one size."""
-    blocks: list[list[int]] = []
-    for number, row in enumerate(rows):
-        if row.line.page > page:
-            break
-        last = rows[blocks[-1][-1]] if blocks else None
-        even = last is not None and (
+
+    def even(one: int, two: int) -> bool:
+        last, row = rows[one], rows[two]
+        return (
             last.region == row.region
             and abs(last.line.size - row.line.size) < 0.4
             and row.line.base - last.line.base < 1.75 * row.line.size
         )
-        if even:
-            blocks[-1].append(number)
-        else:
-            blocks.append([number])
-    return blocks
+
+    return group((i for i, row in enumerate(rows) if row.line.page <= page), even)

@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 
@@ -195,16 +196,15 @@ def _candidates(rows: Sequence[Line], regions: Sequence[int], body: BodyText) ->
             and not known_name(rows[last].text)
         ):
             last += 1
-        name = rows[at].text
-        for row_number in range(at + 1, last + 1):
-            name = _glue(name, rows[row_number].text)
+        name = reduce(glued, (row.text for row in rows[at : last + 1]))
         if _shaped(name, last - at) and not _runs_in(rows, regions, last, body):
             found.append(Heading(at, last, name))
         at = last + 1
     return found
 
 
-def _glue(one: str, two: str) -> str:
+def glued(one: str, two: str) -> str:
+    """Two printed lines as one text, a divided word put together."""
     return one[:-1] + two if one.endswith("-") and two[:1].islower() else f"{one} {two}"
 
 

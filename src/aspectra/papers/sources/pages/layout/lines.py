@@ -6,11 +6,13 @@ import bisect
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 _BOLD = re.compile(
     r"bold|black|heavy|demi|semib|medi(?!um)|(?:cm|sf|ec|tc|lm)s*bx|bx\d|[a-z]TB|-B(?:d|$|I)|\.B\b", re.I
@@ -158,6 +160,21 @@ def joined(runs: Sequence[TextRun]) -> str:
         out += run.text
         before = run
     return out
+
+
+def group(items: Iterable[T], goes_on: Callable[[T, T], bool]) -> list[list[T]]:
+    """Items in sequence, cut wherever one does not go on from the one before it.
+
+    >>> group([1, 2, 5, 6], lambda one, two: two == one + 1)
+    [[1, 2], [5, 6]]
+    """
+    parts: list[list[T]] = []
+    for item in items:
+        if parts and goes_on(parts[-1][-1], item):
+            parts[-1].append(item)
+        else:
+            parts.append([item])
+    return parts
 
 
 def is_prose(rows: Sequence[PrintedRow], at: int) -> bool:

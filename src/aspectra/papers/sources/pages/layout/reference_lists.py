@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from aspectra.papers.paper import Reference
 from aspectra.papers.sources.pages.layout.headings import BodyText, Heading
-from aspectra.papers.sources.pages.layout.lines import Line, PrintedRow
+from aspectra.papers.sources.pages.layout.lines import Line, PrintedRow, group
 from aspectra.papers.text.references import REFERENCES_NAMES, entries_of, read_reference
 
 _HEADING = re.compile(
@@ -121,15 +121,12 @@ def _own(rows: Sequence[PrintedRow], start: int, end: int) -> list[int]:
 
 def _without_tail(rows: Sequence[PrintedRow], numbers: list[int], size: float) -> list[int]:
     """The list without prose behind its last entry, such as lives of the authors: no years, no labels."""
-    parts: list[list[int]] = []
-    for number in numbers:
-        last = parts[-1][-1] if parts else None
-        if last is not None and rows[last].region == rows[number].region and number == last + 1:
-            step = rows[number].line.base - rows[last].line.base
-            if step < 1.45 * size:
-                parts[-1].append(number)
-                continue
-        parts.append([number])
+
+    def goes_on(last: int, number: int) -> bool:
+        step = rows[number].line.base - rows[last].line.base
+        return rows[last].region == rows[number].region and number == last + 1 and step < 1.45 * size
+
+    parts = group(numbers, goes_on)
     main = _font([rows[i].line for i in numbers])
     texts = [" ".join(rows[i].line.text for i in part) for part in parts]
     last = max((n for n, text in enumerate(texts) if _LABELLED.match(text)), default=0)
