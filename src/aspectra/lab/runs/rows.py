@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, MissingExtra
-from aspectra.papers.sources.files import InputFile, read_head, read_lines
+from aspectra.papers.sources.files import InputFile, read_lines
 from aspectra.papers.text.cleaning import clean
 
 Row = Mapping[str, Any]
@@ -61,7 +61,8 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
     if name.endswith(".parquet"):
         yield from enumerate(_parquet_rows(path), 1)
         return
-    head = read_head(path).lstrip(b"\xef\xbb\xbf \t\r\n")
+    with InputFile(path) as file:
+        head = file.head.lstrip()
     if head.startswith(b"["):
         yield from enumerate(array_items(path), 1)
     elif head.startswith(b"{") or name.endswith((".json", ".jsonl")):

@@ -450,12 +450,6 @@ def _by_line(raw: bytes) -> str:
     return "".join(parts)
 
 
-def read_head(path: Path) -> bytes:
-    """:attr:`InputFile.head` of a file."""
-    with InputFile(path) as file:
-        return file.head
-
-
 def read_text(path: Path) -> tuple[str, list[Remark]]:
     """:meth:`InputFile.text` of a file."""
     with InputFile(path) as file:

@@ -13,11 +13,10 @@ from aspectra.papers.bibliography import database_of
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.json.records import JsonFormat
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.zotero.mapping import item_paper
+from aspectra.papers.sources.zotero.mapping import CHILDREN, item_paper
 from aspectra.papers.text.cleaning import one_line, storable
 
 _HELD = ("notes", "attachments", "collections", "relations")
-_NO_PAPERS = ("note", "attachment", "annotation")
 
 
 def _confidence(keys: frozenset[str], head: bytes) -> float:
@@ -30,7 +29,7 @@ def _confidence(keys: frozenset[str], head: bytes) -> float:
 
 def _paper(item: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
     kind = one_line(item.get("itemType"))
-    if kind in _NO_PAPERS:
+    if kind in CHILDREN:
         yield Remark(place, f"an item of Zotero that is a {kind}, no paper")
         return
     if "itemType" not in item:

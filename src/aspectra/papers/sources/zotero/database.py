@@ -126,10 +126,8 @@ class ZoteroDatabase:
             if row is None:
                 raise BadInput(f"{self.path} holds no library of a person")
             return int(row[0])
-        groups = [
-            (str(r[0]), int(r[1]), str(r[2]))
-            for r in db.execute("SELECT groupID, libraryID, name FROM groups")
-        ]
+        stated = db.execute("SELECT groupID, libraryID, name FROM groups")
+        groups = [(str(number), int(library), str(name)) for number, library, name in stated]
         for number, library, name in groups:
             if self._group in (number, name):
                 self.library = f"groups/{number}"
@@ -192,6 +190,7 @@ def _items(db: sqlite3.Connection, library: int, paths: Mapping[str, str]) -> di
         moved += ["retracted"] * (number in retracted)
         found[str(row["key"])] = {
             "id": number,
+            "key": str(row["key"]),
             "itemType": str(row["typeName"]),
             "dateAdded": str(row["dateAdded"]),
             "parentItem": str(rows[parent]["key"]) if parent is not None else "",
@@ -207,11 +206,8 @@ def _filled(db: sqlite3.Connection, rows: Mapping[int, dict[str, Any]]) -> dict[
     db.execute("CREATE TEMP TABLE wanted (itemID INTEGER PRIMARY KEY)")
     db.executemany("INSERT INTO wanted VALUES (?)", [(number,) for number in rows])
     items: dict[int, dict[str, Any]] = {}
-    keys: dict[int, str] = {
-        r[0]: r[1] for r in db.execute("SELECT itemID, key FROM items JOIN wanted USING (itemID)")
-    }
     for number, row in rows.items():
-        items[number] = {"key": keys[number], "itemType": row["itemType"], "dateAdded": row["dateAdded"]}
+        items[number] = {name: row[name] for name in ("key", "itemType", "dateAdded")}
         items[number] |= {
             name: row[name] for name in ("parentItem", "collections", "is_retracted") if row[name]
         }
@@ -244,15 +240,11 @@ def _filled(db: sqlite3.Connection, rows: Mapping[int, dict[str, Any]]) -> dict[
         stored = (path or "").startswith("storage:")
         items[number]["filename" if stored else "path"] = (path or "").removeprefix("storage:")
     if _has(db, "itemAnnotations"):
-        for number, kind, text, comment, colour, page in db.execute(
+        names = ("annotationText", "annotationComment", "annotationColor", "annotationPageLabel")
+        for number, kind, *texts in db.execute(
             "SELECT itemID, type, text, comment, color, pageLabel FROM itemAnnotations "
             "JOIN wanted USING (itemID)"
         ):
-            items[number] |= {
-                "annotationType": _ANNOTATIONS.get(kind, ""),
-                "annotationText": text or "",
-                "annotationComment": comment or "",
-                "annotationColor": colour or "",
-                "annotationPageLabel": page or "",
-            }
+            items[number] |= {name: text or "" for name, text in zip(names, texts, strict=True)}
+            items[number]["annotationType"] = _ANNOTATIONS.get(kind, "")
     return {str(item["key"]): item for item in items.values()}

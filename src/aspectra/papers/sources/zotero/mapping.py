@@ -13,11 +13,12 @@ from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Literal, Protocol
 
-from aspectra.papers.bibliography import names_in
+from aspectra.papers.bibliography import names_in, shared_text
 from aspectra.papers.identifiers import parse_identifier, scheme_of
 from aspectra.papers.names import person
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
+from aspectra.papers.sources.json.records import as_list
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
@@ -175,16 +176,12 @@ class _Text(HTMLParser):
         self._hidden = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in _UNSEEN:
-            self._hidden += 1
-        elif tag in _BLOCKS:
-            self.parts.append("\n")
+        self._hidden += tag in _UNSEEN
+        self.parts.append("\n" if tag in _BLOCKS else "")
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in _UNSEEN:
-            self._hidden = max(0, self._hidden - 1)
-        elif tag in _BLOCKS:
-            self.parts.append("\n")
+        self._hidden = max(0, self._hidden - (tag in _UNSEEN))
+        self.parts.append("\n" if tag in _BLOCKS else "")
 
     def handle_data(self, data: str) -> None:
         if not self._hidden:
@@ -208,13 +205,11 @@ def note_html(paragraphs: list[tuple[str, str]]) -> str:
     """HTML of a note that Zotero shows, out of (element, text) pairs; the element is h1, p or blockquote."""
     from html import escape
 
-    shown = []
-    for element, text in paragraphs:
-        inner = (
-            f"<p>{escape(text, quote=False)}</p>" if element == "blockquote" else escape(text, quote=False)
-        )
-        shown.append(f"<{element}>{inner}</{element}>")
-    return "\n".join(shown)
+    shown = ((element, escape(text, quote=False)) for element, text in paragraphs)
+    return "\n".join(
+        f"<{element}>{f'<p>{text}</p>' if element == 'blockquote' else text}</{element}>"
+        for element, text in shown
+    )
 
 
 def read_note(item: Mapping[str, Any]) -> ItemNote | None:
@@ -237,28 +232,12 @@ _EXTRA = re.compile(r"^[^\S\n]*+([A-Za-z][A-Za-z _]{0,30}+):[^\S\n]*+(\S.*)$", r
 _SECOND = ("editor", "seriesEditor", "translator", "reviewedAuthor", "recipient", "commenter", "contributor")
 # What the paper holds elsewhere, and what changes without the record changing.
 _KEPT_ELSEWHERE = frozenset(
-    (
-        "abstractNote",
-        "key",
-        "version",
-        "dateModified",
-        "tags",
-        "collections",
-        "notes",
-        "attachments",
-        "relations",
-    )
+    "abstractNote key version dateModified tags collections notes attachments relations".split()
 )
 
 
 def _text(item: Mapping[str, Any], name: str) -> str:
-    value = item.get(name)
-    return one_line(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
-
-
-def _listed(item: Mapping[str, Any], name: str) -> list[Any]:
-    value = item.get(name)
-    return value if isinstance(value, list) else []
+    return one_line(shared_text(item, name))
 
 
 def _extra(item: Mapping[str, Any]) -> dict[str, str]:
@@ -279,7 +258,7 @@ def citation_key(item: Mapping[str, Any]) -> str:
 def item_tags(item: Mapping[str, Any], *, automatic: bool) -> list[str]:
     """The item's tags that a person gave, or those that came with the record (``type`` 1), in order."""
     found = []
-    for tag in _listed(item, "tags"):
+    for tag in as_list(item.get("tags")):
         if isinstance(tag, str):
             name, kind = tag, 0
         elif isinstance(tag, Mapping):
@@ -294,7 +273,7 @@ def item_tags(item: Mapping[str, Any], *, automatic: bool) -> list[str]:
 def _people(item: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """(authors, editors). An item without authors has those who made it: inventors, directors, presenters."""
     by_type: dict[str, list[str]] = {}
-    for creator in _listed(item, "creators"):
+    for creator in as_list(item.get("creators")):
         # A name in one field is an institution's: "Department of X, University of Y" is not turned round.
         if isinstance(creator, Mapping) and (name := person(creator, turn=False)):
             by_type.setdefault(str(creator.get("creatorType") or "author"), []).append(name)
@@ -362,5 +341,5 @@ def item_paper(
         identifiers=_identifiers(item, extra),
         url=_text(item, "url"),
         language=_text(item, "language"),
-        metadata={name: value for name, value in metadata.items() if value not in ("", [], {})},
+        metadata=metadata,
     )
