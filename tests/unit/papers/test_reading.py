@@ -8,7 +8,7 @@ import pytest
 
 from aspectra.base.decompression import zstd
 from aspectra.base.errors import BadInput
-from aspectra.papers.sources.assembly import each
+from aspectra.papers.sources.assembly import assemble, each
 from aspectra.papers.sources.files import InputFile, read_lines, read_text
 from aspectra.papers.sources.protocol import ReadOptions
 from aspectra.papers.text.cleaning import clean
@@ -91,3 +91,9 @@ def test_what_may_be_a_fault_of_a_reader_asks_for_a_report(error):
     (remark,) = each([("line 1", {})], convert, ReadOptions())
     assert ("please report it" in remark.reason) == isinstance(error, KeyError)
     assert str(error) in remark.reason
+
+
+def test_empty_metadata_is_left_out_and_fields_of_the_record_stay_as_they_are():
+    stated = {"note": "", "keywords": [" ", ""], "editors": [], "volume": None, "is_retracted": False}
+    (paper,) = assemble("x", ReadOptions(), title="Owls", metadata=stated, unread={"tags": [], "note": ""})
+    assert paper.metadata == {"is_retracted": False, "tags": [], "note": ""}
