@@ -12,30 +12,30 @@ exact.
 
 from __future__ import annotations
 
-import math
 import operator
 import threading
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from aspectra.base.errors import UsageError, refuse_unknown
+from aspectra.base.errors import UsageError
 from aspectra.base.files import canonical_json
+from aspectra.base.values import Value
 from aspectra.llm.chat import BudgetReached, ChatModel, ModelError, Reply, Request, Usage, Wrapper
 
+_Money = Annotated[float, Meta(ge=0, le=1e12)]
 
-class Price(Struct, frozen=True):
+
+class Price(Value, frozen=True):
     """Money for a million tokens, of questions and of answers."""
 
-    input: float
-    output: float
+    input: _Money
+    output: _Money
 
     def of(self, asked: int, answered: int) -> float:
         """Money for one call.
@@ -46,7 +46,7 @@ class Price(Struct, frozen=True):
         return (self.input * asked + self.output * answered) / 1e6
 
 
-class Prices(Struct, frozen=True):
+class Prices(Value, frozen=True):
     """All prices of a file.
 
     Attributes:
@@ -55,7 +55,7 @@ class Prices(Struct, frozen=True):
     """
 
     currency: str = ""
-    models: Mapping[str, Price] = msgspec.field(default_factory=dict)
+    models: dict[str, Price] = {}  # noqa: RUF012 - msgspec copies it for each value
 
     def of(self, model: str) -> Price | None:
         """The model's price, or None where nobody stated one."""
@@ -66,35 +66,18 @@ class Prices(Struct, frozen=True):
         """Read a price file; one that does not exist holds no prices.
 
         Raises:
-            UsageError: it is not TOML, or holds something else than prices.
+            UsageError: it cannot be read, or holds something else than prices.
         """
-        try:
-            loaded = tomllib.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        if not path.exists():
             return cls()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"the price file {path} cannot be read", why=str(error)) from error
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise UsageError(f"the price file {path} is not valid TOML", why=str(error)) from error
-        refuse_unknown(loaded, {"currency", "models"}, f"key in {path}")
-        currency, models = loaded.get("currency", ""), loaded.get("models", {})
-        if not isinstance(currency, str) or not isinstance(models, dict):
-            raise UsageError(f"the price file {path} cannot be used", why="it needs [models.NAME] tables")
-        return cls(currency, {name: _price(name, entry, path) for name, entry in models.items()})
-
-
-def _price(name: str, entry: Any, path: Path) -> Price:
-    if not isinstance(entry, dict):
-        raise UsageError(f"the price of {name!r} in {path} is no table of input and output")
-    refuse_unknown(entry, {"input", "output"}, f"key of {name!r} in {path}")
-    for side in ("input", "output"):
-        value = entry.get(side)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        try:
+            return cls.load(path)
+        except UsageError as error:
             raise UsageError(
-                f"the {side} price of {name!r} in {path} is no number from 0 up",
-                hint=f"write {side} = 0.5 for half a unit of money per million tokens",
-            )
-    return Price(float(entry["input"]), float(entry["output"]))
+                f"the price file {path} cannot be used",
+                why=error.why or error.what,
+                hint="write [models.NAME] with input = 0.5 and output = 2, money for a million tokens",
+            ) from error
 
 
 def default_prices() -> Path:

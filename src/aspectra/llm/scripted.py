@@ -69,15 +69,12 @@ class Scripted:
         reply = Reply(step) if isinstance(step, str) else step
         text, finish = reply.text, reply.finish
         if self._cut and estimate_tokens(text) > request.max_tokens:
-            text, finish = _first_tokens(text, request.max_tokens), "length"
+            # So many tokens by the rule of thumb.
+            text = text.encode("utf-8", "surrogatepass")[: 4 * request.max_tokens].decode("utf-8", "ignore")
+            finish = "length"
         usage = reply.usage
         if usage == Usage():
             usage = Usage(prompt_tokens(request), estimate_tokens(text))
         return replace(
             reply, text=text, finish=finish, usage=usage, model=reply.model or self.name, simulated=True
         )
-
-
-def _first_tokens(text: str, tokens: int) -> str:
-    """The start of a text, ``tokens`` long by the rule of thumb."""
-    return text.encode("utf-8", "surrogatepass")[: 4 * tokens].decode("utf-8", "ignore")

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from aspectra.base.errors import BadInput, MissingExtra
+from aspectra.base.errors import BadInput, needs_extra
 from aspectra.papers.sources.files import InputFile, read_lines
 from aspectra.papers.text.cleaning import clean
 
@@ -197,12 +197,8 @@ def _parquet_rows(path: Path) -> Iterator[Mapping[str, Any]]:
         MissingExtra: pyarrow is not installed.
         BadInput: the file cannot be read.
     """
-    try:
+    with needs_extra(f"{path.name} is Parquet, which needs pyarrow", "hub"):
         parquet = importlib.import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise MissingExtra(
-            f"{path.name} is Parquet, which needs pyarrow", hint="pip install aspectra[hub]"
-        ) from error
     try:
         for batch in parquet.ParquetFile(path).iter_batches(batch_size=512):
             yield from batch.to_pylist()

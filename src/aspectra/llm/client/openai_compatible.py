@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from aspectra.base.decompression import DAMAGE, Bounds, Decompressor
-from aspectra.base.errors import BadInput, MissingExtra, UsageError
+from aspectra.base.errors import BadInput, UsageError, needs_extra
 from aspectra.base.files import digest
 from aspectra.base.trust import (
     DEFAULT_VARIABLE,
@@ -109,12 +109,8 @@ class Endpoint:
         self._secure = address.scheme == "https" or self.local
         self._find = variable
         self._wanted = wanted
-        try:
+        with needs_extra("a connection to a model needs httpx", "openai"):
             self.auth = _from_environment(self.key)
-        except ImportError as error:
-            raise MissingExtra(
-                "a connection to a model needs httpx", why=str(error), hint='pip install "aspectra[openai]"'
-            ) from error
 
     def key(self) -> str:
         """The key, or ""; use it at once and keep it nowhere."""

@@ -206,22 +206,13 @@ class Conversation:
         if isinstance(declared, list):
             declared = [names.get(str(one), one) for one in declared]
         places = check_places(what, declared, paper, *(turn.text for turn in turns))
-        check_choice(data.get("reply", ""), ("", "json", "text"), "form of a reply")
+        reply = check_choice(data.get("reply", ""), ("", "json", "text"), "form of a reply")
         most, penalty = data.get("max_tokens", 0), data.get("repetition_penalty", 0.0)
         check_number("max_tokens", most, 0, 1_000_000)
         check_number("repetition_penalty", penalty, 0.0, 10.0)
         own = {name: data[name] for name in _OWN if name in data and name != "max_tokens"}
         fields = {ours: theirs.casefold() for theirs, ours in keys.items()}
-        return cls(
-            tuple(turns),
-            places,
-            paper,
-            data.get("reply", ""),
-            fields,
-            most,
-            penalty,
-            repr(own) if own else "",
-        )
+        return cls(tuple(turns), places, paper, reply, fields, most, penalty, repr(own) if own else "")
 
 
 def _turn(what: str, given: Any, names: Mapping[str, str]) -> Turn:
