@@ -57,12 +57,9 @@ def verdict_of(made: Made, bench: Workbench) -> tuple[str, ...]:
         f"power: a difference of {points:.1f} points between two systems is found in 80 % of cases (at the "
         f"5 % level; its deviation over queries is assumed to be {100 * _SPREAD:.0f} points, not measured)"
     )
-    few = (
-        f"power: fewer than {SMALL} queries, which show large differences only"
-        if len(made.drafts) < SMALL
-        else ""
-    )
-    return tuple(filter(None, (power, few, _names(made, bench), _near(made, bench), _lengths(made, bench))))
+    few = f"power: fewer than {SMALL} queries, which show large differences only"
+    notes = [power, few] if len(made.drafts) < SMALL else [power]
+    return (*notes, *filter(None, (_names(made, bench), _near(made, bench), _lengths(made, bench))))
 
 
 def _lengths(made: Made, bench: Workbench) -> str:
@@ -180,6 +177,7 @@ def card_of(
 def _page(recipe: BuildRecipe, facts: dict[str, Any]) -> str:
     few = facts["positives of a query"]
     made_up = any(one["found"].get("replies") == "simulated" for one in facts["steps"])
+    simulated = ["*simulated*: a scripted model answered, and nothing measured here counts.", ""]
     lines = [
         f"# {recipe.name}",
         "",
@@ -197,11 +195,7 @@ def _page(recipe: BuildRecipe, facts: dict[str, Any]) -> str:
         f"Recipe {facts['recipe hash']}, seed {recipe.seed}, corpus {facts['corpus hash'][:12]}; the same "
         "library and recipe give the same files.",
         "",
-        *(
-            ["*simulated*: a scripted model answered, and nothing measured here counts.", ""]
-            if made_up
-            else []
-        ),
+        *(simulated if made_up else []),
         "| step | queries after it | left out |",
         "|:--|--:|:--|",
         *(f"| {one['step']} | {one['queries']:,} | {_counts(one['dropped'])} |" for one in facts["steps"]),

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
@@ -195,7 +196,7 @@ class LabelsOptions(Value, frozen=True):
 def labels(made: Made, bench: Workbench, options: LabelsOptions) -> Made:
     """Papers alike in one kind of label, beside papers alike in another kind only."""
     every = _labels(made, bench, options)
-    kin = _Kin(options.families)
+    marks = _marks_by(options.families)
     most = options.share * len(made.corpus)
     able: dict[str, dict[str, frozenset[str]]] = {}  # aspect -> paper -> labels that make positives
     for aspect, held in every.items():
@@ -224,11 +225,14 @@ def labels(made: Made, bench: Workbench, options: LabelsOptions) -> Made:
             continue
         for aspect, found in sorted(alike[seed].items()):
             name, asked = f"{seed}#{aspect}", able[aspect][seed]
+            kin = frozenset[str]().union(*map(marks, asked))
             others = {p for other, docs in alike[seed].items() if other != aspect for p in docs}
             apart = [
                 p
                 for p in others - found.keys()
-                if p != seed and (theirs := every[aspect].get(p)) and not kin.akin(asked, theirs)
+                if p != seed
+                and (theirs := every[aspect].get(p))
+                and not any(map(kin.intersection, map(marks, theirs)))
             ]
             apart = sorted(bench.drawn(apart, name)[: options.contrast])
             drafts.append(QueryDraft(name, seed=seed, aspect=aspect, labels={"label": tuple(sorted(asked))}))
@@ -272,27 +276,20 @@ def _turned(held: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     return out
 
 
-class _Kin:
-    """Kinship of labels: a common word of four letters or more, or one family."""
+def _marks_by(file: str) -> Callable[[str], frozenset[str]]:
+    """Label -> its marks: itself, its words of four letters or more, and its family in a file.
 
-    def __init__(self, file: str) -> None:
-        self._families: dict[str, str] = {}
-        if file:
-            self._families = {str(row["label"]): str(row["family"]) for _, row in rows_of(file)}
-        self._marks: dict[str, frozenset[str]] = {}
+    Labels that share a mark are akin.
+    """
+    families = {str(row["label"]): str(row["family"]) for _, row in rows_of(file)} if file else {}
 
-    def _of(self, label: str) -> frozenset[str]:
-        if label not in self._marks:
-            words = {one for one in _WORD.findall(folded(label)) if len(one) > 3 or one.isdigit()}
-            family = self._families.get(label)
-            own = {folded(label), *words} | ({f"family {family}"} if family else set())
-            self._marks[label] = frozenset(own)
-        return self._marks[label]
+    @cache
+    def marks(label: str) -> frozenset[str]:
+        words = {one for one in _WORD.findall(folded(label)) if len(one) > 3 or one.isdigit()}
+        family = {f"family {families[label]}"} if families.get(label) else set[str]()
+        return frozenset({folded(label), *words} | family)
 
-    def akin(self, some: Iterable[str], others: Iterable[str]) -> bool:
-        """True if a label of one side is the same as, or akin to, one of the other."""
-        marks = frozenset[str]().union(*map(self._of, some))
-        return any(marks & self._of(other) for other in others)
+    return marks
 
 
 def _naming(

@@ -223,14 +223,8 @@ def graph(made: Made, bench: Workbench, options: GraphOptions) -> Made:
     )
     drafts = tuple(QueryDraft(q, seed=q, labels={"direction": (options.direction,)}) for q in sorted(gold))
     excluded = {query: (query,) for query in gold}
-    return replace(
-        made,
-        corpus=corpus,
-        drafts=drafts,
-        qrels={"gold": gold},
-        excluded=excluded,
-        texts={**made.texts, **texts},
-    )
+    made = replace(made, corpus=corpus, texts={**made.texts, **texts})
+    return replace(made, drafts=drafts, qrels={"gold": gold}, excluded=excluded)
 
 
 def _titles(made: Made, bench: Workbench) -> tuple[dict[str, set[str]], dict[str, MadeText]]:
@@ -343,9 +337,7 @@ def _leaks(text: MadeText, titles: Iterable[str]) -> Iterator[str]:
             continue
         yield "pairs"
         if f" {key} " in plain:
-            short = len(key.split()) < _SHORT
-            yield (
-                "pairs with a short title in the text" if short else "pairs with the whole title in the text"
-            )
+            kind = "a short" if len(key.split()) < _SHORT else "the whole"
+            yield f"pairs with {kind} title in the text"
         elif name and f" {name} " in plain:
             yield "pairs with the name before the title's colon in the text"

@@ -185,9 +185,8 @@ def _parted(
         meet = [one for one, grade in grades.items() if grade >= _SURE]
         breaks = [one for one, grade in grades.items() if grade <= round(1 - _SURE, 6)]
         if meet:
-            yield _Condition(
-                value, language_name(value) if options.dimension == "language" else value, meet, breaks
-            )
+            told = language_name(value) if options.dimension == "language" else value
+            yield _Condition(value, told, meet, breaks)
 
 
 def _bounds(words: Mapping[str, float], options: ConditionsOptions) -> Iterator[_Condition]:

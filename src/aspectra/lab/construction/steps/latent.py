@@ -193,20 +193,15 @@ def recall(made: Made, bench: Workbench, options: RecallOptions) -> Made:
         bench.drop(f"papers of a {lens.name} below {options.least:g}", graded - len(able))
         bench.found |= {"lens": lens.name, "model of the lens": lens.model}
     chosen = bench.some(able, "recall", options.queries, "papers")
-    openings = (
-        (files(__package__.rpartition(".")[0]) / "prompts" / "openings.txt").read_text("utf-8").splitlines()
-    )
+    prompts = files(__package__.rpartition(".")[0]) / "prompts"
+    openings = (prompts / "openings.txt").read_text("utf-8").splitlines()
     drafts, gold = [], {}
     for number, one in enumerate(bench.documents(made, chosen)):
         if not (text := f"{one.title}\n{one.text}".strip()):
             bench.drop("papers without words")
             continue
-        draft = QueryDraft(
-            f"r-{digest_texts([one.id])[:12]}",
-            text,
-            context=text,
-            labels={"opening": (openings[number % len(openings)],)},
-        )
+        labels: dict[str, tuple[str, ...]] = {"opening": (openings[number % len(openings)],)}
+        draft = QueryDraft(f"r-{digest_texts([one.id])[:12]}", text, context=text, labels=labels)
         drafts.append(draft)
         gold[draft.id] = {one.id: 1}
     return replace(made, drafts=tuple(drafts), qrels={"gold": gold})

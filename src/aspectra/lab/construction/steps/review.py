@@ -227,10 +227,8 @@ def screen(made: Made, bench: Workbench, options: ScreenOptions) -> Made:
         if grade > 0
         and sum(doc not in firsts[query] for firsts in systems.values()) >= options.share * len(systems)
     ]
-    bench.found |= {
-        "systems": len(systems),
-        f"relevant, not in the first {options.depth} of most": len(pairs),
-    }
+    bench.found["systems"] = len(systems)
+    bench.found[f"relevant, not in the first {options.depth} of most"] = len(pairs)
     if not pairs:
         return made
     rows = _documents(made, bench, options.ask, pairs)

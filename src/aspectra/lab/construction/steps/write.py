@@ -23,7 +23,7 @@ from aspectra.base.files import digest
 from aspectra.base.values import Value, replace
 from aspectra.lab.construction.protocol import NAME, Made, MadeText, Workbench, placed_in, step
 from aspectra.llm import loops
-from aspectra.llm.chat import Reply, Request
+from aspectra.llm.chat import Request
 from aspectra.papers.paper import normalise_title
 from aspectra.papers.text.cleaning import folded
 from aspectra.search.rerank.asker import Asker, in_parallel
@@ -95,19 +95,14 @@ def replies(
 
     async def ask(note: WriterNote) -> T | None:
         def build(share: float) -> Request:
-            return prompt.request(
-                shown.values([Candidate(note.key, note.told)], [""], share), max_tokens=length
-            )
+            values = shown.values([Candidate(note.key, note.told)], [""], share)
+            return prompt.request(values, max_tokens=length)
 
-        def usable(reply: Reply) -> bool:
-            return read(note, reply.text) is not None
-
-        reply = await asker.ask(build, usable)
+        reply = await asker.ask(build, lambda reply: read(note, reply.text) is not None)
         return None if reply is None else read(note, reply.text)
 
-    said = dict(
-        zip(different, loops.run(in_parallel(ask, list(different.values()), options.lanes)), strict=True)
-    )
+    answers = loops.run(in_parallel(ask, list(different.values()), options.lanes))
+    said = dict(zip(different, answers, strict=True))
     if asker.stopped is not None:
         raise asker.stopped
     bench.found |= {"model": asker.model, "prompt": prompt.stamp, "calls": asker.cost.calls}
@@ -175,7 +170,7 @@ def write(made: Made, bench: Workbench, options: WriteOptions) -> Made:
         hidden = phrases(source) if options.forbid == "phrases" else words_of(given.get(options.forbid, []))
         more = {"question": cited, "recollection": "".join(draft.labels.get("opening", ()))}.get(options.kind)
         notes.append(WriterNote(draft.id, source if more is None else f"{source}\n{more}", hidden - free))
-    return _worded(made, bench, prompt, notes, options, exact=options.forbid == "phrases")
+    return _worded(made, bench, prompt, notes, options)
 
 
 @step(AskingOptions, helps="another model, or a recipe without this step", files=("prompt",), model=True)
@@ -189,24 +184,17 @@ def harden(made: Made, bench: Workbench, options: AskingOptions) -> Made:
     """
     prompt = own_prompt("harden", options.prompt)
     notes = [WriterNote(one.id, one.text, phrases(one.context)) for one in made.drafts]
-    return _worded(made, bench, prompt, notes, options, exact=True)
+    return _worded(made, bench, prompt, notes, options)
 
 
 def _worded(
-    made: Made,
-    bench: Workbench,
-    prompt: Prompt,
-    notes: Sequence[WriterNote],
-    options: AskingOptions,
-    *,
-    exact: bool,
+    made: Made, bench: Workbench, prompt: Prompt, notes: Sequence[WriterNote], options: AskingOptions
 ) -> Made:
-    """Queries in a model's words, none of which holds what is hidden: words, or with ``exact`` phrases."""
+    """Queries in a model's words, none of which holds what is hidden: words or phrases."""
 
     def read(note: WriterNote, reply: str) -> str | None:
         said = wording(reply, prompt)
-        given = _said(said) if exact else words_of([said])
-        return said if said and not note.hidden & given else None
+        return said if said and not note.hidden & _said(said) else None
 
     found, model = replies(bench, prompt, notes, read, options)
     kept = [
@@ -233,7 +221,7 @@ def phrases(text: str) -> frozenset[str]:
 
 
 def _said(text: str) -> frozenset[str]:
-    """Words of a text that may be among the :func:`phrases` of another."""
+    """Words of a text, and those of its runs that may be among the :func:`phrases` of another."""
     return _runs(text) | frozenset(normalise_title(text).split())
 
 
