@@ -26,8 +26,7 @@ def test_every_cell_is_a_number_under_a_measure_we_have(name):
         low, high = parse(row.measure).family.bounds
         if row.value is not None and not row.measure.startswith(("Per", "GoldRank")):
             assert low <= row.value <= high, row
-        assert row.comparable == (not row.why_not)
-        assert not (row.comparable and row.doubt)
+        assert row.why_not or not row.doubt
 
 
 def find(rows, **wanted):
@@ -58,7 +57,7 @@ def test_labels_are_those_of_the_loaders(tmp_path):
 
 def test_csfcube_is_never_comparable():
     rows = tables("csfcube")
-    assert not any(row.comparable for row in rows)
+    assert not any(not row.why_not for row in rows)
     assert all("800,000 papers" in row.why_not for row in rows)
 
 
@@ -72,23 +71,23 @@ def test_half_of_the_topics_is_said(tmp_path):
 
 def test_a_whole_benchmark_is_comparable_and_a_part_is_not(tmp_path):
     bench = BENCHMARKS.get("litsearch")(litsearch(tmp_path))
-    assert not any(row.comparable for row in tables(bench))
+    assert not any(not row.why_not for row in tables(bench))
     full = replace(
         bench,
         topics=tuple(Topic(f"q{n}", "x") for n in range(597)),
         audit=Audit(documents=64183, topics=597),
     )
     rows = tables(full)
-    assert all(row.comparable for row in find(rows, table="3"))
-    assert not any(row.comparable for row in find(rows, system="Google Scholar"))
-    assert not any(row.comparable for row in find(rows, table="8"))
-    assert not any(row.comparable for row in find(rows, table="4", system="BM25"))
+    assert all(not row.why_not for row in find(rows, table="3"))
+    assert not any(not row.why_not for row in find(rows, system="Google Scholar"))
+    assert not any(not row.why_not for row in find(rows, table="8"))
+    assert not any(not row.why_not for row in find(rows, table="4", system="BM25"))
 
 
 def test_rerankers_of_infosearch_have_a_protocol_of_their_own():
     rows = tables("infosearch/language")
     assert {row.labels.get("dimension") for row in rows} == {"language"}
-    assert all(row.comparable for row in find(rows, system="BM25", table="20"))
+    assert all(not row.why_not for row in find(rows, system="BM25", table="20"))
     assert all("re-ranks" in row.why_not for row in find(rows, system="FollowIR"))
 
 

@@ -192,8 +192,7 @@ def _graded(labels: Row) -> dict[str, int]:
 
 
 def _either(one: Decided, other: Decided) -> Decided:
-    both = np.where((one == HAS) | (other == HAS), HAS, np.minimum(one, other))
-    return both.astype(np.int8)
+    return np.where((one == HAS) | (other == HAS), HAS, np.minimum(one, other)).astype(np.int8)
 
 
 def _year(facts: Facts, value: str, _: bool) -> Decided:
@@ -304,14 +303,12 @@ class Scan:
 
     def problems(self) -> list[str]:
         """One sentence for each kind found."""
-        out = []
-        if self.dropped:
-            out.append(f"{self.dropped} documents repeat the id of another and are left out")
-        if self.same_text:
-            out.append(f"{self.same_text} documents repeat the whole text of another")
-        if self.empty:
-            out.append(f"{self.empty} documents have no text")
-        return out
+        found = {
+            "repeat the id of another and are left out": self.dropped,
+            "repeat the whole text of another": self.same_text,
+            "have no text": self.empty,
+        }
+        return [f"{number} documents {what}" for what, number in found.items() if number]
 
 
 class Corpus:

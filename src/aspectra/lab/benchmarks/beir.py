@@ -90,14 +90,8 @@ def _documents(folder: Folder, given: str) -> list[Path]:
 def _judgements(folder: Folder, which: str) -> tuple[str, Path]:
     """The name of the chosen judgements ("" where there is one set only) and their file."""
     if which:
-        names = (
-            f"qrels/{which}.tsv",
-            f"qrels_{which}.tsv",
-            f"qrels.{which}.tsv",
-            f"qrels/{which}.jsonl",
-            which,
-        )
-        return which, folder.need(*names)
+        places = ("qrels/{}.tsv", "qrels_{}.tsv", "qrels.{}.tsv", "qrels/{}.jsonl", "{}")
+        return which, folder.need(*(place.format(which) for place in places))
     if path := folder.find("qrels.tsv", "qrels.txt", "qrels"):
         return "", path
     found: dict[str, Path] = {}

@@ -132,12 +132,7 @@ class Benchmark:
     @property
     def judgement_hash(self) -> str:
         """Changes with any grade of any judgement set."""
-        return digest(
-            {
-                name: {topic: dict(docs) for topic, docs in grades.items()}
-                for name, grades in self.qrels.items()
-            }
-        )
+        return digest({name: {t: dict(docs) for t, docs in own.items()} for name, own in self.qrels.items()})
 
     def sampled(self, only: str, sample: str, draw: str) -> Benchmark:
         """The benchmark with a part of its topics, in their order; the audit says how many.

@@ -388,10 +388,8 @@ def _score_rankings(
     for measure, values in slots:
         out[measure, mode] = (values, lost)
     for measure in grouped:
-        out[measure, mode] = (
-            {group: measure.score(places) for group, places in sorted(members.items())},
-            set(),
-        )
+        of_groups = {group: measure.score(places) for group, places in sorted(members.items())}
+        out[measure, mode] = (of_groups, set())
 
 
 def _score_modes(measures: Sequence[Measure], judged_modes: Sequence[str], job: Inputs, out: Values) -> None:

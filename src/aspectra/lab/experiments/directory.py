@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from aspectra.base.errors import BadInput, UsageError, check_choice, unknown_name
@@ -280,16 +279,7 @@ def library_folder(
 
 
 # Those whose version can change a ranking.
-_PACKAGES = (
-    "numpy",
-    "PyStemmer",
-    "openvino",
-    "tokenizers",
-    "torch",
-    "sentence-transformers",
-    "httpx",
-    "msgspec",
-)
+_PACKAGES = "numpy PyStemmer openvino tokenizers torch sentence-transformers httpx msgspec".split()
 
 
 def _versions() -> dict[str, str]:
@@ -423,15 +413,13 @@ def write_json(path: Path, value: Any) -> None:
     write_durably(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
-FILES = MappingProxyType(
-    {
-        "study": "experiment.json",
-        "records": "records.jsonl",
-        "results": "results.json",
-        "manifest": "manifest.json",
-        "tables": "tables",
-    }
-)
+FILES: Mapping[str, str] = {
+    "study": "experiment.json",
+    "records": "records.jsonl",
+    "results": "results.json",
+    "manifest": "manifest.json",
+    "tables": "tables",
+}
 _FORMAT = 1
 
 

@@ -134,9 +134,6 @@ class Records:
             self._records[record.key] = record
             self._cells.setdefault(record.cell, []).append(record)
 
-    def __len__(self) -> int:
-        return len(self._records)
-
     def get(self, cell: str, topic: str, mode: str, repeat: int) -> RankingRecord | None:
         """The finished record, or None."""
         return self._records.get((cell, topic, mode, repeat))

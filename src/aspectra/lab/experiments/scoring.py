@@ -71,10 +71,8 @@ class Outcome:
         if not self.tally.questions:
             return {}
         paid = self.tally.cost
-        out = {
-            "calls": float(paid.calls + paid.recorded),
-            "tokens": float(paid.tokens + paid.recorded_tokens),
-        }
+        calls, tokens = paid.calls + paid.recorded, paid.tokens + paid.recorded_tokens
+        out = {"calls": float(calls), "tokens": float(tokens)}
         return {**out, "money": paid.money} if paid.calls and not paid.unpriced else out
 
     @property

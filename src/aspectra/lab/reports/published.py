@@ -47,8 +47,7 @@ class Published:
         mode: ``original``, ``instructed``, ``reversed``, or "".
         judgements: ``gold``, ``pooled``, or "" where there is one set.
         doubt: why the cell is not to be trusted, or "".
-        comparable: whether it can be held beside a run on the benchmark as loaded.
-        why_not: the reasons when it cannot.
+        why_not: why it cannot be held beside a run on the benchmark as loaded; "" where it can.
     """
 
     benchmark: str
@@ -66,7 +65,6 @@ class Published:
     mode: str = ""
     judgements: str = ""
     doubt: str = ""
-    comparable: bool = True
     why_not: str = ""
 
     @property
@@ -182,16 +180,11 @@ def _rows(number: str, part: str, reasons: tuple[str, ...]) -> tuple[Published, 
                         table=table["table"],
                         system=row["system"],
                         setup=setup,
-                        measure=column["measure"],
                         value=None if printed is None else round(printed * scale, 9),
                         printed=printed,
                         deviation=None if deviation is None else round(deviation * scale, 9),
-                        labels=MappingProxyType(labels),
-                        mean_of=column.get("mean_of", ""),
-                        mode=column.get("mode", ""),
-                        judgements=column.get("judgements", ""),
+                        **{**column, "labels": MappingProxyType(labels)},
                         doubt=doubt,
-                        comparable=not why_not,
                         why_not=why_not,
                     )
                 )
@@ -279,5 +272,5 @@ def _published_row(row: Published, number: int) -> tuple[Any, ...]:
         row.label,
         f"[{number}] table {row.table}",
         value,
-        "comparable" if row.comparable else f"not comparable: {row.why_not}",
+        f"not comparable: {row.why_not}" if row.why_not else "comparable",
     )

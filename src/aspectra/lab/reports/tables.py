@@ -238,12 +238,7 @@ def _json(table: Table) -> str:
     return json.dumps(to_dict(table), ensure_ascii=False, indent=1) + "\n"
 
 
-FORMATS: Mapping[str, Callable[[Table], str]] = {
-    "markdown": _markdown,
-    "latex": _latex,
-    "csv": _csv,
-    "json": _json,
-}
+FORMATS = {"markdown": _markdown, "latex": _latex, "csv": _csv, "json": _json}
 
 
 def render(table: Table, how: str) -> str:

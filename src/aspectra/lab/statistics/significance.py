@@ -450,11 +450,8 @@ def _inverted(lows: Array, highs: Array, seen: int, alpha: float) -> Interval | 
     return Interval(low, high, 1.0 - alpha) if math.isfinite(low) else None
 
 
-TESTS: Mapping[str, Callable[..., Comparison]] = {
-    "t": paired_t,
-    "wilcoxon": wilcoxon,
-    "randomisation": randomisation,
-}
+_Test = Callable[..., Comparison]
+TESTS: Mapping[str, _Test] = {"t": paired_t, "wilcoxon": wilcoxon, "randomisation": randomisation}
 
 
 def compare(

@@ -193,10 +193,7 @@ def _encoder(spec: str, places: list[Path], unused: set[Path]) -> str:
     if path is None:
         return spec
     unused.discard(path)
-    try:
-        given = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadInput(f"the prompt file {path} cannot be read", why=str(error)) from error
+    given = _toml(path, "prompt file")
     refuse_unknown(given, PROMPT_OPTIONS, f"prompt of an encoder in {path}")
     options = "&".join(f"{name}={quote(str(text), safe='')}" for name, text in given.items())
     return f"{spec}{'&' if '?' in spec else '?'}{options}"
@@ -389,11 +386,11 @@ def read_study_file(
     return StudyFile(title, parts, tables, about, tuple(absent), paper, needs, data.absolute())
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def _toml(path: Path, what: str = "study") -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise BadInput(f"the study {path} cannot be read", why=str(error)) from error
+        raise BadInput(f"the {what} {path} cannot be read", why=str(error)) from error
 
 
 def _recipe(given: str | dict[str, Any]) -> dict[str, Any]:
