@@ -129,9 +129,6 @@ class SimulatedDisk(Disk):
             if log.is_file() and _fingerprint(path) == before:
                 os.truncate(log, self._draw.randint(0, log.stat().st_size))
 
-    def _made(self, path: Path, safe: int = 0) -> None:
-        self._unflushed[path] = safe
-
     # What the program does.
 
     def create(self, path: Path, mode: str = "wb") -> BinaryIO:
@@ -141,7 +138,7 @@ class SimulatedDisk(Disk):
         stream = super().create(path, mode)
         if not there:
             self._unnamed.append((path, None, None))
-        self._made(path, path.stat().st_size if there and mode == "ab" else 0)
+        self._unflushed[path] = path.stat().st_size if there and mode == "ab" else 0
         return stream
 
     def reserve(self, path: Path, size: int) -> None:
@@ -149,7 +146,7 @@ class SimulatedDisk(Disk):
         self.operation(path)
         super().reserve(path, size)
         self._unnamed.append((path, None, None))
-        self._made(path)
+        self._unflushed[path] = 0
 
     def sync(self, path: Path) -> None:
         """See `Disk.sync`."""
