@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,69 +30,11 @@ if TYPE_CHECKING:
     from aspectra.search.ranking import Hit
 
 
-# What ``zotero push`` does: shows, asks, sends, remembers, and takes back.
+# Parts of ``zotero push``: what is sent, shown and remembered, and taken back.
 
 _PAPERS_SHOWN = 10
 _KEPT = 20  # pushes that can be taken back
 _WRITING = "writing to Zotero"
-
-
-def push_papers(
-    session: Session,
-    words: Sequence[str],
-    connect: Callable[[], ZoteroApi] | None,
-    output: Path | None,
-    *,
-    collection: str,
-    tags: Sequence[str],
-    notes: bool,
-    limit: int | None,
-    yes: bool,
-) -> None:
-    """Send papers to Zotero, or write them to a file that it imports.
-
-    Args:
-        session: the command.
-        words: ``last``, perhaps with numbers, or papers; none for those that were decided to be included.
-        connect: connects to Zotero; None where a file is written.
-        output: that file.
-        collection: name of the collection that they are put into, or "".
-        tags: added to each.
-        notes: True if each gets a note with its quoted sentences.
-        limit: of the last search so many papers.
-        yes: whether no question is put.
-
-    Raises:
-        UsageError: nobody can be asked, or the file's format is none.
-        ZoteroError: Zotero cannot be reached or refuses.
-    """
-    library, picked = _picked(session, words, limit, notes=notes)
-    with library:
-        if not picked:
-            raise UsageError(
-                "there are no papers to send", hint="aspectra decide PAPER include, or name papers"
-            )
-        if connect is None:
-            _write_file(session, picked, tags, collection, output)
-            return
-        pushing = Pushing(api := connect())
-        items = library.store.marks.items("zotero")
-        keys = {paper: item.key for item, paper in items.items() if item.library == api.library}
-        going = [_with_key(one, keys, library.store) for one in picked]
-        _show(session, going, api.place, collection, tags)
-        if not (collection or tags or any(one.quotes or not one.key for one in going)):
-            raise UsageError("there is nothing to send", hint="add --collection NAME or --tag TAG")
-        if not yes:
-            session.confirm(f"Send this to {api.place}?", _WRITING)
-        done = Pushed(at=datetime.now(UTC).isoformat(timespec="seconds"))
-        before = _sent(library.store, api.library)
-        hashes = [note for one in before for note in one.notes]
-        try:
-            pushing.send(going, done, collection=collection, tags=tags, known=hashes)
-        finally:
-            if not done.empty:
-                _remember(library.store, api.library, [*before, done])
-    _tell_pushed(session, done)
 
 
 def undo_last(session: Session, api: ZoteroApi, *, yes: bool) -> None:
@@ -190,12 +132,12 @@ def _show(
 
 
 def _write_file(
-    session: Session, picked: Sequence[Outgoing], tags: Sequence[str], collection: str, output: Path | None
+    session: Session, picked: Sequence[Outgoing], tags: Sequence[str], collection: str, output: Path
 ) -> None:
     from aspectra.papers.export.protocol import WRITERS
 
     endings = {WRITERS.get(name).suffix: name for name in ("ris", "csl-json", "bibtex")}
-    form = endings.get(output.suffix.lower(), "") if output else ""
+    form = endings.get(output.suffix.lower(), "")
     if not form:
         raise UsageError(f"{output} is no file that Zotero imports", hint=f"end it in {', '.join(endings)}")
     session.screen.data(import_file(picked, tags, form), output)
@@ -334,17 +276,34 @@ def push(
         raise UsageError("say which papers", hint="aspectra zotero push last, ID..., or --included")
     if limit is not None and (not ids or ids[0] != "last"):
         raise UsageError("--limit is for the last search", hint=f"aspectra zotero push last -n {limit}")
-    push_papers(
-        session,
-        ids or (),
-        (lambda: _api(web, group, port)) if output is None else None,
-        output,
-        collection=collection,
-        tags=tags or [],
-        notes=notes,
-        limit=limit,
-        yes=yes,
-    )
+    added = tags or []
+    library, picked = _picked(session, ids or (), limit, notes=notes)
+    with library:
+        if not picked:
+            raise UsageError(
+                "there are no papers to send", hint="aspectra decide PAPER include, or name papers"
+            )
+        if output is not None:
+            _write_file(session, picked, added, collection, output)
+            return
+        pushing = Pushing(api := _api(web, group, port))
+        items = library.store.marks.items("zotero")
+        keys = {paper: item.key for item, paper in items.items() if item.library == api.library}
+        going = [_with_key(one, keys, library.store) for one in picked]
+        _show(session, going, api.place, collection, added)
+        if not (collection or added or any(one.quotes or not one.key for one in going)):
+            raise UsageError("there is nothing to send", hint="add --collection NAME or --tag TAG")
+        if not yes:
+            session.confirm(f"Send this to {api.place}?", _WRITING)
+        done = Pushed(at=datetime.now(UTC).isoformat(timespec="seconds"))
+        before = _sent(library.store, api.library)
+        hashes = [note for one in before for note in one.notes]
+        try:
+            pushing.send(going, done, collection=collection, tags=added, known=hashes)
+        finally:
+            if not done.empty:
+                _remember(library.store, api.library, [*before, done])
+    _tell_pushed(session, done)
 
 
 def _api(web: bool, group: str, port: int) -> ZoteroApi:
