@@ -11,6 +11,7 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
+from importlib.metadata import distribution
 from time import perf_counter
 
 from aspectra.app.upkeep.checkup import dependencies, installed_size
@@ -33,7 +34,7 @@ def import_seconds() -> float:
 
 def main() -> None:
     sizes = {one.name: one.size for one in dependencies()} | {
-        name: installed_size(name) for name in ("aspectra", WEIGHTS)
+        name: installed_size(distribution(name)) for name in ("aspectra", WEIGHTS)
     }
     total = sum(sizes.values()) / 1e6
     largest = sorted(sizes.items(), key=lambda item: -item[1])[:6]

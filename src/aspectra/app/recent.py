@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,17 +82,11 @@ def recall() -> Recent:
     """
     from aspectra.search.plan import Plan
 
-    try:
-        loaded = _loaded()
+    with _loaded() as loaded:
         rest = {name: tuple(loaded.get(name, ())) for name in ("ids", "scores", "shown")}
-        return Recent(
-            Path(loaded["library"]),
-            Plan.from_dict(loaded["plan"]),
-            asked=dict(loaded.get("asked", {})),
-            **rest,
-        )
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise _none() from error
+        library, plan = Path(loaded["library"]), Plan.from_dict(loaded["plan"])
+        asked = dict(loaded.get("asked", {}))
+    return Recent(library, plan, asked=asked, **rest)
 
 
 def papers_of_last(words: Sequence[str], *, library: Path | None = None) -> list[str] | None:
@@ -110,11 +104,8 @@ def papers_of_last(words: Sequence[str], *, library: Path | None = None) -> list
     """
     if not words or words[0] != LAST:
         return None
-    try:
-        loaded = _loaded()
+    with _loaded() as loaded:
         ids, shown, where = list(loaded["ids"]), list(loaded["shown"]), str(loaded["library"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise _none() from error
     if library is not None and os.path.abspath(library) != where:
         raise UsageError(
             f"the last search was in another library: {where}",
@@ -153,10 +144,11 @@ def _numbers(words: Sequence[str], found: int) -> list[int]:
     return out
 
 
-def _loaded() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(state_file(_NAME).read_text(encoding="utf-8"))
-    return loaded
-
-
-def _none() -> UsageError:
-    return UsageError("there is no last search to repeat", hint='aspectra search "what you look for"')
+@contextlib.contextmanager
+def _loaded() -> Iterator[dict[str, Any]]:
+    """What :func:`remember` wrote; a file that is missing, or that cannot be read, is no search."""
+    try:
+        yield json.loads(state_file(_NAME).read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        none = "there is no last search to repeat"
+        raise UsageError(none, hint='aspectra search "what you look for"') from error

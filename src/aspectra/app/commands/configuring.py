@@ -213,15 +213,12 @@ def schema(
         session.screen.lines((*DOCUMENTS, "openapi"))
         return
     if name == "openapi":
-        session.screen.data(_openapi(), output)
-        return
-    session.screen.data(json.dumps(json_schema(name), indent=2) + "\n", output)
-
-
-def _openapi() -> str:
-    with needs_extra("HTTP is not installed", "serve"):
-        from aspectra.app.surfaces.http.routes import document
-    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+        with needs_extra("HTTP is not installed", "serve"):
+            from aspectra.app.surfaces.http.routes import document
+        text = json.dumps(document(), indent=1, ensure_ascii=False)
+    else:
+        text = json.dumps(json_schema(name), indent=2)
+    session.screen.data(text + "\n", output)
 
 
 @common

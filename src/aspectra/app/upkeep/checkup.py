@@ -87,7 +87,7 @@ def dependencies(root: str = "aspectra") -> list[Dependency]:
             version=one.version,
             licence=_licence(one.metadata),
             needed_by=tuple(sorted(needed_by[key])),
-            size=_bytes(one),
+            size=installed_size(one),
         )
         for key, one in sorted(found.items())
     ]
@@ -100,16 +100,8 @@ def _licence(facts: metadata.PackageMetadata) -> str:
     return ", ".join(stated) or "".join(facts.get_all("License") or []).partition("\n")[0]
 
 
-def installed_size(name: str) -> int:
-    """Bytes of the files of an installed distribution.
-
-    Raises:
-        importlib.metadata.PackageNotFoundError: it is not installed.
-    """
-    return _bytes(metadata.distribution(name))
-
-
-def _bytes(one: metadata.Distribution) -> int:
+def installed_size(one: metadata.Distribution) -> int:
+    """Bytes of the files of an installed distribution."""
     files = (Path(str(one.locate_file(file))) for file in one.files or ())
     return sum(file.stat().st_size for file in files if file.is_file())
 
