@@ -9,6 +9,7 @@ import threading
 import tomllib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
@@ -144,6 +145,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return msgspec.to_builtins(value)
+
+
+def now() -> str:
+    """This moment as it is written down: ISO 8601, UTC, in seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 class Remembered(dict[str, T]):

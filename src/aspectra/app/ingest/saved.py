@@ -7,13 +7,12 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from aspectra.base.errors import UsageError, unknown_name
-from aspectra.base.values import replace
+from aspectra.base.values import now, replace
 from aspectra.papers.library.row_sums import MARKED
 from aspectra.papers.library.shards import SPAN, first_place
 
@@ -117,13 +116,13 @@ class SavedSearches:
                 f"a search is saved as {name!r} already",
                 hint=f"choose another name, or delete that one: aspectra saved --delete {shlex.quote(name)}",
             )
-        now, last = _now(), _dumps(self._last(self._library.store.first_places))
+        at, last = now(), _dumps(self._last(self._library.store.first_places))
         with (
             self._library.store.writing("save") as writer,
             writer.marks.action("save", f"saved {name}") as step,
         ):
             step.keep("saved", [name])
-            row = (name, json.dumps(asked, ensure_ascii=False), now, now, last, json.dumps(seen))
+            row = (name, json.dumps(asked, ensure_ascii=False), at, at, last, json.dumps(seen))
             writer.connection.execute("INSERT INTO saved VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def delete(self, name: str) -> None:
@@ -186,7 +185,7 @@ class SavedSearches:
         )
         if keep:
             seen = [*known, *(i for i in ranking.ids if i not in known)][-_MOST_SEEN:]
-            row = (_now(), _dumps(self._last(before)), json.dumps(seen), name)
+            row = (now(), _dumps(self._last(before)), json.dumps(seen), name)
             with store.writing("news") as writer:
                 writer.connection.execute(
                     "UPDATE saved SET ran = ?, last_pos = ?, ids = ? WHERE name = ?", row
@@ -228,7 +227,3 @@ def _after(last: Sequence[int]) -> Iterator[tuple[int, int]]:
     """(position, end of the positions of its shard), where no other shard follows the largest number."""
     ends = [*(first_place(place // SPAN) for place in last[1:]), sys.maxsize]
     return zip(last, ends, strict=True)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

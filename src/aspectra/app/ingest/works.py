@@ -6,11 +6,11 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from aspectra.base.errors import UsageError
+from aspectra.base.values import now
 from aspectra.papers.library.links.versions import (
     Compared,
     Verdict,
@@ -88,8 +88,8 @@ class Works:
         ids = _resolved(self._store, papers)
         if len(ids) < 2:
             raise UsageError("merging takes two papers or more", hint="aspectra merge ID ID")
-        first, now = ids[0], _now()
-        pairs = [(*sorted((first, other)), 1, first, now) for other in ids[1:]]
+        first, at = ids[0], now()
+        pairs = [(*sorted((first, other)), 1, first, at) for other in ids[1:]]
         with self._store.writing("merge") as writer:
             what = f"merged {', '.join(ids[1:])} into {first}"
             with writer.marks.action("merge", what) as step:
@@ -130,14 +130,14 @@ class Works:
             pairs = [(ids[0], other) for other in others]
         else:
             pairs = [(a, b) for n, a in enumerate(ids) for b in ids[n + 1 :]]
-        now = _now()
+        at = now()
         with self._store.writing("split") as writer:
             named = {paper for pair in pairs for paper in pair}
             with writer.marks.action("split", f"split {', '.join(ids)}") as step:
                 keys = [tuple(sorted(pair)) for pair in pairs]
                 step.keep("pairs", keys)
                 writer.connection.executemany(
-                    "INSERT OR REPLACE INTO pairs VALUES (?, ?, 0, '', ?)", [(*key, now) for key in keys]
+                    "INSERT OR REPLACE INTO pairs VALUES (?, ?, 0, '', ?)", [(*key, at) for key in keys]
                 )
                 writer.regroup(named)
         return pairs
@@ -176,10 +176,6 @@ def _groups(db: sqlite3.Connection, ids: Sequence[str]) -> set[Any]:
 def _resolved(store: Store, papers: Iterable[str]) -> list[str]:
     """Ids of the papers named, each once."""
     return list(dict.fromkeys(store.resolve(one) for one in papers))
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def written(store: Store, papers: Any, form: str, versions: str) -> str:

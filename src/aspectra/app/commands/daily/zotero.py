@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +19,7 @@ from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import CommandGroup, Names, OutputFile, argument, option
 from aspectra.app.terminal.screen import count, safe
 from aspectra.base.errors import AspectraError, UsageError
+from aspectra.base.values import now
 from aspectra.papers.library.marks.values import Item
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ def push(
             raise UsageError("there is nothing to send", hint="add --collection NAME or --tag TAG")
         if not yes:
             session.confirm(f"Send this to {api.place}?", _WRITING)
-        done = Pushed(at=datetime.now(UTC).isoformat(timespec="seconds"))
+        done = Pushed(at=now())
         before = _sent(library.store, api.library)
         hashes = [note for one in before for note in one.notes]
         try:

@@ -9,8 +9,7 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import AsyncIterator, Iterable
-from contextlib import AbstractAsyncContextManager
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
 from fastapi import APIRouter, FastAPI
@@ -34,6 +33,9 @@ from aspectra.app.surfaces.web.triage import triage
 from aspectra.app.surfaces.web.viewing import FOLDER, Pages
 from aspectra.base.errors import AspectraError, NoSuchThing, NotAllowed, TooLarge, UsageError
 from aspectra.base.version import __version__
+
+if TYPE_CHECKING:
+    from aspectra.app.surfaces.mcp.server import McpApplication
 
 BACKLOG = 32  # taken from the system at once: that many beyond `most`, for a moment
 
@@ -243,16 +245,9 @@ class NotThatWay(AspectraError):
     http_status = 405
 
 
-class Mounted(Protocol):
-    """An ASGI application with a context to enter while requests are answered."""
-
-    def running(self) -> AbstractAsyncContextManager[None]:
-        """The context, entered once."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
-
-
-def api(service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: Mounted | None = None) -> FastAPI:
+def api(
+    service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: McpApplication | None = None
+) -> FastAPI:
     """The application without its guards.
 
     Args:
@@ -304,7 +299,7 @@ def api(service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: Mounted |
 
 
 def application(
-    service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: Mounted | None = None
+    service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: McpApplication | None = None
 ) -> ASGIApp:
     """The application behind its guards, for a server."""
     return Guards(api(service, gate, jobs, access, mcp), access)

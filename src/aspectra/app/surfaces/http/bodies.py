@@ -22,30 +22,26 @@ from aspectra.base.errors import AspectraError, UsageError
 PROBLEM = "application/problem+json"
 
 
-def problem(error: AspectraError, instance: str = "") -> dict[str, Any]:
-    """The problem document of an error.
+def problem_response(error: AspectraError, request: Request) -> Response:
+    """The answer to a request that failed: a problem document.
 
-    ``type``, ``title``, ``status``, ``detail`` and ``instance``, and from the catalogue ``code``, ``hint``,
-    ``retryable`` and ``retry_after``.
+    It has ``type``, ``title``, ``status``, ``detail`` and ``instance``, and from the catalogue ``code``,
+    ``hint``, ``retryable`` and ``retry_after``.
     """
     said = error.to_dict()
-    return {
+    document = {
         "type": f"urn:aspectra:error:{error.code}",
         "title": said["what"],
         "status": error.http_status,
         "detail": said["why"],
-        "instance": instance,
+        "instance": request.url.path,
         **{name: said[name] for name in ("code", "hint", "retryable", "retry_after")},
     }
-
-
-def problem_response(error: AspectraError, request: Request | None = None) -> Response:
-    """The answer to a request that failed."""
     given = dict(retry_headers(error))
     if error.http_status == 401:
         given["www-authenticate"] = "Bearer"
-    body = json.dumps(problem(error, request.url.path if request is not None else ""), ensure_ascii=False)
-    return Response(body.encode("utf-8", "replace"), error.http_status, given, PROBLEM)
+    body = json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
+    return Response(body, error.http_status, given, PROBLEM)
 
 
 T = TypeVar("T")

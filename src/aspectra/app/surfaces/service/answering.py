@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -34,7 +33,7 @@ from aspectra.base.errors import (
     ViewMismatch,
 )
 from aspectra.base.files import digest, state_file
-from aspectra.base.values import Value, replace
+from aspectra.base.values import Value, now, replace
 from aspectra.papers.library.folder.lock import locked
 
 if TYPE_CHECKING:
@@ -376,7 +375,7 @@ class TrailStep(Value, frozen=True):
             page, sort = (first - 1) // max(1, ranking.plan.limit) + 1, "score"
         return cls(
             number=0,
-            at=datetime.now(UTC).isoformat(timespec="seconds"),
+            at=now(),
             question=tuple(answer.question.parameters()),
             page=page,
             sort=sort,

@@ -12,13 +12,13 @@ import secrets
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from aspectra.app.surfaces.service.question import refuse_files
 from aspectra.app.terminal.screen import PROGRAM_READS, safe
 from aspectra.base.errors import AspectraError, NoSuchThing, Overloaded, UsageError
+from aspectra.base.values import now
 from aspectra.base.version import OURSELVES
 
 _KEPT = 100  # jobs that have ended
@@ -125,7 +125,7 @@ class Jobs:
             return self.get(name)
         if sum(job.state in ("waiting", "running") for job in self._jobs.values()) >= _WAITING:
             raise Overloaded("too many jobs are waiting", hint="try again when one has ended")
-        job = Job(secrets.token_hex(8), kind, created=_now())
+        job = Job(secrets.token_hex(8), kind, created=now())
         self._jobs[job.id] = job
         if key:
             self._keys[key] = (asked, job.id)
@@ -203,7 +203,7 @@ class Jobs:
         except Exception as error:  # a job that cannot be started has failed, not the service
             job.state, job.error = "failed", AspectraError(str(error)).to_dict()
         finally:
-            job.ended = _now()
+            job.ended = now()
 
     async def _work(self, job: Job, arguments: Sequence[str]) -> None:
         """Run the command; its document is the result, its messages are progress and errors."""
@@ -272,7 +272,3 @@ def plain_name(name: str) -> str:
     """
     last = name.replace("\\", "/").rpartition("/")[2]
     return _NAME.sub("_", last)[-80:].lstrip("._-") or "file"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
