@@ -10,7 +10,7 @@ import pytest
 from msgspec import field
 
 from aspectra.base.errors import UsageError
-from aspectra.base.values import Value
+from aspectra.base.values import Recent, Value
 
 
 class Inner(Value, frozen=True):
@@ -71,3 +71,17 @@ with ThreadPoolExecutor(8) as threads:
 def test_threads_that_meet_a_type_together():
     done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done
+
+
+def test_values_of_the_keys_used_last_are_kept():
+    made, recent = [], Recent(2)
+
+    def get(key: str) -> str:
+        return recent.get(key, lambda: made.append(key) or key.upper())
+
+    assert [get(key) for key in "abab"] == ["A", "B", "A", "B"]
+    assert made == ["a", "b"]
+    get("a")
+    get("c")  # in the place of b, which was used before a
+    assert [get(key) for key in "acb"] == ["A", "C", "B"]
+    assert made == ["a", "b", "c", "b"]
