@@ -319,7 +319,7 @@ class _Reader:
 
 
 class BooleanAttribute(Attribute):
-    """See the module."""
+    """A Boolean string over title, abstract and keywords."""
 
     name = "boolean"
     every = finds = True
@@ -386,7 +386,7 @@ def split_up(value: str) -> list[str]:
 
 
 class CombinationAttribute(Attribute):
-    """See the module."""
+    """Two to eight values of one paper at once: ``kind=trial and population=children``."""
 
     name = "combination"
     cheap = False  # as its slowest part may be

@@ -207,7 +207,7 @@ def _edges(term: str, ordinary: bool) -> tuple[str, str]:
 
 
 class KeywordAttribute(Attribute):
-    """See the module."""
+    """One term in title, abstract or full text, compared as strictly as it is written."""
 
     name = "keyword"
     cheap = False

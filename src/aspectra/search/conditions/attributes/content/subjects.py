@@ -499,7 +499,7 @@ def _bounds(value: str) -> tuple[int, int]:
 
 
 class SampleAttribute(Attribute):
-    """See the module."""
+    """The number of participants of a study: ``>200``, ``<=50``, ``30`` or ``100..500``."""
 
     name = "sample"
 

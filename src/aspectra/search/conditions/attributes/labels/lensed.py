@@ -103,7 +103,7 @@ _TAG = expression(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 
 
 class LanguageAttribute(Attribute):
-    """See the module."""
+    """The language of a text, by its BCP 47 tag: ``de``, ``zh-Hant`` or ``pt-BR``."""
 
     name = "language"
 
@@ -177,7 +177,7 @@ _BY_TEXT = 0.45
 
 
 class KindAttribute(LensAttribute):
-    """See the module."""
+    """The sort of work that a paper is, by its record and by the lens ``kind``."""
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 0 to 1, NaN for a paper of which neither text nor record is known."""

@@ -85,7 +85,7 @@ def _grade(name: str, title: str, abstract: str, venue: str, record: str) -> flo
 
 
 class SourceAttribute(LensAttribute):
-    """See the module."""
+    """The place that a text comes from: a kind of place, or ``name:`` with the name of one."""
 
     def check(self, value: str) -> None:
         """Refuse a value that is neither a kind nor a name.
@@ -237,7 +237,7 @@ def _grades(value: _Value, lens: LensValues, papers: Positions) -> Floats:
 
 
 class LengthAttribute(Attribute):
-    """See the module."""
+    """The length of a text, as a class or as a bound: ``paragraph``, ``>=1000 words``, ``<=8 pages``."""
 
     name = "length"
 

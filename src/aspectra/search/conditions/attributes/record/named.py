@@ -356,7 +356,7 @@ def _best(value: str, lines: str) -> float:
 
 
 class AffiliationAttribute(NamedAttribute, RecordAttribute):
-    """See the module."""
+    """The institution that the authors work at, its kind, its country, or kind and country."""
 
     name = "affiliation"
     what, example = "institution", "affiliation=INRIA"

@@ -120,7 +120,7 @@ def _scholarly(index: Index, papers: Positions) -> Floats:
 
 
 class StatusAttribute(ClassAttribute, RecordAttribute):
-    """See the module."""
+    """The way in which a paper was published: ``preprint``, ``peer-reviewed``, ``journal`` and others."""
 
     name = "status"
     classes, synonyms = STATUSES, _SYNONYMS
