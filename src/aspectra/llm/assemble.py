@@ -113,6 +113,10 @@ class Model(Wrapper):
         """
         return await self.journal.complete(request)
 
+    def holds(self, request: Request) -> bool:
+        """True if an answer is recorded, so that the request costs nothing."""
+        return self.journal.holds(request)
+
     async def context(self) -> int | None:
         """Tokens that the model reads, as the endpoint says: asked once and recorded; None if it does not."""
         where = self._client.base_url if isinstance(self._client, OpenAICompatible) else ""
