@@ -186,6 +186,18 @@ def main() -> None:
     rows.append(("cold `aspectra search`, median of 5", f"{seconds:.2f} s", "<= 1.0 s", seconds <= 1.0))
     rows.append(("its peak memory", f"{max(c[1] for c in cold):.0f} MB", "", None))
 
+    # Ours alone in this process so far: peers and the machine's limits are measured when its peak is known.
+    for name, inputs, goal in (("title", titles, 40), ("abstract", abstracts, 60)):
+        time = p50(lambda text: searcher.search(text, limit=10, literal=True), inputs)
+        rows.append(
+            (f"hybrid with evidence, {name} as query, p50", f"{time:.1f} ms", f"<= {goal} ms", time <= goal)
+        )
+    time = p50(lambda seed: searcher.similar(seed, limit=10), chosen)
+    rows.append(("seed query with evidence, p50", f"{time:.1f} ms", "", None))
+    rows += guidance(searcher, titles, chosen)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    rows.append(("peak memory of the queries above", f"{peak:.2f} GB", "<= 1.5 GB", peak <= 1.5))
+
     bandwidth = read_bandwidth()
     rows.append(("read bandwidth of this machine, all cores", f"{bandwidth:.1f} GB/s", "", None))
 
@@ -222,17 +234,6 @@ def main() -> None:
     share = 100 * rate / bandwidth
     text = f"best {quickest:.1f} ms, {rate:.1f} GB/s: {share:.0f} % of the bandwidth; p50 {time:.1f} ms"
     rows.append((f"dense exact, {len(matrix):,} x {matrix.shape[1]}", text, ">= 70 %", share >= 70))
-
-    for name, inputs, goal in (("title", titles, 40), ("abstract", abstracts, 60)):
-        time = p50(lambda text: searcher.search(text, limit=10, literal=True), inputs)
-        rows.append(
-            (f"hybrid with evidence, {name} as query, p50", f"{time:.1f} ms", f"<= {goal} ms", time <= goal)
-        )
-    time = p50(lambda seed: searcher.similar(seed, limit=10), chosen)
-    rows.append(("seed query with evidence, p50", f"{time:.1f} ms", "", None))
-    rows += guidance(searcher, titles, chosen)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    rows.append(("peak memory of all these queries", f"{peak:.2f} GB", "<= 1.5 GB", peak <= 1.5))
 
     sizes, costs = [], []
     with tempfile.TemporaryDirectory() as temporary:
