@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from aspectra.views.dense.reverse import dense_moments, nearest_in_seed
+from aspectra.views.lexical import collection
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import ASKING_WORDS, Moments, WordPairs, build_moments, moments_of
 from aspectra.views.storage.folder import StoredFolder, Units
@@ -42,6 +43,26 @@ def test_words_in_reverse_follow_the_formula(tmp_path):
         found = pairs.reverse(pairs.documents(seed))
         np.testing.assert_allclose(found[:4], (scores[:4, seed] - mean[:4]) / deviation[:4], rtol=1e-4)
         assert np.isnan(found[4])  # a paper without words asks nothing
+
+
+@pytest.mark.parametrize("most", [1, 7, 100])
+def test_words_are_counted_the_same_in_parts(tmp_path, monkeypatch, most):
+    draw = np.random.default_rng(1)
+    texts = [
+        "",
+        *(" ".join(f"w{n}" for n in draw.integers(0, 300, draw.integers(0, 260))) for _ in range(30)),
+        "",
+    ]
+
+    def files(name, **how):
+        build_lexical(texts, LexicalSettings(), tmp_path / name, pairs=True, **how)
+        return {path.name: path.read_bytes() for path in sorted((tmp_path / name).iterdir())}
+
+    whole = files("whole")
+    assert whole == files("asking", asking=texts)  # the words of documents, counted once more
+    monkeypatch.setattr(collection, "_AT_ONCE", most)
+    assert files("parts") == whole
+    build_lexical([], LexicalSettings(), tmp_path / "none", pairs=True)
 
 
 def test_a_candidates_own_document_counts_whether_it_was_drawn_or_not():

@@ -95,10 +95,11 @@ def build_lexical(
         document[:] = places[document]
     lengths = np.array([len(d) for d in documents], np.int32)
     postings = count_words(documents, len(vocabulary))
+    documents.clear()  # gigabytes of a million papers
     save_postings(folder, postings, vocabulary, lengths)
     facts: dict[str, Any] = {"kind": "lexical", "folder": folder.name, "words": len(vocabulary)}
     if pairs:
-        used: Iterable[Sequence[int] | NDArray[np.int32]] = documents
+        used: Iterable[list[int]] | None = None
         if asking is not None:
             words, number = _tokeniser(settings.tokens).words, vocabulary.get
             used = ([w for w in map(number, words(t)) if w is not None] for t in asking)

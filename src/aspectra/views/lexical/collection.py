@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from aspectra.views.view import Floats, Positions
 
 _MOST = np.iinfo(np.uint16).max
 _SHIFT = np.int64(32)
+_AT_ONCE = 1 << 24  # words of documents that are sorted
 
 
 class Postings(Struct, frozen=True):
@@ -71,17 +73,31 @@ def count_words(documents: Sequence[Sequence[int] | NDArray[np.int32]], words: i
         documents: numbers of each one's words, repeats kept; ``array("i")`` take least memory.
         words: how many there are.
     """
-    lengths = [len(one) for one in documents]
-    flat = np.concatenate([np.zeros(0, np.int32), *(np.asarray(one, np.int32) for one in documents)])
-    keys = flat.astype(np.int64)
-    del flat
-    np.left_shift(keys, _SHIFT, out=keys)
-    keys |= np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
-    keys.sort()
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
-    counts = np.minimum(np.diff(first, append=len(keys)), _MOST).astype(np.uint16)
-    keys = keys[first]
-    return postings_of(keys >> _SHIFT, (keys & np.int64(0xFFFFFFFF)).astype(np.int32), counts, words)
+    ends = np.cumsum([0, *map(len, documents)])
+    # A part at a time: sorting all words of a million papers at once takes some gigabytes more.
+    cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], _AT_ONCE))).tolist()
+    parts = []
+    for low, high in pairwise([*cuts, len(documents)] if cuts else [0, 0]):
+        flat = [np.asarray(one, np.int32) for one in documents[low:high]]
+        keys = np.concatenate([np.zeros(0, np.int32), *flat]).astype(np.int64)
+        np.left_shift(keys, _SHIFT, out=keys)
+        keys |= np.repeat(np.arange(low, high, dtype=np.int32), np.diff(ends[low : high + 1]))
+        keys.sort()
+        first = np.flatnonzero(np.diff(keys, prepend=-1))
+        counts = np.minimum(np.diff(first, append=len(keys)), _MOST).astype(np.uint16)
+        keys = keys[first]
+        parts.append(((keys >> _SHIFT).astype(np.int32), keys.astype(np.uint32).view(np.int32), counts))
+    if len(parts) == 1:
+        return postings_of(*parts[0], words)
+    sizes = [np.bincount(numbers, minlength=words) for numbers, _, _ in parts]
+    pointers = np.concatenate(([0], np.cumsum(np.sum(sizes, axis=0)))).astype(np.int64)
+    held, often = np.empty(pointers[-1], np.int32), np.empty(pointers[-1], np.uint16)
+    free = pointers[:-1].copy()  # where the next posting of each word goes
+    for (_, papers, counts), size in zip(parts, sizes, strict=True):
+        at = np.arange(len(papers)) + np.repeat(free - np.cumsum(size) + size, size)
+        held[at], often[at] = papers, counts
+        free += size
+    return Postings(pointers, held, often)
 
 
 def postings_of(

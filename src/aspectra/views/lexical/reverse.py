@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -104,9 +105,9 @@ class _Lists(Struct, frozen=True):
 
     offsets: NDArray[np.int64]
     numbers: NDArray[np.int32] | StoredArray
-    values: Floats | StoredArray
+    values: NDArray[Any] | StoredArray
 
-    def row(self, at: int) -> tuple[NDArray[np.int32], Floats]:
+    def row(self, at: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
         low, high = self.offsets[at], self.offsets[at + 1]
         return self.numbers[low:high], self.values[low:high]
 
@@ -117,11 +118,10 @@ class _Lists(Struct, frozen=True):
     def transposed(self, rows: int) -> _Lists:
         """The same pairs by number."""
         numbers = np.asarray(self.numbers)
+        offsets = np.concatenate(([0], np.cumsum(np.bincount(numbers, minlength=rows)))).astype(np.int64)
         order = np.argsort(numbers, kind="stable")
         owner = np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), np.diff(self.offsets))
-        counts = np.bincount(numbers, minlength=rows)
-        offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-        return _Lists(offsets, owner[order], self.values[order])
+        return _Lists(offsets, owner[order], np.asarray(self.values)[order])
 
     def save(self, folder: Path, name: str) -> None:
         for part in ("offsets", "numbers", "values"):
@@ -277,7 +277,7 @@ class _Sides(Struct, frozen=True):
 
 
 def build_pairs(
-    papers: Iterable[Sequence[int] | NDArray[np.int32]],
+    papers: Iterable[Sequence[int]] | None,
     postings: Postings,
     lengths: NDArray[np.integer],
     vocabulary: Sequence[str],
@@ -289,7 +289,8 @@ def build_pairs(
     """Write both sides of every paper beside a lexical index.
 
     Args:
-        papers: ids of the words that are each paper's query, repeats kept.
+        papers: numbers of the words that are each paper's query, repeats kept; None: those of the documents,
+            one for each paper.
         postings: of the documents in the index.
         lengths: (documents,) of them.
         vocabulary: the words.
@@ -307,30 +308,43 @@ def build_pairs(
         weighing = standard.weighing(settings)
         frequency = np.array([standard.frequency.get(word, 1) for word in vocabulary], np.int64)
     rare = np.array([weighing.rarity(count) for count in frequency.tolist()], np.float32)
-    documents, named = np.asarray(postings.documents), postings.words
-    data = weighing.weights(np.asarray(postings.counts), weighing.damping(lengths)[documents], rare[named])
-    held = _Lists(postings.pointers, documents, data).transposed(len(lengths))
+    held = _Lists(postings.pointers, postings.documents, postings.counts).transposed(len(lengths))
+    damping = np.repeat(weighing.damping(lengths), np.diff(held.offsets))
+    data = weighing.weights(np.asarray(held.values), damping, rare[held.numbers])
+    _Lists(held.offsets, held.numbers, data).save(folder, "documents")
+    del damping, data  # a gigabyte of a million papers
     rarity = np.log1p((weighing.documents - frequency + 0.5) / (frequency + 0.5))
-    offsets, numbers, counts = [0], [], []
-    for paper in papers:
-        found, often = np.unique(np.asarray(paper, dtype=np.int64), return_counts=True)
-        if len(found) > ASKING_WORDS:
-            order = np.lexsort((found, -(often * rarity[found])))[:ASKING_WORDS]
-            found, often = found[order], often[order]
-        numbers.append(found.astype(np.int32))
-        counts.append(often.astype(np.float32))
-        offsets.append(offsets[-1] + len(found))
-    asking = _Lists(
-        np.array(offsets, np.int64),
-        np.concatenate([np.zeros(0, np.int32), *numbers]),
-        np.concatenate([np.zeros(0, np.float32), *counts]),
-    )
+    if papers is not None:
+        held = _counted(papers)
+    asking = _most_telling(held, rarity)
     asking.save(folder, "asking")
     strength = np.sqrt(asking.values) if damped else asking.values
-    _Lists(asking.offsets, asking.numbers, strength).save(folder, "reversed")
-    by_word = _Lists(asking.offsets, asking.numbers, strength).transposed(words)
-    by_word.save(folder, "asking_by_word")
-    held.save(folder, "documents")
+    reverse = _Lists(asking.offsets, asking.numbers, strength)
+    reverse.save(folder, "reversed")
+    reverse.transposed(words).save(folder, "asking_by_word")
+
+
+def _counted(papers: Iterable[Sequence[int]]) -> _Lists:
+    """Each paper's words, ascending, and how often it has them."""
+    rows = [np.unique(np.asarray(paper, np.int32), return_counts=True) for paper in papers]
+    offsets = np.cumsum([0, *(len(found) for found, _ in rows)])
+    numbers = np.concatenate([np.zeros(0, np.int32), *(found for found, _ in rows)])
+    return _Lists(offsets, numbers, np.concatenate([np.zeros(0, np.int64), *(often for _, often in rows)]))
+
+
+def _most_telling(held: _Lists, rarity: Floats) -> _Lists:
+    """The words that each paper asks with, see :data:`ASKING_WORDS`, and how often it has them."""
+    sizes = np.diff(held.offsets)
+    chosen = np.ones(len(held.numbers), np.bool_)
+    order = np.arange(len(held.numbers))
+    for paper in np.flatnonzero(sizes > ASKING_WORDS).tolist():
+        low, high = held.offsets[paper], held.offsets[paper + 1]
+        found, often = held.row(paper)
+        order[low:high] = low + np.lexsort((found, -(often * rarity[found])))
+        chosen[low + ASKING_WORDS : high] = False
+    order = order[chosen]
+    offsets = np.concatenate(([0], np.cumsum(np.minimum(sizes, ASKING_WORDS)))).astype(np.int64)
+    return _Lists(offsets, held.numbers[order], held.values[order].astype(np.float32))
 
 
 def build_moments(
