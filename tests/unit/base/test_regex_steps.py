@@ -50,6 +50,7 @@ MODES = ("search", *ANCHORED)
 # Classes, and what fills itself at the first use: see `made`.
 LAZY = {"type", "ABCMeta", "CueTable", "Features"}
 
+UNRECORDED = 20  # patterns that the record may lack
 RECORD = Path(__file__).parents[2] / "data" / "regex_steps.json"
 
 Found = dict[tuple[Any, int, str], str]  # (pattern, flags, mode) -> where
@@ -224,6 +225,8 @@ def test_every_pattern_is_linear() -> None:
     left = [one for one in found() if name_of(*one[:2]) not in proved]
     faults = {where: fault for pattern, mode, where in left if (fault := check(pattern, mode))}
     assert faults == {}
+    # Each of them is proved again in every run, which takes a second or more.
+    assert not proved or len(left) <= UNRECORDED, "make patterns"
 
 
 def test_patterns_made_at_run_time_are_linear() -> None:
