@@ -5,7 +5,8 @@
 Real papers are tiled: each copy has an id of its own, three made-up words before its title, and no
 identifiers, so that no two are versions of one work. Without ``--vectors`` words and lenses are searched.
 With it vectors are drawn by the hash of a text: they cost what real ones do, and mean nothing. A library that
-is there is gone on with. Memory is what processes hold beside mapped files, all together, at the peak.
+is there is gone on with. Memory is what processes hold beside mapped files, all together, at the peak:
+psutil counts it, which comes with the extra ``cluster``.
 """
 
 from __future__ import annotations
