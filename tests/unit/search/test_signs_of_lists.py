@@ -119,7 +119,7 @@ OTHERS = {  # denials, wishes, items
 }
 
 
-@pytest.mark.parametrize(("attribute", "sign"), product(OTHERS, (-1, 1)))
+@pytest.mark.parametrize(("attribute", "sign"), list(product(OTHERS, (-1, 1))))
 def test_lists_of_names_and_languages_have_one_sign(attribute, sign):
     denials, wishes, items = OTHERS[attribute]
     joints = [
