@@ -14,7 +14,6 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -22,7 +21,7 @@ from typing import Any, Literal, get_args
 from aspectra.base.errors import BadInput, UsageError, check_choice, unknown_name
 from aspectra.base.files import digest, digest_texts, file_name, make_folder, write_durably
 from aspectra.base.registry import read_member
-from aspectra.base.values import Value, replace
+from aspectra.base.values import Value, now, replace
 from aspectra.base.version import __version__
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.evaluation.means import get_preset
@@ -384,7 +383,7 @@ def manifest(
     """
     benchmarks = {o.cell.benchmark.name: o.cell.benchmark for o in outcomes}
     return {
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": now(),
         "command": _command_of(study),
         "results_hash": digest(results),
         "versions": _versions(),

@@ -8,13 +8,12 @@ import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from aspectra.base.errors import NoSuchPaper
-from aspectra.base.values import replace
+from aspectra.base.values import now, replace
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.ids import numbered
 from aspectra.papers.library.links import citations
@@ -326,12 +325,12 @@ class Writer:
         """
         report = AddReport() if report is None else report
         self._path, self._source = path, source
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+        at = now()
         with self._transaction():
             cursor = self._db.execute(
                 "INSERT INTO additions (path, source, at, added, updated, unchanged) "
                 "VALUES (?, ?, ?, 0, 0, 0)",
-                (path, source, now),
+                (path, source, at),
             )
             addition = cursor.lastrowid
         failures: list[BaseException] = []

@@ -11,7 +11,6 @@ import struct
 import threading
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 from aspectra.base.errors import AspectraError, LibraryBusy, LibraryCorrupt, LibraryNotFound, UsageError
 from aspectra.base.files import digest_texts, disk, make_folder, refuse_journal
+from aspectra.base.values import now
 from aspectra.papers.library import row_sums
 from aspectra.papers.library.folder.lock import WriterLock, hold, noted_error, noting, remembering
 from aspectra.papers.library.row_sums import ROWS, SUMMED, changed_rows, row_hash, schema_sum
@@ -439,8 +439,7 @@ def upgrade(db: sqlite3.Connection) -> None:
         db.execute("BEGIN IMMEDIATE")
         try:
             migrate(db)
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            db.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, name, now))
+            db.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, name, now()))
             if number < SUMMED:
                 db.execute("UPDATE meta SET value = ? WHERE key = 'format'", (str(number),))
             else:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import AspectraError
 from aspectra.base.files import digest, make_folder
+from aspectra.base.values import now
 from aspectra.base.version import __version__
 from aspectra.papers.library.generations.folders import FileSum
 from aspectra.papers.library.store import Store
@@ -336,7 +336,7 @@ def _write_whole(
     return {
         **kept,
         "aspectra": __version__,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": now(),
         "revision": library.revision,
         "papers": len(ids),
         "views": views,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.display import Progress
+from aspectra.base.values import now
 from aspectra.base.version import __version__
 from aspectra.papers.bibliography import FACTS_VERSION
 from aspectra.papers.library.derived import Missing, Producer, TakesValues
@@ -409,7 +409,7 @@ def write_generation(draft: Draft) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "aspectra": __version__,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": now(),
         "revision": draft.library.revision,
         "papers": len(draft.ids),
         "settings": draft.settings.to_dict(),

@@ -13,7 +13,6 @@ import errno
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter, sleep
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import AspectraError, LibraryBusy
+from aspectra.base.values import now
 from aspectra.base.version import __version__
 from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.mutations import Writer
@@ -200,7 +200,7 @@ def add_segment(
     return {
         **kept,
         "aspectra": __version__,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": now(),
         "revision": library.revision,
         "papers": len(changes.now),
         "views": views,

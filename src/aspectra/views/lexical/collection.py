@@ -43,11 +43,6 @@ class Postings(Struct, frozen=True):
     documents: NDArray[np.int32] | StoredArray
     counts: NDArray[Any] | StoredArray
 
-    @property
-    def words(self) -> NDArray[np.int64]:
-        """(n,) the word of each."""
-        return np.repeat(np.arange(len(self.pointers) - 1), np.diff(self.pointers))
-
     def words_in(self, chosen: Positions) -> NDArray[np.int64]:
         """The words of some documents, each repeated for every one of them that holds it."""
         held = np.flatnonzero(np.isin(np.asarray(self.documents), chosen))

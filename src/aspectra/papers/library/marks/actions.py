@@ -11,10 +11,10 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from aspectra.base.errors import UsageError
+from aspectra.base.values import now
 from aspectra.papers.library.links.versions import regroup_ids
 from aspectra.papers.library.marks.values import KEPT_STEPS, Action, refile
 from aspectra.papers.library.row_sums import ROWS
@@ -153,9 +153,8 @@ class ActionWriter:
         """
         db = self._db
         with self._transaction():
-            now = datetime.now(UTC).isoformat(timespec="seconds")
             cursor = db.execute(
-                "INSERT INTO actions (at, verb, what, undone) VALUES (?, ?, '', 0)", (now, verb)
+                "INSERT INTO actions (at, verb, what, undone) VALUES (?, ?, '', 0)", (now(), verb)
             )
             number = int(cursor.lastrowid or 0)
             made = UndoStep(db, number, what)

@@ -10,12 +10,12 @@ import json
 import sqlite3
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from aspectra.base.values import now
 from aspectra.papers.library.rows import put_paper, stored_paper
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.cleaning import one_line
@@ -183,7 +183,7 @@ class OriginWriter:
     def __init__(self, db: sqlite3.Connection, file: str, source: str, *, whole: bool = True) -> None:
         self._db = db
         self._file, self._source, self._whole = file, source, whole
-        self._at = datetime.now(UTC).isoformat(timespec="seconds")
+        self._at = now()
         self._rows: list[tuple[object, ...]] = []
         self._number = 0
         if file and not whole:
@@ -268,10 +268,9 @@ def refile(db: sqlite3.Connection, pos: int, given: Mapping[str, Any]) -> dict[s
         msgspec.ValidationError: a value has the wrong type.
     """
     row = db.execute("SELECT given, file, file_hash FROM edits WHERE pos = ?", (pos,)).fetchone()
-    now = Edit(json.loads(row[0]), json.loads(row[1]), row[2]) if row else Edit()
+    before = Edit(json.loads(row[0]), json.loads(row[1]), row[2]) if row else Edit()
     paper = stored_paper(db, pos)
-    base = edited(paper, now.file)
-    at = datetime.now(UTC).isoformat(timespec="seconds")
+    base = edited(paper, before.file)
     put_paper(db, edited(base, given), pos)
-    put_edit(db, pos, Edit(given, values_of(base, given), now.file_hash or paper.content_hash, at))
-    return dict(now.given)
+    put_edit(db, pos, Edit(given, values_of(base, given), before.file_hash or paper.content_hash, now()))
+    return dict(before.given)

@@ -6,13 +6,12 @@ import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from aspectra.base.errors import NoSuchPaper, UsageError
-from aspectra.base.values import replace
+from aspectra.base.values import now, replace
 from aspectra.papers.library.marks.actions import ActionWriter, UndoStep, count_change
 from aspectra.papers.library.marks.values import (
     DECISIONS,
@@ -172,8 +171,8 @@ class MarksWriter:
         with self.action("note", f"note on {paper}") as step:
             at = self._positions([paper])
             step.keep("notes", [paper])
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            own = replace(note, source="", created=note.created or now, modified=now)
+            written = now()
+            own = replace(note, source="", created=note.created or written, modified=written)
             number = int(self._db.execute(_PUT_NOTE, (at[paper], *_note_row(own))).lastrowid or 0)
             count_change(self._db, "marks", "notes")
         return number
@@ -328,8 +327,8 @@ class MarksWriter:
         rows = [(pos, tag, "") for key, tag in new.items() if key not in had]
         find = "SELECT text, quote, kind, page FROM notes WHERE pos = ?"
         known = {Note(*row).line for row in self._db.execute(find, (pos,))}
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        lines = [Note(line, created=now, modified=now) for line in dict.fromkeys(map(one_line, notes))]
+        at = now()
+        lines = [Note(line, created=at, modified=at) for line in dict.fromkeys(map(one_line, notes))]
         lines = [note for note in lines if note.text and note.line not in known]
         self._db.executemany("INSERT INTO tags VALUES (?, ?, ?)", rows)
         self._db.executemany(_PUT_NOTE, [(pos, *_note_row(note)) for note in lines])
@@ -389,7 +388,7 @@ def put_decision(db: sqlite3.Connection, pos: int, decision: Decision) -> bool:
     old = db.execute(find, (pos, decision.source)).fetchone()
     if old == (decision.decision, decision.reason):
         return False
-    at = decision.at or datetime.now(UTC).isoformat(timespec="seconds")
+    at = decision.at or now()
     row = (pos, decision.source, decision.decision, decision.reason, at, decision.under)
     db.execute("INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?, ?, ?)", row)
     return True
