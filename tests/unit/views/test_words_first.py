@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from itertools import count
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.searcher import Searcher
 from aspectra.views.build import run as ahead
+from aspectra.views.build import values
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
@@ -152,6 +154,35 @@ def test_an_interrupted_index_goes_on_and_words_stay_searchable(library):
     build_index(library, load=lambda _: Busy(lambda: first.append(library.generations.current().name)))
     assert first[0] == name  # the words were not written again, and the settings are those of the first run
     assert found(library, "owl")[1] == ()
+
+
+def test_what_was_encoded_before_a_stop_is_kept(library):
+    calls = []
+
+    def stop():
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        index(library, Busy(stop))
+    assert index(library).encoded == len(PAPERS) - 2 * SETTINGS.batch
+
+
+@pytest.mark.parametrize(("seconds", "stores"), [(0.0, [30]), (2.0, [8, 8, 8, 6])])
+def test_vectors_of_a_fast_encoder_are_stored_together(library, monkeypatch, seconds, stores):
+    clock, seen = count(), []
+    monkeypatch.setattr(values, "perf_counter", lambda: seconds * next(clock))
+    store = ahead.InTurns.put_all
+
+    def watched(self, batches):
+        given = [(producer, list(rows)) for producer, rows in batches]
+        seen.append({producer.name: len(rows) for producer, rows in given}.get("abstract", 0))
+        store(self, given)
+
+    monkeypatch.setattr(ahead.InTurns, "put_all", watched)
+    assert index(library).encoded == len(PAPERS)
+    assert [one for one in seen if one] == stores
 
 
 def test_two_do_not_make_the_same_values(library):

@@ -9,9 +9,10 @@ import gc
 import itertools
 import logging
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -49,9 +50,10 @@ _LOG = logging.getLogger(__name__)
 _BATCHES_AHEAD = 8  # batches sorted by length together, so that little is spent on padding
 _WINDOW_WORDS = 300  # fits 512 word pieces of ordinary prose
 _PAPERS_AHEAD = 1000  # papers read at a time
-# Papers whose values are stored together. Keys lie all over the index of values, so that each transaction
-# writes most pages of it again.
-_STORED = 4000
+# Papers whose values of lenses are stored together, and the largest part of all that are missing. Keys lie
+# all over the index of values, so that each transaction writes most pages of it again.
+_STORED, _STORED_PART = 4000, 1 / 16
+_SECONDS = 1.0  # between two stores of vectors, for an encoder that makes several batches in it
 _Work = list[tuple[Paper, dict[str, str]]]  # paper, names of lenses -> key of the value
 _Made = dict[str, list[tuple[str, bytes]]]  # name of the lens -> rows to store
 
@@ -100,6 +102,38 @@ def chunk_texts(paper: Paper, spans: Sequence[tuple[int, int, int]], citations: 
     return [stripped[number].between(a, b) for number, a, b in spans]
 
 
+class _Gathered:
+    """Stores values of many batches in one transaction, a second apart; those that are left on leaving.
+
+    Args:
+        writer: of the library.
+    """
+
+    def __init__(self, writer: TakesValues) -> None:
+        self._writer = writer
+        self._waiting: dict[Producer, list[Any]] = {}
+        self._at = perf_counter()
+
+    def put_all(self, batch: Iterable[tuple[Producer, Any]]) -> None:
+        """Take rows of several producers, made of the same papers."""
+        for producer, rows in batch:
+            self._waiting.setdefault(producer, []).extend(rows)
+        if perf_counter() - self._at >= _SECONDS:
+            self._store()
+
+    def _store(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        if waiting:
+            self._writer.derived.put_all(waiting.items())
+        self._at = perf_counter()
+
+    def __enter__(self) -> _Gathered:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._store()
+
+
 def _batches(
     missing: list[Missing], size: int, ahead: int, label: str, progress: Progress
 ) -> Iterator[list[Missing]]:
@@ -146,30 +180,31 @@ def encode_abstracts(
     together = not settings.sentences_apart(encoder)
     missing = library.derived.missing(whole, units) if together else library.derived.missing(whole)
     label = f"encoding abstracts with {encoder.name}"
-    for keys, texts, spans in abstract_batches(library, missing, settings.batch, label, progress):
-        late = together and encoder.late_pooling
-        take = TokenTaker(encoder, texts, settings.late) if settings.late else None
-        coded, found = encode_with_terms(encoder, texts, spans if late else None, take)
-        for place in np.flatnonzero(~coded.vectors.any(axis=1)):
-            if texts[place].strip():
-                pos = next(one.pos for one in missing if one.key == keys[place])
-                paper = library.papers_at([pos])[pos].id
-                _LOG.warning(
-                    "%s gave no vector for the paper %s; vectors will not find it.", encoder.name, paper
-                )
-        cut = [np.array(count, "u4") for count in coded.truncated]
-        values: list[tuple[Producer, Any]] = [
-            (whole, zip(keys, zip(coded.vectors, cut, strict=True), strict=True))
-        ]
-        if terms is not None:
-            values.append((terms, zip(keys, found, strict=True)))
-        if tokens is not None and take is not None:
-            values.append((tokens, zip(keys, take.values, strict=True)))
-        if together:
-            pooled = coded.spans if late else _apart(encoder, texts, spans)[0]
-            halves = [unit.astype(np.float16) for unit in pooled]
-            values.append((units, zip(keys, zip(halves, cut, strict=True), strict=True)))
-        writer.derived.put_all(values)
+    with _Gathered(writer) as gathered:
+        for keys, texts, spans in abstract_batches(library, missing, settings.batch, label, progress):
+            late = together and encoder.late_pooling
+            take = TokenTaker(encoder, texts, settings.late) if settings.late else None
+            coded, found = encode_with_terms(encoder, texts, spans if late else None, take)
+            for place in np.flatnonzero(~coded.vectors.any(axis=1)):
+                if texts[place].strip():
+                    pos = next(one.pos for one in missing if one.key == keys[place])
+                    paper = library.papers_at([pos])[pos].id
+                    _LOG.warning(
+                        "%s gave no vector for the paper %s; vectors will not find it.", encoder.name, paper
+                    )
+            cut = [np.array(count, "u4") for count in coded.truncated]
+            values: list[tuple[Producer, Any]] = [
+                (whole, zip(keys, zip(coded.vectors, cut, strict=True), strict=True))
+            ]
+            if terms is not None:
+                values.append((terms, zip(keys, found, strict=True)))
+            if tokens is not None and take is not None:
+                values.append((tokens, zip(keys, take.values, strict=True)))
+            if together:
+                pooled = coded.spans if late else _apart(encoder, texts, spans)[0]
+                halves = [unit.astype(np.float16) for unit in pooled]
+                values.append((units, zip(keys, zip(halves, cut, strict=True), strict=True)))
+            gathered.put_all(values)
     return len(missing)
 
 
@@ -195,11 +230,12 @@ def encode_sentences(
     """
     units = sentence_vectors(encoder, settings)
     label = f"encoding sentences with {encoder.name}"
-    for batch in _batches(library.derived.missing(units), settings.batch, _BATCHES_AHEAD, label, progress):
-        keys, texts, spans = zip(*_texts(library, batch), strict=True)
-        vectors, cut = _apart(encoder, texts, spans)
-        values = [(v.astype(np.float16), np.array(n, "u4")) for v, n in zip(vectors, cut, strict=True)]
-        writer.derived.put(units, zip(keys, values, strict=True))
+    missing = library.derived.missing(units)
+    with _Gathered(writer) as gathered:
+        for keys, texts, spans in abstract_batches(library, missing, settings.batch, label, progress):
+            vectors, cut = _apart(encoder, texts, spans)
+            values = [(v.astype(np.float16), np.array(n, "u4")) for v, n in zip(vectors, cut, strict=True)]
+            gathered.put_all([(units, zip(keys, values, strict=True))])
 
 
 def encode_chunks(
@@ -293,6 +329,7 @@ def apply_lenses(library: Store, writer: TakesValues, names: Sequence[str], prog
     overtaken: list[Overtaken] = []
     work = itertools.takewhile(lambda _: not overtaken, _work(library, missing))
     waiting: _Made = {}
+    together = max(_STORED, int(_STORED_PART * len(missing)))
 
     def store() -> None:
         try:
@@ -306,7 +343,7 @@ def apply_lenses(library: Store, writer: TakesValues, names: Sequence[str], prog
             continue
         for name, some in values.items():
             waiting.setdefault(name, []).extend(some)
-        if max(map(len, waiting.values()), default=0) >= _STORED:
+        if max(map(len, waiting.values()), default=0) >= together:
             store()
         done += papers
         made += sum(map(len, values.values()))
