@@ -94,16 +94,15 @@ def build_lexical(
     for document in documents:
         document[:] = places[document]
     lengths = np.array([len(d) for d in documents], np.int32)
-    postings = count_words(documents, len(vocabulary))
+    save_postings(folder, count_words(documents, len(vocabulary)), vocabulary, lengths)
     documents.clear()  # gigabytes of a million papers
-    save_postings(folder, postings, vocabulary, lengths)
     facts: dict[str, Any] = {"kind": "lexical", "folder": folder.name, "words": len(vocabulary)}
     if pairs:
         used: Iterable[list[int]] | None = None
         if asking is not None:
             words, number = _tokeniser(settings.tokens).words, vocabulary.get
             used = ([w for w in map(number, words(t)) if w is not None] for t in asking)
-        build_pairs(used, postings, lengths, [*vocabulary], settings, folder, damped, standard)
+        build_pairs(used, settings, folder, damped, standard)
         facts["pairs"] = True
     return facts
 

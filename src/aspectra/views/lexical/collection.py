@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -69,10 +69,8 @@ def count_words(documents: Sequence[Sequence[int] | NDArray[np.int32]], words: i
         words: how many there are.
     """
     ends = np.cumsum([0, *map(len, documents)])
-    # A part at a time: sorting all words of a million papers at once takes some gigabytes more.
-    cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], _AT_ONCE))).tolist()
-    parts = []
-    for low, high in pairwise([*cuts, len(documents)] if cuts else [0, 0]):
+    parts, sizes = [], [np.zeros(words, np.int64)]
+    for low, high in some_rows(ends):
         flat = [np.asarray(one, np.int32) for one in documents[low:high]]
         keys = np.concatenate([np.zeros(0, np.int32), *flat]).astype(np.int64)
         np.left_shift(keys, _SHIFT, out=keys)
@@ -81,18 +79,34 @@ def count_words(documents: Sequence[Sequence[int] | NDArray[np.int32]], words: i
         first = np.flatnonzero(np.diff(keys, prepend=-1))
         counts = np.minimum(np.diff(first, append=len(keys)), _MOST).astype(np.uint16)
         keys = keys[first]
-        parts.append(((keys >> _SHIFT).astype(np.int32), keys.astype(np.uint32).view(np.int32), counts))
-    if len(parts) == 1:
-        return postings_of(*parts[0], words)
-    sizes = [np.bincount(numbers, minlength=words) for numbers, _, _ in parts]
+        parts.append((keys.astype(np.uint32).view(np.int32), counts))
+        sizes.append(np.bincount(keys >> _SHIFT, minlength=words))
     pointers = np.concatenate(([0], np.cumsum(np.sum(sizes, axis=0)))).astype(np.int64)
+    if len(parts) == 1:
+        return Postings(pointers, *parts[0])
     held, often = np.empty(pointers[-1], np.int32), np.empty(pointers[-1], np.uint16)
-    free = pointers[:-1].copy()  # where the next posting of each word goes
-    for (_, papers, counts), size in zip(parts, sizes, strict=True):
-        at = np.arange(len(papers)) + np.repeat(free - np.cumsum(size) + size, size)
+    free = pointers[:-1].copy()
+    for (papers, counts), size in zip(parts, sizes[1:], strict=True):
+        at = next_places(free, size)
         held[at], often[at] = papers, counts
-        free += size
     return Postings(pointers, held, often)
+
+
+def some_rows(ends: NDArray[np.integer]) -> Iterator[tuple[int, int]]:
+    """(first, end) of rows that are worked on together: all of a million papers take some gigabytes more.
+
+    Args:
+        ends: (rows + 1,) where the words of each begin.
+    """
+    cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], _AT_ONCE))).tolist()
+    return pairwise([*cuts, len(ends) - 1] if cuts else [])
+
+
+def next_places(free: NDArray[np.int64], size: NDArray[np.integer]) -> Positions:
+    """The places of values that lie in groups, ``size`` of each; each group's next free place moves on."""
+    at: Positions = np.arange(size.sum()) + np.repeat(free - np.cumsum(size) + size, size)
+    free += size
+    return at
 
 
 def postings_of(

@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from aspectra.views.lexical.collection import Postings
+from aspectra.views.lexical.collection import Segment, next_places, some_rows
 from aspectra.views.storage.arrays import StoredArray, save_array
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.text.tokens import LexicalSettings
@@ -111,17 +111,27 @@ class _Lists(Struct, frozen=True):
         low, high = self.offsets[at], self.offsets[at + 1]
         return self.numbers[low:high], self.values[low:high]
 
+    def with_values(self, values: NDArray[Any]) -> _Lists:
+        """The same numbers with other values."""
+        return _Lists(self.offsets, self.numbers, values)
+
     def whole(self) -> _Lists:
         """The same in memory."""
         return _Lists(self.offsets, np.asarray(self.numbers), np.asarray(self.values))
 
     def transposed(self, rows: int) -> _Lists:
         """The same pairs by number."""
-        numbers = np.asarray(self.numbers)
-        offsets = np.concatenate(([0], np.cumsum(np.bincount(numbers, minlength=rows)))).astype(np.int64)
-        order = np.argsort(numbers, kind="stable")
-        owner = np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), np.diff(self.offsets))
-        return _Lists(offsets, owner[order], np.asarray(self.values)[order])
+        parts = [slice(*self.offsets[[low, high]]) for low, high in some_rows(self.offsets)]
+        sizes = [np.bincount(self.numbers[part], minlength=rows) for part in parts]
+        offsets = np.concatenate(([0], np.cumsum(np.sum([np.zeros(rows, np.int64), *sizes], axis=0))))
+        owners, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], self.values.dtype)
+        free = offsets[:-1].copy()
+        for (low, high), part, size in zip(some_rows(self.offsets), parts, sizes, strict=True):
+            order = np.argsort(self.numbers[part], kind="stable")
+            owner = np.repeat(np.arange(low, high, dtype=np.int32), np.diff(self.offsets[low : high + 1]))
+            at = next_places(free, size)
+            owners[at], values[at] = owner[order], self.values[part][order]
+        return _Lists(offsets, owners, values)
 
     def save(self, folder: Path, name: str) -> None:
         for part in ("offsets", "numbers", "values"):
@@ -278,9 +288,6 @@ class _Sides(Struct, frozen=True):
 
 def build_pairs(
     papers: Iterable[Sequence[int]] | None,
-    postings: Postings,
-    lengths: NDArray[np.integer],
-    vocabulary: Sequence[str],
     settings: LexicalSettings,
     folder: Path,
     damped: bool,
@@ -291,37 +298,45 @@ def build_pairs(
     Args:
         papers: numbers of the words that are each paper's query, repeats kept; None: those of the documents,
             one for each paper.
-        postings: of the documents in the index.
-        lengths: (documents,) of them.
-        vocabulary: the words.
         settings: of the view.
-        folder: of the lexical view.
+        folder: of the lexical view, with the postings of its documents.
         damped: whether queries use root frequencies: in a whole text the tenth mention of a word says less
             than the first, in an abstract the second says as much.
         standard: statistics that words are weighed by; default: those of the documents.
     """
-    words, frequency = len(vocabulary), np.diff(postings.pointers)
+    stored = StoredFolder(folder)
+    segment = Segment(stored)
+    postings, lengths = segment.postings, segment.lengths
+    words, frequency = len(segment.vocabulary), np.diff(postings.pointers)
     if standard is None:
         total, mean = len(lengths), float(lengths.sum() / max(len(lengths), 1))
         weighing = Weighing(settings, total, mean, least_rarity(total, frequency))
     else:
         weighing = standard.weighing(settings)
-        frequency = np.array([standard.frequency.get(word, 1) for word in vocabulary], np.int64)
+        frequency = np.array([standard.frequency.get(word, 1) for word in segment.vocabulary], np.int64)
     rare = np.array([weighing.rarity(count) for count in frequency.tolist()], np.float32)
     held = _Lists(postings.pointers, postings.documents, postings.counts).transposed(len(lengths))
-    damping = np.repeat(weighing.damping(lengths), np.diff(held.offsets))
-    data = weighing.weights(np.asarray(held.values), damping, rare[held.numbers])
-    _Lists(held.offsets, held.numbers, data).save(folder, "documents")
-    del damping, data  # a gigabyte of a million papers
+    stored.close()
+    held.with_values(_weights(held, weighing, lengths, rare)).save(folder, "documents")
     rarity = np.log1p((weighing.documents - frequency + 0.5) / (frequency + 0.5))
     if papers is not None:
         held = _counted(papers)
     asking = _most_telling(held, rarity)
+    del held  # half a gigabyte of a million papers
     asking.save(folder, "asking")
-    strength = np.sqrt(asking.values) if damped else asking.values
-    reverse = _Lists(asking.offsets, asking.numbers, strength)
+    reverse = asking.with_values(np.sqrt(asking.values)) if damped else asking
     reverse.save(folder, "reversed")
     reverse.transposed(words).save(folder, "asking_by_word")
+
+
+def _weights(held: _Lists, weighing: Weighing, lengths: NDArray[np.integer], rare: Floats) -> Floats:
+    """What each word weighs in each document."""
+    out, damping = np.empty(held.offsets[-1], np.float32), weighing.damping(lengths)
+    for low, high in some_rows(held.offsets):
+        part = slice(*held.offsets[[low, high]])
+        damped = np.repeat(damping[low:high], np.diff(held.offsets[low : high + 1]))
+        out[part] = weighing.weights(held.values[part], damped, rare[held.numbers[part]])
+    return out
 
 
 def _counted(papers: Iterable[Sequence[int]]) -> _Lists:
@@ -335,16 +350,20 @@ def _counted(papers: Iterable[Sequence[int]]) -> _Lists:
 def _most_telling(held: _Lists, rarity: Floats) -> _Lists:
     """The words that each paper asks with, see :data:`ASKING_WORDS`, and how often it has them."""
     sizes = np.diff(held.offsets)
-    chosen = np.ones(len(held.numbers), np.bool_)
-    order = np.arange(len(held.numbers))
-    for paper in np.flatnonzero(sizes > ASKING_WORDS).tolist():
-        low, high = held.offsets[paper], held.offsets[paper + 1]
-        found, often = held.row(paper)
-        order[low:high] = low + np.lexsort((found, -(often * rarity[found])))
-        chosen[low + ASKING_WORDS : high] = False
-    order = order[chosen]
     offsets = np.concatenate(([0], np.cumsum(np.minimum(sizes, ASKING_WORDS)))).astype(np.int64)
-    return _Lists(offsets, held.numbers[order], held.values[order].astype(np.float32))
+    numbers, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
+    for first, end in some_rows(held.offsets):
+        start = held.offsets[first]
+        order = np.arange(start, held.offsets[end])
+        chosen = np.ones(len(order), np.bool_)
+        for paper in (first + np.flatnonzero(sizes[first:end] > ASKING_WORDS)).tolist():
+            low, high = held.offsets[paper : paper + 2] - start
+            found, often = held.row(paper)
+            order[low:high] = start + low + np.lexsort((found, -(often * rarity[found])))
+            chosen[low + ASKING_WORDS : high] = False
+        part, order = slice(*offsets[[first, end]]), order[chosen]
+        numbers[part], values[part] = held.numbers[order], held.values[order]
+    return _Lists(offsets, numbers, values)
 
 
 def build_moments(
