@@ -70,7 +70,7 @@ def test_several_processes_see_what_one_sees(tmp_path, monkeypatch, shout):
 def _in_two(monkeypatch):
     """From now on work is done in two processes."""
     monkeypatch.setattr(draft, "_MANY", 10)
-    monkeypatch.setattr(draft.joblib, "cpu_count", lambda: 2)
+    monkeypatch.setattr("joblib.cpu_count", lambda: 2)
 
 
 def test_several_processes_read_what_one_reads(tmp_path, monkeypatch):

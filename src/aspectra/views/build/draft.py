@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -159,12 +159,17 @@ _MANY = 5000  # papers from which on starting processes is worth its second
 
 def by_all_cores(work: Callable[[T], R], batches: Iterable[T], papers: int) -> Iterator[R]:
     """Yield the result of ``work`` for each batch, in order; for many papers in parallel processes."""
-    cores = joblib.cpu_count()
-    if cores < 2 or papers < _MANY:
-        yield from map(work, batches)
-        return
-    parallel = joblib.Parallel(n_jobs=cores, return_as="generator", pre_dispatch=2 * cores)
-    yield from parallel(joblib.delayed(work)(batch) for batch in batches)
+    if papers >= _MANY:
+        import joblib  # which few papers need not wait for
+
+        cores = joblib.cpu_count()
+        if cores >= 2:
+            # One whose memory has grown is ended and replaced, which is nothing to warn of.
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
+            parallel = joblib.Parallel(n_jobs=cores, return_as="generator", pre_dispatch=2 * cores)
+            yield from parallel(joblib.delayed(work)(batch) for batch in batches)
+            return
+    yield from map(work, batches)
 
 
 @dataclass

@@ -45,7 +45,7 @@ from aspectra.views.dense.matching import narrowed, widen
 from aspectra.views.encoders.protocol import Encoder, LateEncoder, TokenEncoder
 from aspectra.views.index.opened import GRAPH_VIEW
 from aspectra.views.lexical.bm25 import Counted, build_lexical
-from aspectra.views.prompted.running import collect_prompted
+from aspectra.views.prompted.collecting import collect_prompted
 from aspectra.views.protocol import TERMS, TOKENS, ViewFacts, chunk_base
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import new_array, save_array

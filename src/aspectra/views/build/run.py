@@ -44,7 +44,7 @@ from aspectra.views.build.work import (
     with_encoders,
 )
 from aspectra.views.encoders.protocol import Encoder, load_encoder
-from aspectra.views.prompted.running import prompted_state
+from aspectra.views.prompted.collecting import prompted_state
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.folder import WHOLE, StoredFolder, open_folder
 

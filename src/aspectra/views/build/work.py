@@ -37,7 +37,7 @@ from aspectra.views.build.values import (
 from aspectra.views.dense.late.view import TOKENS_VERSION
 from aspectra.views.encoders.protocol import Encoder, prompt_facts
 from aspectra.views.lexical.reverse import REVERSE_VERSION
-from aspectra.views.prompted.running import encode_readings, prompted_state
+from aspectra.views.prompted.collecting import encode_readings, prompted_state
 from aspectra.views.settings import IndexSettings
 
 SETTINGS_KEY = "index_settings"

@@ -264,7 +264,7 @@ class PromptedAttribute(Attribute):
         Raises:
             UsageError: the lens does not have this value in this library.
         """
-        from aspectra.views.prompted.running import NUMBER  # few libraries have such lenses
+        from aspectra.views.prompted.collecting import NUMBER  # few libraries have such lenses
 
         lens = index.lens(self.name)
         schema = self.schemas.get(index.library.folder)
