@@ -16,6 +16,7 @@ import pytest
 
 from aspectra.base.errors import NotTrusted, UsageError
 from aspectra.base.trust import Permission, allow
+from aspectra.llm.chat import QuotaSpent
 from aspectra.views.encoders import openai
 from aspectra.views.encoders.openai import OpenAIEmbeddings, make
 from aspectra.views.encoders.protocol import load_encoder, permit_encoder
@@ -117,13 +118,13 @@ def test_nobody_listens(waits: list[float]) -> None:
 @pytest.mark.parametrize(
     ("status", "answer", "error", "exit_code"),
     [
-        (401, _error(f"Incorrect key {KEY}"), openai.KeyRefused, 2),
-        (403, _error("no"), openai.KeyRefused, 2),
-        (429, _error("You exceeded your quota", "insufficient_quota"), openai.QuotaSpent, 5),
-        (402, _error("pay"), openai.QuotaSpent, 5),
-        (400, _error(f"too long {KEY}"), openai.BadRequest, 2),
-        (404, b"<html>", openai.BadRequest, 2),
-        (302, b"", openai.BadRequest, 2),
+        (401, _error(f"Incorrect key {KEY}"), openai.Unauthorized, 2),
+        (403, _error("no"), openai.Unauthorized, 2),
+        (429, _error("You exceeded your quota", "insufficient_quota"), QuotaSpent, 5),
+        (402, _error("pay"), QuotaSpent, 5),
+        (400, _error(f"too long {KEY}"), openai.RequestRejected, 2),
+        (404, b"<html>", openai.RequestRejected, 2),
+        (302, b"", openai.RequestRejected, 2),
         (200, b"not json", openai.Unavailable, 7),
         (200, {"data": []}, openai.Unavailable, 7),
         (200, {"data": [{"index": 0, "embedding": [float("nan"), 1]}]}, openai.Unavailable, 7),
@@ -163,7 +164,7 @@ def test_no_key_is_fine_on_this_computer_only(script: _Script, monkeypatch: pyte
     monkeypatch.delenv("OPENAI_API_KEY")
     make(f"m?base_url={script.url}").encode(["ab"])
     assert script.authorization == [None]
-    with pytest.raises(openai.KeyRefused) as caught:
+    with pytest.raises(openai.Unauthorized) as caught:
         make("m").encode(["ab"])
     assert caught.value.exit_code == 2
 
@@ -216,7 +217,7 @@ def test_a_library_cannot_choose_who_gets_texts_and_key(monkeypatch: pytest.Monk
         load_encoder(spec)
     assert caught.value.hint.endswith("aspectra config trust https://zero.example")
     permit_encoder(spec)  # the texts may go there; the key of another host may not
-    with pytest.raises(openai.KeyRefused, match="not for this host") as refused:
+    with pytest.raises(openai.Unauthorized, match="not for this host") as refused:
         load_encoder(spec).encode(["ab"])
     assert refused.value.hint.endswith("aspectra config trust https://zero.example --key OPENAI_API_KEY")
     assert sent == []

@@ -67,22 +67,14 @@ class Unavailable(AspectraError):
     retryable: ClassVar[bool] = True
 
 
-class QuotaSpent(AspectraError):
-    """The account has no credit left; waiting does not help."""
-
-    code = "quota"
-    http_status = 402
-    exit_code = 5
-
-
-class KeyRefused(UsageError):
+class Unauthorized(UsageError):
     """There is no key, the endpoint refuses it, or it must not be sent there."""
 
     code = "key-refused"
     http_status = 502
 
 
-class BadRequest(UsageError):
+class RequestRejected(UsageError):
     """The endpoint refuses the request itself: an unknown model, a text too long, a wrong option."""
 
     code = "bad-request"
@@ -100,10 +92,10 @@ class OfflineRefused(UsageError):
 _KINDS: tuple[tuple[type[failures.ModelError], type[AspectraError]], ...] = (
     (failures.Transient, Unavailable),
     (failures.Malformed, Unavailable),
-    (failures.QuotaSpent, QuotaSpent),
-    (failures.KeyRefused, KeyRefused),
+    (failures.QuotaSpent, failures.QuotaSpent),
+    (failures.KeyRefused, Unauthorized),
     (failures.Offline, OfflineRefused),
-    (failures.ModelError, BadRequest),
+    (failures.ModelError, RequestRejected),
 )
 
 
@@ -199,7 +191,8 @@ class OpenAIEmbeddings:
 
         Raises:
             UsageError: spans were asked for, or the endpoint refuses the request.
-            KeyRefused, QuotaSpent, Unavailable: see the classes.
+            Unauthorized, Unavailable: see the classes.
+            QuotaSpent: see :class:`aspectra.llm.chat.QuotaSpent`.
         """
         if spans is not None:
             raise UsageError(
