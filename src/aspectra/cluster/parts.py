@@ -16,9 +16,9 @@ from aspectra.base.values import replace
 from aspectra.cluster.shard import bare_papers
 from aspectra.cluster.wire import (
     Call,
-    Column,
+    GradeColumn,
     Grading,
-    Job,
+    ScoringJob,
     Step,
     blob,
     decode_answer,
@@ -128,13 +128,13 @@ class RemotePart(Part):
         super().__init__(shards.index, asked, None)
         self._blobs: dict[str, bytes] = {}
         self._mask = None if allowed is None else allowed[self._place]
-        self.job = Job(
+        self.job = ScoringJob(
             shards.index.folder.name,
             tuple(asked),
             "" if self._mask is None or self._mask.all() else self._blob(np.packbits(self._mask)),
             {n: self._blob(one[self._place]) for n, one in scores.items()},
         )
-        self._encoded: tuple[Job, bytes] | None = None
+        self._encoded: tuple[ScoringJob, bytes] | None = None
 
     def _blob(self, array: NDArray[Any]) -> str:
         key, self._blobs[key] = blob(array)
@@ -195,7 +195,7 @@ class RemotePart(Part):
             for stated in named:
                 key = self._blob(grader.grades(stated)[self._place])
                 unknown = bool(grader.known(stated).missing)
-                columns.append(Column(stated.attribute, stated.value, key, unknown))
+                columns.append(GradeColumn(stated.attribute, stated.value, key, unknown))
         step: Step = ("graded", [[*numbers], worth, field])
         grading = Grading(tuple(conditions), tuple(columns))
         return replace(rows, steps=[*rows.steps, step], grading=grading)

@@ -16,10 +16,10 @@ from xxhash import xxh3_64_hexdigest
 from aspectra.base.errors import AspectraError
 from aspectra.base.version import __version__
 from aspectra.cluster.wire import (
-    Answer,
     Call,
+    CallAnswer,
     Grading,
-    Job,
+    ScoringJob,
     Step,
     array_of,
     decode_call,
@@ -92,7 +92,7 @@ class _Columns(Grader):
 class _Job(Part):
     """The papers of a shard under one search, with the rows that were made of them last."""
 
-    def __init__(self, index: Index, job: Job, blobs: Mapping[str, bytes]) -> None:
+    def __init__(self, index: Index, job: ScoringJob, blobs: Mapping[str, bytes]) -> None:
         mask = array_of(blobs[job.allowed]) if job.allowed else None
         allowed = None if mask is None else np.unpackbits(mask, count=len(index)).view(np.bool_)
         super().__init__(index, job.asked, allowed)
@@ -175,10 +175,10 @@ class ShardSearch:
             try:
                 return encode(self._answer(decode_call(data)))
             except AspectraError as error:
-                return encode(Answer(error=(error.what, error.why, error.hint)))
+                return encode(CallAnswer(error=(error.what, error.why, error.hint)))
             except Exception as error:  # whatever it is, the caller has to say which shard it was
                 what, why = f"the shard {self._name} cannot answer", f"{type(error).__name__}: {error}"
-                return encode(Answer(error=(what, why, "aspectra cluster check")))
+                return encode(CallAnswer(error=(what, why, "aspectra cluster check")))
 
     def close(self) -> None:
         """Close its files."""
@@ -186,9 +186,9 @@ class ShardSearch:
             index.close()
         self._library.close()
 
-    def _answer(self, call: Call) -> Answer:
+    def _answer(self, call: Call) -> CallAnswer:
         if call.name == "facts":
-            return Answer({"shard": self._name, "process": os.getpid(), **arithmetic()})
+            return CallAnswer({"shard": self._name, "process": os.getpid(), **arithmetic()})
         for key, data in call.blobs.items():
             self._blobs[key] = data
             self._blobs.move_to_end(key)
@@ -196,19 +196,19 @@ class ShardSearch:
         if job is None:
             told = decode_job(call.job)
             if lacking := told.keys - self._blobs.keys():
-                return Answer(lacks=sorted(lacking))
+                return CallAnswer(lacks=sorted(lacking))
             job = self._jobs[call.job] = _Job(self._index(told.generation), told, self._blobs)
         self._jobs.move_to_end(call.job)
         if call.grading not in (b"", job.graded_by):
             grading = decode_grading(call.grading)
             if lacking := grading.keys - self._blobs.keys():
-                return Answer(lacks=sorted(lacking))
+                return CallAnswer(lacks=sorted(lacking))
             job.grade_by(call.grading, _Columns(job.index, grading, self._blobs))
         while len(self._jobs) > _JOBS:
             self._jobs.popitem(last=False)
         while sum(map(len, self._blobs.values())) > _ROOM:
             self._blobs.popitem(last=False)
-        return Answer(_CALLS[call.name](job, call.steps, *call.args))
+        return CallAnswer(_CALLS[call.name](job, call.steps, *call.args))
 
     def _index(self, generation: str) -> Index:
         if generation not in self._opened:

@@ -26,7 +26,7 @@ _KINDS = frozenset("biuf")  # of numbers: an array of anything else is refused
 Step = tuple[str, list[Any]]  # name of a function of rows, and its arguments
 
 
-class Column(Struct, frozen=True):
+class GradeColumn(Struct, frozen=True):
     """Grades of a shard's papers for one value of an attribute.
 
     Attributes:
@@ -41,7 +41,7 @@ class Column(Struct, frozen=True):
     unknown: bool
 
 
-class Job(Struct, frozen=True):
+class ScoringJob(Struct, frozen=True):
     """What a shard's papers are scored by in one search.
 
     Attributes:
@@ -73,7 +73,7 @@ class Grading(Struct, frozen=True):
     """
 
     conditions: tuple[Condition, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[GradeColumn, ...]
 
     @property
     def keys(self) -> set[str]:
@@ -101,7 +101,7 @@ class Call(Struct, frozen=True):
     blobs: dict[str, bytes]
 
 
-class Answer(Struct, frozen=True):
+class CallAnswer(Struct, frozen=True):
     """The answer to a call.
 
     Attributes:
@@ -158,12 +158,12 @@ def _typed(kind: Any, value: Any) -> Any:
 
 _ENCODER = msgspec.msgpack.Encoder(enc_hook=_encoded)
 _CALLS = msgspec.msgpack.Decoder(Call, ext_hook=_extension)
-_JOBS = msgspec.msgpack.Decoder(Job, ext_hook=_extension, dec_hook=_typed)
+_JOBS = msgspec.msgpack.Decoder(ScoringJob, ext_hook=_extension, dec_hook=_typed)
 _GRADINGS = msgspec.msgpack.Decoder(Grading)
-_ANSWERS = msgspec.msgpack.Decoder(Answer, ext_hook=_extension)
+_ANSWERS = msgspec.msgpack.Decoder(CallAnswer, ext_hook=_extension)
 
 
-def encode(message: Job | Grading | Call | Answer) -> bytes:
+def encode(message: ScoringJob | Grading | Call | CallAnswer) -> bytes:
     """A message as bytes."""
     return _ENCODER.encode(message)
 
@@ -179,7 +179,7 @@ def decode_call(data: bytes) -> Call:
     return _CALLS.decode(data)
 
 
-def decode_job(data: bytes) -> Job:
+def decode_job(data: bytes) -> ScoringJob:
     """Inverse of :func:`encode`."""
     return _JOBS.decode(data)
 
@@ -189,7 +189,7 @@ def decode_grading(data: bytes) -> Grading:
     return _GRADINGS.decode(data)
 
 
-def decode_answer(data: bytes) -> Answer:
+def decode_answer(data: bytes) -> CallAnswer:
     """Inverse of :func:`encode`."""
     return _ANSWERS.decode(data)
 

@@ -127,7 +127,7 @@ def test_an_error_of_a_shard_is_the_caller_s(searchers):
     refused = AspectraError("the disk is gone", why="it was pulled out", hint="put it back")
 
     def broken(_):
-        return wire.encode(wire.Answer(error=(refused.what, refused.why, refused.hint)))
+        return wire.encode(wire.CallAnswer(error=(refused.what, refused.why, refused.hint)))
 
     engine = many._engine
     many._engine = Engine(many.index, parted=Shards(many.index, dict.fromkeys(sides.shards, broken)).parted)
@@ -136,7 +136,7 @@ def test_an_error_of_a_shard_is_the_caller_s(searchers):
             many.run(plan)
     finally:
         many._engine = engine
-    call = wire.Call(wire.encode(wire.Job("nowhere", ())), b"", [], "lowest", [[]], {})
+    call = wire.Call(wire.encode(wire.ScoringJob("nowhere", ())), b"", [], "lowest", [[]], {})
     answered = wire.decode_answer(sides.shards["shards/0"].call(wire.encode(call)))
     assert "nowhere" in " ".join(answered.error)
     for damaged in (b"", b"junk", wire.encode(replace(call, job=b"junk"))):
