@@ -25,7 +25,7 @@ from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
-from aspectra.views.build.collection import Part, index_shards, merge_shards
+from aspectra.views.build.collection import IndexedShard, index_shards, merge_shards
 from aspectra.views.build.run import build_index
 from aspectra.views.build.segments import Segments
 from aspectra.views.prompted.definition import definition, forget_lens, tally, undefine
@@ -79,7 +79,7 @@ def test_a_prompted_lens_is_that_of_one_library(tmp_path, load):
     assert looked[many] == looked[one]
     assert looked[one][0][1].values < len(papers)  # each text is asked about once
     index_shards(many, settings, load=load)
-    first = Part.of(many.shards[0])
+    first = IndexedShard.of(many.shards[0])
     build_index(one, settings, load=load, standard=(first.folder, first.manifest), segments=Segments(least=1))
     with Searcher(one, load) as single, Searcher(many, load) as spread:
         named = [name for name in single.index.manifest["views"] if name.startswith("lens-mood")]
@@ -127,9 +127,9 @@ def test_an_index_follows_the_lenses_of_the_collection(tmp_path, load):
     index_shards(many, load=load)
     with Searcher(Store(many.folder), load) as searcher:
         assert "lens-style" in " ".join(searcher.index.view_names)
-    standards = {Part.of(shard).standard for shard in many.shards.values()}
+    standards = {IndexedShard.of(shard).standard for shard in many.shards.values()}
     assert len(standards) == 1  # a new one, which has the lens
-    facts = json.loads((Part.of(many.shards[2]).folder / "standard/facts.json").read_text())
+    facts = json.loads((IndexedShard.of(many.shards[2]).folder / "standard/facts.json").read_text())
     assert any("style" in view for view in facts["views"])
     [*look(many.shards[1], tmp_path, TONE)]
     index_shards(many, load=load)
@@ -247,7 +247,7 @@ def test_segments_of_a_collection_are_merged(tmp_path, load):
     for papers in ([p for p in PAPERS if p.sections][:9], PAPERS):  # it outgrows its standard
         put(many, papers)
         index_shards(many, settings, load=load)
-        standards.append(Part.of(many.shards[0]).standard)
+        standards.append(IndexedShard.of(many.shards[0]).standard)
     assert standards[0] == standards[1]
     new = [replace(paper, id=f"new {paper.id}", title=f"{paper.title} again") for paper in PAPERS[:6]]
     for paper in new:
@@ -259,7 +259,7 @@ def test_segments_of_a_collection_are_merged(tmp_path, load):
         expected = [answer(searcher, plan) for plan in plans]
     assert merge_shards(many, load=load).changed
     assert not merge_shards(many, load=load).changed
-    assert {Part.of(shard).standard for shard in many.shards.values()} == {standards[0]}
+    assert {IndexedShard.of(shard).standard for shard in many.shards.values()} == {standards[0]}
     with Searcher(Store(many.folder), load) as searcher:
         assert len(searcher.index.manifest["segments"]) == 2
         assert [answer(searcher, plan) for plan in plans] == expected

@@ -28,7 +28,7 @@ from aspectra.search.query import Query
 from aspectra.search.scoring.phases import join
 from aspectra.search.searcher import Searcher
 from aspectra.views.build import collection as building
-from aspectra.views.build.collection import Part, index_shards
+from aspectra.views.build.collection import IndexedShard, index_shards
 from aspectra.views.build.run import build_index, merge_segments
 from aspectra.views.build.segments import Segments
 from aspectra.views.settings import IndexSettings
@@ -61,7 +61,7 @@ def both(folder: Path, papers, shards: int, load) -> tuple[Searcher, Searcher]:
     index_shards(collection, settings, load=load)
     one = Store.create(folder / "one")
     put(one, papers)
-    first = Part.of(next(shard for shard in collection.shards.values() if len(shard)))
+    first = IndexedShard.of(next(shard for shard in collection.shards.values() if len(shard)))
     standard = first.folder, first.manifest
     build_index(one, settings, load=load, standard=standard, segments=Segments(least=1))
     return Searcher(one, load), Searcher(collection, load)
@@ -193,9 +193,9 @@ def test_a_shard_that_was_indexed_by_itself_takes_the_standard_again(tmp_path, l
     one.close()
     collection = many.library
     build_index(collection.shards[1], rebuild=True, load=load)
-    assert Part.of(collection.shards[1]).standard != Part.of(collection.shards[0]).standard
+    assert IndexedShard.of(collection.shards[1]).standard != IndexedShard.of(collection.shards[0]).standard
     index_shards(collection, load=load)
-    assert len({Part.of(shard).standard for shard in collection.shards.values()}) == 1
+    assert len({IndexedShard.of(shard).standard for shard in collection.shards.values()}) == 1
     many.close()
 
 
@@ -452,7 +452,7 @@ def test_a_rebuilt_shard_is_read_by_the_collection(tmp_path, load):
     folder = collection.generations.current()
     assert folder.name == done.generation != before.name
     for number, below in enumerate(("", "shard-1", "shard-2")):
-        own = Part.of(collection.shards[number]).folder
+        own = IndexedShard.of(collection.shards[number]).folder
         for file in own.rglob("*documents_values.npy"):
             assert file.samefile(folder / below / file.relative_to(own))
     many.close()

@@ -95,7 +95,7 @@ class ShardBuild(Struct, frozen=True):
                 total.merge_due |= report.merge_due and len(shard) >= Segments.least
                 if anew or self.standard is None:
                     return total
-                if Part.of(shard).standard == _standard(self.standard[1]):
+                if IndexedShard.of(shard).standard == _standard(self.standard[1]):
                     return total
                 anew = True  # it was indexed by itself, by a standard of its own
 
@@ -147,7 +147,7 @@ def index_shards(
         wanted = {"full@bm25"} if full else set()
         standards = [
             one
-            for one in map(Part.with_standard, shards)
+            for one in map(IndexedShard.with_standard, shards)
             if one is not None and one.built(built) and wanted <= one.views.keys()
         ]
         reference = None if rebuild or not standards else standards[0]
@@ -160,8 +160,8 @@ def index_shards(
             for report in make([ShardBuild(one.folder.absolute(), *told) for one in some]):
                 total.with_made(report).changed |= report.changed
                 total.merge_due |= report.merge_due
-            reference = reference or Part.of(some[0])
-        parts = [Part.of(shard) for shard in shards]
+            reference = reference or IndexedShard.of(some[0])
+        parts = [IndexedShard.of(shard) for shard in shards]
         library.link_shards()
         folder, manifest = current_generation(library)
         # A generation that was written anew, by another standard, has the state of the one before.
@@ -198,7 +198,7 @@ def merge_shards(
 
 
 @dataclass(frozen=True)
-class Part:
+class IndexedShard:
     """One shard with its generation.
 
     Attributes:
@@ -212,7 +212,7 @@ class Part:
     manifest: dict[str, Any]
 
     @classmethod
-    def of(cls, shard: Store) -> Part:
+    def of(cls, shard: Store) -> IndexedShard:
         """The shard with its current generation."""
         folder, manifest = current_generation(shard)
         if folder is None:
@@ -222,7 +222,7 @@ class Part:
         return cls(shard, folder, manifest)
 
     @classmethod
-    def with_standard(cls, shard: Store) -> Part | None:
+    def with_standard(cls, shard: Store) -> IndexedShard | None:
         """The same, where its generation keeps a standard; else None."""
         folder, manifest = current_generation(shard)
         kept = f"{STANDARD}/facts.json" in manifest.get("files", ())
@@ -257,7 +257,7 @@ def _standard(manifest: dict[str, Any]) -> str:
     return digest([one for one in files if one[0].startswith(f"{STANDARD}/")])
 
 
-def _check_alike(parts: Sequence[Part]) -> None:
+def _check_alike(parts: Sequence[IndexedShard]) -> None:
     """Check that all shards were built alike.
 
     Raises:
@@ -277,7 +277,7 @@ def _check_alike(parts: Sequence[Part]) -> None:
             )
 
 
-def _assemble(library: Store, parts: Sequence[Part], state: str) -> Path:
+def _assemble(library: Store, parts: Sequence[IndexedShard], state: str) -> Path:
     """Write a generation of all shards and switch to it; returns its folder."""
     _check_alike(parts)
     generations = library.generations
@@ -302,7 +302,7 @@ def _assemble(library: Store, parts: Sequence[Part], state: str) -> Path:
 
 
 def _write_whole(
-    building: Path, library: Store, parts: Sequence[Part], segments: Sequence[str]
+    building: Path, library: Store, parts: Sequence[IndexedShard], segments: Sequence[str]
 ) -> dict[str, Any]:
     """Write the files that are of all papers together; returns the manifest."""
     whole = building / WHOLE

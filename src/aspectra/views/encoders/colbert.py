@@ -36,7 +36,7 @@ from aspectra.views.encoders.transformer.encoder import (
     HeadStep,
     LateTransformer,
     Marking,
-    Tokens,
+    ModelTokenizer,
 )
 from aspectra.views.encoders.transformer.modules import read_module
 from aspectra.views.encoders.transformer.network import Runtime, SafetensorsNetwork, available_cores
@@ -130,14 +130,14 @@ def _read_original(place: Path) -> tuple[_Folder, SafetensorsNetwork]:
     return folder, network
 
 
-def _number(place: Path, tokens: Tokens, token: str) -> int:
+def _number(place: Path, tokens: ModelTokenizer, token: str) -> int:
     found = tokens.tokenizer.token_to_id(token)
     if found is None:
         raise _refuse(place, f"its tokenizer has no token {token!r}")
     return int(found)
 
 
-def _mask(place: Path, folder: _Folder, tokens: Tokens) -> int:
+def _mask(place: Path, folder: _Folder, tokens: ModelTokenizer) -> int:
     """The number of the mask token."""
     named = read_config(folder.network / "tokenizer_config.json").get("mask_token", "[MASK]")
     return _number(place, tokens, str(named.get("content") if isinstance(named, dict) else named))
@@ -166,7 +166,8 @@ def load_colbert(place: str, options: dict[str, str]) -> LateTransformer:
             raise UsageError(
                 f"{name} must be between {_LEAST_TOKENS} and {network.positions} for this model, not {length}"
             )
-    query, document = (Tokens(folder.network, length - 1) for length in lengths)  # the marker is put in
+    # One less, since the marker is put in.
+    query, document = (ModelTokenizer(folder.network, length - 1) for length in lengths)
     vocabulary = document.tokenizer
     numbers = (vocabulary.token_to_id(word) for word in folder.skipped)
     marking = Marking(

@@ -27,8 +27,8 @@ from aspectra.views.encoders.protocol import (
 from aspectra.views.encoders.query_encoder import content_hash
 from aspectra.views.encoders.transformer.encoder import (
     Head,
+    ModelTokenizer,
     TokenPooling,
-    Tokens,
     TokenStateEncoder,
     TransformerEncoder,
 )
@@ -122,7 +122,7 @@ def load_folder(place: str, options: dict[str, str]) -> TransformerEncoder:
             place,
             folder.similarity,
         )
-    tokens = Tokens(folder.network, limit, folder.spelling)
+    tokens = ModelTokenizer(folder.network, limit, folder.spelling)
     prompts = resolve_prompts(options, folder.prompts, folder.default_prompt)
     identity = digest({path.relative_to(folder.network).as_posix(): content_hash(path) for path in files})
     fingerprint = digest(

@@ -19,7 +19,7 @@ from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.files import digest
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, folder_permission, positive_int
 from aspectra.views.encoders.query_encoder import content_hash
-from aspectra.views.encoders.transformer.encoder import Head, Tokens, TokenStateEncoder
+from aspectra.views.encoders.transformer.encoder import Head, ModelTokenizer, TokenStateEncoder
 from aspectra.views.encoders.transformer.modules import ModelFolder
 from aspectra.views.encoders.transformer.network import Runtime, SafetensorsNetwork, available_cores
 
@@ -117,7 +117,7 @@ class MiniLM(TokenStateEncoder):
             "minilm" if max_tokens == 512 else f"minilm-{max_tokens}",
             fingerprint,
             Runtime(network, head, weights, dtype=dtype, threads=threads or available_cores()),
-            Tokens(folder, max_tokens),
+            ModelTokenizer(folder, max_tokens),
             Head(),
             dimensions=shape.dimensions,
         )

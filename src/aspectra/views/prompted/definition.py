@@ -484,7 +484,7 @@ def readings(library: Store, lens: PromptedLens) -> Iterator[tuple[Stored, LensA
         yield stored, None if stored.value is None else LensAnswer.unpack(stored.value)
 
 
-class Unread(NamedTuple):
+class PendingText(NamedTuple):
     """A text without a value.
 
     Attributes:
@@ -498,9 +498,9 @@ class Unread(NamedTuple):
     places: list[int]
 
 
-def unread(
+def pending_texts(
     library: Store, lens: PromptedLens, *, failed: bool = False, spread: bool = False
-) -> dict[int, Unread]:
+) -> dict[int, PendingText]:
     """Position of one paper for each text without a value -> the text.
 
     Args:
@@ -509,10 +509,10 @@ def unread(
         failed: those without a value in an earlier run too.
         spread: in an order that has nothing to do with the library's: the first are a fair sample.
     """
-    waiting: dict[str, Unread] = {}
+    waiting: dict[str, PendingText] = {}
     for (pos, _, key, _), reading in readings(library, lens):
         if reading is None or (failed and reading.value is None):
-            places = waiting.setdefault(key, Unread(key, reading, [])).places
+            places = waiting.setdefault(key, PendingText(key, reading, [])).places
             if not places or places[-1] // SPAN != pos // SPAN:
                 places.append(pos)
     order = sorted(waiting) if spread else waiting

@@ -39,13 +39,13 @@ from aspectra.views.prompted.definition import (
     MOST_CHARACTERS,
     LensAnswer,
     LensPrompt,
+    PendingText,
     PromptedLens,
-    Unread,
     common,
     define,
     papers_at,
+    pending_texts,
     tally,
-    unread,
     values_of,
 )
 from aspectra.views.prompted.schema import Unreadable
@@ -283,7 +283,7 @@ def estimate_lens(
     """
     prompt = lens.prompt
     papers = without = cut = recorded = thumb = asked = 0
-    had = unread(library, lens, failed=failed)
+    had = pending_texts(library, lens, failed=failed)
     for pos, paper in papers_at(library, lens, list(had)):
         shown = show(paper, prompt)
         if shown is None:
@@ -428,12 +428,12 @@ def run_lens(
     """
     with library.writing("lens") as writer:
         define(library, writer, lens)
-    had = unread(library, lens, failed=failed, spread=spread)
+    had = pending_texts(library, lens, failed=failed, spread=spread)
     waiting = list(had)[:most]
     total = len(waiting)
     report, done = RunReport(), 0
     before = model.account.cost
-    pending: list[tuple[Unread, LensAnswer]] = []
+    pending: list[tuple[PendingText, LensAnswer]] = []
     lost: ModelError | None = None
     step = f"asking {model.name} through the lens {lens.name}"
     while done < total and report.stopped is None:
@@ -479,7 +479,7 @@ async def _ask(
 
 
 def _write(
-    library: Store, lens: PromptedLens, rows: list[tuple[Unread, LensAnswer]], last: bool = False
+    library: Store, lens: PromptedLens, rows: list[tuple[PendingText, LensAnswer]], last: bool = False
 ) -> bool:
     """Write values; False where another process is writing, and this is not the last attempt."""
     packed: dict[Store, list[tuple[str, Arrays]]] = {}

@@ -254,7 +254,7 @@ class Spelling:
     apart: bool = True
 
 
-class Tokens:
+class ModelTokenizer:
     """The tokenizer in ``tokenizer.json``, read when it is first needed. Safe to use from several threads.
 
     Args:
@@ -352,7 +352,7 @@ class TransformerEncoder:
         name: str,
         fingerprint: str,
         runtime: Runtime,
-        tokens: Tokens,
+        tokens: ModelTokenizer,
         head: Head,
         *,
         dimensions: int,
@@ -503,7 +503,7 @@ class LateTransformer:
         name: str,
         fingerprint: str,
         runtime: Runtime,
-        tokens: tuple[Tokens, Tokens],
+        tokens: tuple[ModelTokenizer, ModelTokenizer],
         marking: Marking,
         steps: Sequence[HeadStep],
         *,
