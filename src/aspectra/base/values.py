@@ -170,7 +170,7 @@ class Remembered(dict[str, T]):
         return value
 
 
-class Recent(Generic[K, T]):
+class LRUCache(Generic[K, T]):
     """Key -> what was computed for it, of the keys that were used last; for any thread.
 
     Nobody waits while a value is computed: two threads may compute the same one.

@@ -10,7 +10,7 @@ import pytest
 from msgspec import field
 
 from aspectra.base.errors import UsageError
-from aspectra.base.values import Recent, Value
+from aspectra.base.values import LRUCache, Value
 
 
 class Inner(Value, frozen=True):
@@ -74,7 +74,7 @@ def test_threads_that_meet_a_type_together():
 
 
 def test_values_of_the_keys_used_last_are_kept():
-    made, recent = [], Recent(2)
+    made, recent = [], LRUCache(2)
 
     def get(key: str) -> str:
         return recent.get(key, lambda: made.append(key) or key.upper())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import MissingExtra, UsageError, ViewMismatch
-from aspectra.base.values import Recent, replace
+from aspectra.base.values import LRUCache, replace
 from aspectra.papers.paper import Paper
 from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
@@ -42,7 +42,7 @@ def searched(searcher, how="ignore", instruction="", **fields):
         Query(seeds=("seed",), instruction=instruction, **fields), Recipe.parse("dense", how)
     )
     encoder = searcher.index.query_encoder(searcher.index.facts("abstract@fake"))
-    encoder._recent = Recent(1)
+    encoder._recent = LRUCache(1)
     encoder.encoder.encoded.clear()
     ranking = searcher.run(plan)
     return plan, [hit.paper.id for hit in ranking.hits], list(encoder.encoder.encoded), ranking.warnings

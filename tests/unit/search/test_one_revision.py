@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aspectra.base.values import replace
-from aspectra.papers.library.schema import Reader
+from aspectra.papers.library.schema import ReadConnection
 from aspectra.papers.library.store import Store
 from aspectra.search.scoring.engine import Engine
 from aspectra.search.searcher import Searcher
@@ -61,13 +61,13 @@ def test_snapshots_nest_and_end(library):
 
 def test_a_snapshot_reads_the_revision_once_and_the_next_one_reads_it_anew(library, monkeypatch):
     asked = []
-    fetch = Reader.fetch
+    fetch = ReadConnection.fetch
 
     def counted(reader, statement, values=()):
         asked.append(statement)
         return fetch(reader, statement, values)
 
-    monkeypatch.setattr(Reader, "fetch", counted)
+    monkeypatch.setattr(ReadConnection, "fetch", counted)
     with library.snapshot():
         before = library.revision
         remove(Store(library.folder))

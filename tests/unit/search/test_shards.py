@@ -20,7 +20,7 @@ from aspectra.base.errors import AspectraError, LibraryCorrupt, NoSuchPaper, Usa
 from aspectra.base.values import replace
 from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.mutations import AddReport
-from aspectra.papers.library.schema import Reader
+from aspectra.papers.library.schema import ReadConnection
 from aspectra.papers.library.shards import MANIFEST, MOST, SPAN, shard_of
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Remark
@@ -474,7 +474,7 @@ def test_a_snapshot_of_a_collection_reads_its_revisions_once(tmp_path, monkeypat
     with collection.snapshot():
         before = collection.revision
         put(Store(tmp_path / "collection"), [Paper("new", "Mice sleep")])
-        monkeypatch.setattr(Reader, "fetch", None)  # nothing is read again
+        monkeypatch.setattr(ReadConnection, "fetch", None)  # nothing is read again
         assert collection.revision == before > 0
         monkeypatch.undo()
     assert collection.revision > before

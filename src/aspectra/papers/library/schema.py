@@ -307,8 +307,8 @@ def _changed(db: sqlite3.Connection, *, quick: bool) -> Iterator[str]:
         db.execute("ROLLBACK")
 
 
-class Reader:
-    """A connection that one thread uses at a time.
+class ReadConnection:
+    """A reading connection that one thread uses at a time.
 
     SQLite calls our checksums while it holds the connection, and they wait for the interpreter; another
     thread that held the interpreter and waited for the connection would stop both for ever.

@@ -46,7 +46,7 @@ class _Snapshot(NamedTuple):
     """
 
     store: Store
-    reader: schema.Reader
+    reader: schema.ReadConnection
     meta: dict[str, str | None]
 
 
@@ -73,8 +73,9 @@ class Store:
         refuse_links(self.folder, (path.parent for path in held.values()))
         self._shards = {n: path for n, path in held.items() if not partial or path.is_file()}
         self.missing = [self.collection.shards[n] for n in held.keys() - self._shards if self.collection]
-        self._reader = schema.Reader(self.database, self._shards)
-        self._idle: list[schema.Reader] = []  # of earlier snapshots: opening one takes half a millisecond
+        self._reader = schema.ReadConnection(self.database, self._shards)
+        # Of earlier snapshots: opening one takes half a millisecond.
+        self._idle: list[schema.ReadConnection] = []
         self._turn = turn_of(self.folder)
         self.generations = Generations(self.folder)
         self.checksums = RowSums(self.fetch, kept=self.format >= SUMMED and not self._shards)
@@ -145,7 +146,7 @@ class Store:
             return
         if schema.at_rest(self._reader.connection):  # the disk was full, perhaps it is no longer
             self.close()
-            self._reader = schema.Reader(self.database, self._shards)
+            self._reader = schema.ReadConnection(self.database, self._shards)
             schema.writable(self._reader.connection, self.database)
         with taking_turns(self._turn), WriterLock(self.folder, purpose, brief=brief), noting():
             connection = schema.connect(self.database, write=True)
@@ -304,7 +305,7 @@ class Store:
         try:
             reader = self._idle.pop()
         except IndexError:
-            reader = schema.Reader(self.database, self._shards)
+            reader = schema.ReadConnection(self.database, self._shards)
         try:
             reader.fetch("BEGIN")  # the first statement that reads a database takes the snapshot of it
             reader.fetch(self._revisions)

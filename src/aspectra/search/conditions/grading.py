@@ -26,7 +26,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from aspectra.base.values import Recent, replace
+from aspectra.base.values import LRUCache, replace
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.search.conditions.condition import MEETS, Condition, Exemption, Relation, distinct
 from aspectra.search.conditions.lists import UserLists
@@ -69,7 +69,7 @@ class Grader:
 
     def __init__(self, index: Index, parts: Sequence[Mask | None] = (None,)) -> None:
         self.index, self.parts = index, parts
-        self._known: Recent[tuple[str, str, int], Known] = Recent(_REMEMBERED)
+        self._known: LRUCache[tuple[str, str, int], Known] = LRUCache(_REMEMBERED)
 
     def known(self, stated: _Stated) -> Known:
         """Measurements of a value, and its grades if the attribute is cheap; each is computed once."""

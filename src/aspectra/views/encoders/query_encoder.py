@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.files import digest
-from aspectra.base.values import Recent
+from aspectra.base.values import LRUCache
 from aspectra.views.encoders.protocol import Encoder, TokenEncoder
 from aspectra.views.view import Floats
 
@@ -112,7 +112,8 @@ class QueryEncoder:
         self._load = load
         self._tokens = tokens
         self._encoder: Encoder | None = None
-        self._recent: Recent[tuple[str, str], EncodedQuery] = Recent(_RECENT_TOKENS if tokens else _RECENT)
+        kept = _RECENT_TOKENS if tokens else _RECENT
+        self._recent: LRUCache[tuple[str, str], EncodedQuery] = LRUCache(kept)
         self._lock = Lock()
         self.several = lru_cache(maxsize=_RECENT_TOKENS)(self._several)
         self.states = lru_cache(maxsize=_RECENT_TOKENS)(self._states)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
-from aspectra.base.values import Recent
+from aspectra.base.values import LRUCache
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.content.keyword import (
     KeywordAttribute,
@@ -140,7 +140,7 @@ class Prepared(NamedTuple):
 
 _Best = list[tuple[float, str, str]]  # score by words, id and text
 _Likeness = tuple[NDArray[np.float64], NDArray[np.float64]]  # (papers,) of the best unit, and of the title
-_prepared: WeakKeyDictionary[Index, Recent[tuple[str, int | None], Prepared]] = WeakKeyDictionary()
+_prepared: WeakKeyDictionary[Index, LRUCache[tuple[str, int | None], Prepared]] = WeakKeyDictionary()
 _samples: WeakKeyDictionary[Index, tuple[Floats, NDArray[np.int64], list[bytes]]] = WeakKeyDictionary()
 _lock = Lock()
 
@@ -261,7 +261,7 @@ def _of_sample(index: Index, view: VectorView) -> tuple[Floats, NDArray[np.int64
 def prepare(text: str, index: Index, told: Told | None = None) -> Prepared:
     """A phrase ready for grading; ``told`` is of the collection, None where the index is all of it."""
     key = (text, None if told is None else id(told))  # which lives as long as what is kept
-    known = _prepared.setdefault(index, Recent(_REMEMBERED))
+    known = _prepared.setdefault(index, LRUCache(_REMEMBERED))
     return known.get(key, lambda: _make(index, _alone(text, index) if told is None else told))
 
 
