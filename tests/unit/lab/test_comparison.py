@@ -9,7 +9,7 @@ from aspectra.lab.benchmarks.protocol import Audit, Benchmark
 from aspectra.lab.evaluation.means import Evaluation, Score
 from aspectra.lab.experiments.execute import scores_of
 from aspectra.lab.experiments.experiment import Cell
-from aspectra.lab.experiments.scoring import Outcome
+from aspectra.lab.experiments.scoring import CellOutcome
 from aspectra.lab.measures.protocol import parse
 from aspectra.lab.reports.scores import System, breakdown_table, comparison_tables, main_table
 from aspectra.lab.reports.tables import render
@@ -154,7 +154,7 @@ def outcome(name, values, measure="nDCG@10", mean=None, labels=None, sets=("gold
     mean = sum(values.values()) / len(values) if mean is None else mean
     score = Score(parse(measure), "", values, mean)
     found = Evaluation("paper", (score,), {}, labels=labels or {}, remarks=tuple(remarks))
-    return Outcome(
+    return CellOutcome(
         cell=Cell(Recipe(name, ("bm25",)), benchmark, "collection", 100, "state"),
         preset="paper",
         evaluations=dict.fromkeys(sets, found),

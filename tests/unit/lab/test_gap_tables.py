@@ -7,7 +7,7 @@ import pytest
 from aspectra.lab.measures.rankings import gap
 from aspectra.lab.reports.gap import (
     GapTask,
-    Limit,
+    ObliquenessCondition,
     PoolScore,
     gap_of,
     gap_table,
@@ -122,8 +122,8 @@ def test_the_verdict_says_no_more_than_the_numbers(given, start, holds):
 )
 def test_a_limit_holds_for_the_whole_interval_or_not_at_all(low, high, at_least, at_most):
     span = Interval(low, high, 0.95)
-    assert Limit("x", "s", 0.3, span, 0.25, least=True).holds is at_least
-    assert Limit("x", "s", 0.3, span, 0.25, least=False).holds is at_most
+    assert ObliquenessCondition("x", "s", 0.3, span, 0.25, least=True).holds is at_least
+    assert ObliquenessCondition("x", "s", 0.3, span, 0.25, least=False).holds is at_most
 
 
 def test_retrievers_that_ranked_given_pools_decide_nothing():

@@ -190,8 +190,8 @@ def _wanted(file: str, sets: tuple[HubSet, ...]) -> bool:
     return any(file.startswith(pattern.removesuffix("*")) for one in sets for pattern in one.only)
 
 
-class Collection(Value, frozen=True):
-    """A collection in the layout of a benchmark.
+class CollectionCard(Value, frozen=True):
+    """Facts about a collection in the layout of a benchmark that its files do not state.
 
     Attributes:
         name: as tables call it.
@@ -213,14 +213,14 @@ class Collection(Value, frozen=True):
     seed: bool = False
 
 
-def collections() -> list[Collection]:
+def collections() -> list[CollectionCard]:
     """All of ``data/collections.toml``, in its order."""
     return [collection(name) for name in read_data("collections.toml")]
 
 
-def collection(name: str) -> Collection:
+def collection(name: str) -> CollectionCard:
     """The collection of this name in ``data/collections.toml``."""
-    return Collection.from_dict({"name": name, **read_data("collections.toml")[name]})
+    return CollectionCard.from_dict({"name": name, **read_data("collections.toml")[name]})
 
 
 def collection_at(path: Path) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import Corpus, audited, keep_judged, own_id
-from aspectra.lab.benchmarks._files import Collection, Folder, collections
+from aspectra.lab.benchmarks._files import CollectionCard, Folder, collections
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.files import Grades
 from aspectra.lab.runs.rows import Row, text_of
@@ -107,13 +107,13 @@ def _judgements(folder: Folder, which: str) -> tuple[str, Path]:
     return "", folder.need("qrels.tsv", "qrels/test.tsv")
 
 
-def _known(path: Path, which: str) -> Collection:
+def _known(path: Path, which: str) -> CollectionCard:
     folders = {part.casefold() for part in path.resolve().parts[-3:]}
-    plain = Collection("beir", "not stated in the folder", "not stated in the folder")
+    plain = CollectionCard("beir", "not stated in the folder", "not stated in the folder")
     return next((one for one in collections() if one.folder in folders or which in one.qrels), plain)
 
 
-def _name(path: Path, known: Collection, which: str) -> str:
+def _name(path: Path, known: CollectionCard, which: str) -> str:
     folder = path.resolve()
     own = folder.parent.name if folder.name in ("dev", "test", "train") else folder.name
     parts = [known.name, own, which]

@@ -20,7 +20,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.files import digest_texts
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks._audit import Corpus, Problems, audited, keep_judged, own_id
-from aspectra.lab.benchmarks._files import Collection, Folder, collection
+from aspectra.lab.benchmarks._files import CollectionCard, Folder, collection
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.files import Grades, only_in
 from aspectra.lab.runs.rows import Row, text_of
@@ -36,8 +36,8 @@ _FIELDS = {"original": "og", "instructed": "changed", "reversed": "reversed"}
 
 
 @dataclass(frozen=True)
-class Part:
-    """One folder in this layout.
+class InstructedPart:
+    """One folder in this layout, a part of a benchmark.
 
     Attributes:
         topics: all queries, in file order.
@@ -87,7 +87,9 @@ def _mode_topics(rows: Iterator[Row], modes: tuple[str, ...], labels: Mapping[st
         )
 
 
-def read_part(folder: Folder, under: str, modes: tuple[str, ...], labels: Mapping[str, str]) -> Part:
+def read_part(
+    folder: Folder, under: str, modes: tuple[str, ...], labels: Mapping[str, str]
+) -> InstructedPart:
     """Read queries and judgements of the folder ``under`` ("" for the root).
 
     The corpus is looked for there, then one level up.
@@ -113,7 +115,7 @@ def read_part(folder: Folder, under: str, modes: tuple[str, ...], labels: Mappin
             hint="check that the folder is complete and is the one the benchmark expects",
         )
     topics = tuple(_mode_topics(folder.rows(*queries), modes, labels))
-    return Part(topics, qrels, tuple(corpus))
+    return InstructedPart(topics, qrels, tuple(corpus))
 
 
 _ALIASES = {"clarity": "keyword"}
@@ -181,7 +183,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
         pools = {topic.id: of_dimension[topic.labels["dimension"]] for topic in kept}
     held = collection("attribute-docs")
     if not folder.find(held.file, f"../{held.file}"):
-        held = Collection("infosearch", "", "")
+        held = CollectionCard("infosearch", "", "")
     only = next(iter(parts)) if len(parts) == 1 else ""
     name = "/".join(filter(None, [held.name, only]))
     told: dict[str, Any] = {"modes": MODES, "pools": pools}
@@ -211,7 +213,7 @@ def _dimensions(folder: Folder) -> dict[str, str]:
     return found
 
 
-def _prefixed(part: Part, name: str) -> Part:
+def _prefixed(part: InstructedPart, name: str) -> InstructedPart:
     topics = tuple(replace(topic, id=f"{name}/{topic.id}") for topic in part.topics)
     qrels = {
         mode: {
@@ -220,10 +222,10 @@ def _prefixed(part: Part, name: str) -> Part:
         }
         for mode, grades in part.qrels.items()
     }
-    return Part(topics, qrels, part.corpus)
+    return InstructedPart(topics, qrels, part.corpus)
 
 
-def _corpus(folder: Folder, parts: Mapping[str, Part], apart: bool) -> Corpus:
+def _corpus(folder: Folder, parts: Mapping[str, InstructedPart], apart: bool) -> Corpus:
     if not apart:
         files = next(iter(parts.values())).corpus
         return Corpus(lambda: folder.rows(*files))

@@ -19,7 +19,7 @@ from pathlib import Path
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks._audit import Corpus, Problems, audited, keep_judged, own_id, paper_of
-from aspectra.lab.benchmarks._files import Collection, Folder, collection
+from aspectra.lab.benchmarks._files import CollectionCard, Folder, collection
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.files import TOPIC_KEYS, only_in
 from aspectra.lab.runs.rows import Row, first_of, text_of
@@ -86,7 +86,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
         excluded, unknown = _excluded(folder, names)
     problems.add(unknown, "query", "queries", "with excluded ids not among the topics")
 
-    plain = Collection(name, "", "")
+    plain = CollectionCard(name, "", "")
     held = next((kin for kin in map(collection, _KIN) if folder.find(kin.file)), plain)
     told = {"excluded": excluded, "licence": held.licence, "source": held.source}
     return audited(folder, corpus, held.name, kept, qrels, [*left_out, *problems], clashes=True, **told)

@@ -35,7 +35,7 @@ from aspectra.lab.experiments.experiment import (
     needs_vectors,
 )
 from aspectra.lab.experiments.gap.verification import Pooling, pooled
-from aspectra.lab.experiments.scoring import Outcome
+from aspectra.lab.experiments.scoring import CellOutcome
 from aspectra.lab.simulation.oracle import Oracle, Rates
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
@@ -296,7 +296,7 @@ def _ties(records: Records, cell: Cell) -> int:
     return sum(a == b for r in records.of(cell.key) for a, b in zip(r.scores, r.scores[1:], strict=False))
 
 
-def cell_facts(outcome: Outcome) -> dict[str, Any]:
+def cell_facts(outcome: CellOutcome) -> dict[str, Any]:
     """Facts about one cell, without anything that changes from run to run."""
     cell = outcome.cell
     return {
@@ -312,7 +312,7 @@ def cell_facts(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _counted(outcome: Outcome, records: Records) -> dict[str, Any]:
+def _counted(outcome: CellOutcome, records: Records) -> dict[str, Any]:
     """:func:`cell_facts` with the recipe, and what running the cell took."""
     cell = outcome.cell
     return {
@@ -366,7 +366,7 @@ def _command_of(study: Study) -> str:
 
 def manifest(
     study: Study,
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[CellOutcome],
     records: Records,
     searchers: Mapping[str, Searcher],
     *,

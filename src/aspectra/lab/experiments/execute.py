@@ -36,7 +36,7 @@ from aspectra.lab.experiments.experiment import (
     paper_vectors,
     run_cells,
 )
-from aspectra.lab.experiments.scoring import Outcome, labels_of, score_cell
+from aspectra.lab.experiments.scoring import CellOutcome, labels_of, score_cell
 from aspectra.lab.reports.scores import System, main_tables, read_systems
 from aspectra.lab.reports.tables import render
 from aspectra.lab.runs.run import Run
@@ -113,7 +113,7 @@ class Finished:
         failures: topics that could not be ranked, one sentence each.
     """
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[CellOutcome, ...]
     made: int
     kept: int
     failures: tuple[str, ...]
@@ -234,7 +234,7 @@ def _models(study: Study, model: ChatModel | None) -> tuple[Models | None, str]:
 
 def score_study(
     opened: Opened, *, preset: str = "", measures: Sequence[str] = (), incomplete: bool = False
-) -> list[Outcome]:
+) -> list[CellOutcome]:
     """Score the rankings of a directory again; nothing is ranked.
 
     Args:
@@ -260,7 +260,7 @@ def _score(
     study: Study,
     incomplete: bool,
     vectors: Mapping[str, PaperVectors] | None = None,
-) -> list[Outcome]:
+) -> list[CellOutcome]:
     return [
         score_cell(
             cell,
@@ -275,7 +275,7 @@ def _score(
     ]
 
 
-def results(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def results(outcomes: Sequence[CellOutcome]) -> dict[str, Any]:
     """Everything that was scored, by unit and unrounded, and nothing that changes from run to run."""
     benchmarks = {o.cell.benchmark.name: o.cell.benchmark for o in outcomes}
     return {
@@ -292,7 +292,7 @@ def results(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def _cell(outcome: Outcome) -> dict[str, Any]:
+def _cell(outcome: CellOutcome) -> dict[str, Any]:
     sets = {}
     for name, evaluation in outcome.evaluations.items():
         value = evaluation.to_dict()
@@ -316,7 +316,7 @@ def _cell(outcome: Outcome) -> dict[str, Any]:
 
 
 def scores_of(
-    outcomes: Sequence[Outcome], where: str = "", held: Mapping[str, Any] | None = None
+    outcomes: Sequence[CellOutcome], where: str = "", held: Mapping[str, Any] | None = None
 ) -> list[System]:
     """Outcomes as tables take them: with what making the rankings took, which ``results.json`` leaves out.
 

@@ -30,8 +30,8 @@ from aspectra.search.plan import Tally
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """A cell's scores.
+class CellOutcome:
+    """A cell, run and scored.
 
     Attributes:
         cell: what was run.
@@ -103,7 +103,7 @@ def score_cell(
     modes: Sequence[str] | None = None,
     incomplete: bool = False,
     vectors: PaperVectors | None = None,
-) -> Outcome:
+) -> CellOutcome:
     """Score what is recorded of a cell; nothing where calls to a model failed in one of its rankings.
 
     Args:
@@ -150,7 +150,7 @@ def score_cell(
         if spatial and vectors is not None:
             found_of_run["vectors"] = _diversity(benchmark, run, spatial, chosen, vectors)
     evaluations, deviations = _over_runs(scored, cell)
-    return Outcome(
+    return CellOutcome(
         cell=cell,
         preset=preset,
         evaluations=evaluations,

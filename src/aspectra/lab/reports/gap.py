@@ -209,7 +209,7 @@ _RECOGNISED, _LARGE_GAP = 0.25, 0.10
 
 
 @dataclass(frozen=True)
-class Limit:
+class ObliquenessCondition:
     """A condition of obliqueness, and whether it holds.
 
     Attributes:
@@ -241,13 +241,13 @@ class Limit:
         return True if high <= self.limit else False if low > self.limit else None
 
 
-def limits(task: GapTask) -> list[Limit]:
+def limits(task: GapTask) -> list[ObliquenessCondition]:
     """The four conditions of obliqueness, of which the first two are about retrieval alone."""
     out = []
     for what, measure, limit in _FINDING:
         finder, own = best_of(task, measure, agents=True)
-        value, span = fmean(own.values()), interval_of(own, measure)
-        out.append(Limit(what, finder, value, span, limit, least=False, assumed=finder in task.simulated))
+        value, span, told = fmean(own.values()), interval_of(own, measure), finder in task.simulated
+        out.append(ObliquenessCondition(what, finder, value, span, limit, least=False, assumed=told))
     tops = [pool for verifier in task.verifiers if (pool := task.at(verifier, "upper"))]
     if tops:
         top = max(tops, key=lambda pool: fmean(pool.values[RANKING].values()))
@@ -255,8 +255,8 @@ def limits(task: GapTask) -> list[Limit]:
         found, both = (fmean(own.values()), interval_of(own, RANKING)), f"{top.name} - {out[0].system}"
         between = gap_of(task, top, RANKING, agents=True)
         out += [
-            Limit(_UPPER, top.name, *found, _RECOGNISED, least=True, assumed=told),
-            Limit("gap, upper bound", both, *between, _LARGE_GAP, least=True, assumed=told),
+            ObliquenessCondition(_UPPER, top.name, *found, _RECOGNISED, least=True, assumed=told),
+            ObliquenessCondition("gap, upper bound", both, *between, _LARGE_GAP, least=True, assumed=told),
         ]
     return out
 

@@ -18,7 +18,7 @@ from aspectra.lab.evaluation.means import Labels, nested_mean
 from aspectra.lab.experiments.directory import Study, write_json
 from aspectra.lab.experiments.execute import run_study, scores_of
 from aspectra.lab.experiments.gap.verification import gap_tables
-from aspectra.lab.experiments.scoring import Outcome
+from aspectra.lab.experiments.scoring import CellOutcome
 from aspectra.lab.measures.protocol import parse
 from aspectra.lab.reports.published import Published, paper_rows, part_of
 from aspectra.lab.reports.scores import (
@@ -99,7 +99,7 @@ def run_study_file(
         if file.paper is not None and spec.published:
             check_paper_table(spec, file.paper, file.parts)
     chosen = {name: study for name, study in file.parts.items() if not only or name in only}
-    outcomes: dict[str, tuple[Outcome, ...]] = {}
+    outcomes: dict[str, tuple[CellOutcome, ...]] = {}
     needs: dict[str, Need] = {}
     manifests: dict[str, Any] = {}
     made = kept = 0
@@ -187,7 +187,7 @@ def _manifest(parts: Mapping[str, Mapping[str, Any]], needs: Mapping[str, Need])
 
 
 def _study_tables(
-    spec: TableSpec, outcomes: Mapping[str, Sequence[Outcome]], scored: Callable[[str], Sequence[System]]
+    spec: TableSpec, outcomes: Mapping[str, Sequence[CellOutcome]], scored: Callable[[str], Sequence[System]]
 ) -> list[Table]:
     """The tables of one description: several where recipes are compared under several protocols.
 
@@ -318,7 +318,7 @@ class Ran:
     """
 
     studies: Mapping[str, Study]
-    outcomes: Mapping[str, Sequence[Outcome]]
+    outcomes: Mapping[str, Sequence[CellOutcome]]
     needs: Mapping[str, Need]
 
 
@@ -449,7 +449,7 @@ def _parts_of(name: str, spec: TableSpec, studies: Mapping[str, Study], value: s
 
 def _status(
     label: str, name: str, value: str, spec: TableSpec, paper: PaperTable, ran: Ran, notes: _Notes
-) -> tuple[str, list[Outcome]]:
+) -> tuple[str, list[CellOutcome]]:
     """Status of a printed row, and the outcomes of its recipe."""
     if label in paper.others:
         return f"not run {_mark(notes, paper.others[label])}", []
@@ -478,7 +478,9 @@ def _own_prompt(name: str, paper: PaperTable, ran: Ran) -> str:
     return f"; {_OWN_PROMPT}" if name in paper.own_prompts and not has_file else ""
 
 
-def _ran(outcomes: Sequence[Outcome], own: Mapping[_Column, Published], notes: _Notes, on: str = "") -> str:
+def _ran(
+    outcomes: Sequence[CellOutcome], own: Mapping[_Column, Published], notes: _Notes, on: str = ""
+) -> str:
     """Status of a row that was run; ``own`` are the printed numbers, empty for none."""
     if lost := [o for o in outcomes if o.failed]:
         return f"failed {_mark(notes, failed_note(lost[0].cell.recipe.name, lost[0].failed))}"
@@ -491,7 +493,7 @@ def _ran(outcomes: Sequence[Outcome], own: Mapping[_Column, Published], notes: _
     return words
 
 
-def _not_comparable(outcomes: Sequence[Outcome], own: Mapping[_Column, Published]) -> list[str]:
+def _not_comparable(outcomes: Sequence[CellOutcome], own: Mapping[_Column, Published]) -> list[str]:
     held: list[Published] = []
     reasons: list[str] = []
     for benchmark in (outcome.cell.benchmark for outcome in outcomes if own):
@@ -511,7 +513,7 @@ def _printed(row: Published | None) -> Number | None:
 
 
 def _measured(
-    column: _Column, row: Published | None, outcomes: Sequence[Outcome], spec: TableSpec
+    column: _Column, row: Published | None, outcomes: Sequence[CellOutcome], spec: TableSpec
 ) -> tuple[Number | None, Mapping[str, float]]:
     """The measured number of a column, or None, and the values of its units."""
     measure, mode, judgements, wanted = column

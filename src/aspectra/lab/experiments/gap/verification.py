@@ -15,7 +15,7 @@ from aspectra.lab.benchmarks.protocol import Benchmark
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.means import get_preset
 from aspectra.lab.experiments.experiment import Records
-from aspectra.lab.experiments.scoring import Outcome, labels_of
+from aspectra.lab.experiments.scoring import CellOutcome, labels_of
 from aspectra.lab.reports.gap import (
     RANKING,
     RECALL,
@@ -251,7 +251,7 @@ def _recorded(folder: Path, benchmark: str) -> list[RecordedSystem]:
 _EVERYTHING = 1_000_000  # more documents than a pool has
 
 
-def gap_tables(outcomes: Sequence[Outcome], measures: Sequence[str]) -> list[Table]:
+def gap_tables(outcomes: Sequence[CellOutcome], measures: Sequence[str]) -> list[Table]:
     """The gaps, the test of obliqueness (where the gap is of nDCG@10), and the growth of the pool.
 
     Args:
@@ -265,7 +265,7 @@ def gap_tables(outcomes: Sequence[Outcome], measures: Sequence[str]) -> list[Tab
     return made + [growth_table(task, measure) for task in tasks for measure in measures[1:] or measures]
 
 
-def gap_tasks(outcomes: Sequence[Outcome], measures: Sequence[str]) -> list[GapTask]:
+def gap_tasks(outcomes: Sequence[CellOutcome], measures: Sequence[str]) -> list[GapTask]:
     """One task for each benchmark with pools made from rankings, and each of its judgement sets.
 
     The systems that gave the pools are the retrievers; they are scored here. A recipe with a stage ``rerank``
@@ -279,7 +279,7 @@ def gap_tasks(outcomes: Sequence[Outcome], measures: Sequence[str]) -> list[GapT
         UsageError: no outcome is over such pools, a measure was not scored, or one system ranked two
             different pools of one size.
     """
-    by_name: dict[str, list[Outcome]] = {}
+    by_name: dict[str, list[CellOutcome]] = {}
     for outcome in outcomes:
         if isinstance(outcome.cell.benchmark, PooledBenchmark) and not outcome.failed:
             by_name.setdefault(outcome.cell.benchmark.name, []).append(outcome)
@@ -299,7 +299,7 @@ def gap_tasks(outcomes: Sequence[Outcome], measures: Sequence[str]) -> list[GapT
     return [replace(task, notes=(*task.notes, *failed)) for task in tasks]
 
 
-def _task(outcomes: Sequence[Outcome], judged: str, measures: Sequence[str]) -> GapTask:
+def _task(outcomes: Sequence[CellOutcome], judged: str, measures: Sequence[str]) -> GapTask:
     benchmarks = [cast("PooledBenchmark", outcome.cell.benchmark) for outcome in outcomes]
     systems = {system.name: system for benchmark in benchmarks for system in benchmark.systems}
     retrievers: dict[str, dict[str, Values]] = {}
@@ -334,7 +334,7 @@ def _task(outcomes: Sequence[Outcome], judged: str, measures: Sequence[str]) -> 
 
 
 def _values(
-    run: Mapping[str, Mapping[str, float]], outcome: Outcome, judged: str, measures: Sequence[str]
+    run: Mapping[str, Mapping[str, float]], outcome: CellOutcome, judged: str, measures: Sequence[str]
 ) -> dict[str, Values]:
     """Measure -> unit -> value, scored as the outcome was."""
     benchmark = outcome.cell.benchmark
@@ -351,13 +351,13 @@ def _values(
     return {spelled: found[spelled].values for spelled in measures}
 
 
-def _name(outcome: Outcome, benchmark: PooledBenchmark) -> str:
+def _name(outcome: CellOutcome, benchmark: PooledBenchmark) -> str:
     name = outcome.cell.recipe.name
     return f"{name}, own left out" if name in benchmark.pooling.without else name
 
 
 def _pool_score(
-    outcome: Outcome, benchmark: PooledBenchmark, judged: str, measures: Sequence[str]
+    outcome: CellOutcome, benchmark: PooledBenchmark, judged: str, measures: Sequence[str]
 ) -> PoolScore:
     scores = {str(score.measure): score.values for score in outcome.evaluations[judged].scores}
     if lacking := [measure for measure in measures if measure not in scores]:
