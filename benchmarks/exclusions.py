@@ -26,7 +26,7 @@ from aspectra.lab.experiments.directory import write_json
 from aspectra.lab.reports.tables import Number, Table, render, to_dict
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.content import subjects as _about
-from aspectra.search.conditions.attributes.content.subjects import Evidence, Weights
+from aspectra.search.conditions.attributes.content.subjects import PhraseFeatures, Weights
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
@@ -112,7 +112,7 @@ class Bench:
         self.searcher = Searcher(_library(data, folder / name, name))
         self.index = self.searcher.index
         self.everyone = np.arange(len(self.index))
-        self._evidence: dict[str, Evidence] = {}
+        self._features: dict[str, PhraseFeatures] = {}
         self._ranked: dict[str, Array] = {}
         self._does: dict[str, Array] = {}
         lens = self.index.lens("roles")
@@ -125,11 +125,11 @@ class Bench:
         out[[self.index.positions[i] for i in ids if i in self.index.positions]] = True
         return out
 
-    def evidence(self, text: str) -> Evidence:
-        if text not in self._evidence:
+    def features(self, text: str) -> PhraseFeatures:
+        if text not in self._features:
             ready = _about.prepare(text, self.index)
-            self._evidence[text] = _about.evidence(ready, self.index, self.everyone, {})
-        return self._evidence[text]
+            self._features[text] = _about.features(ready, self.index, self.everyone, {})
+        return self._features[text]
 
     def ranked(self, text: str) -> Array:
         """Positions of the best papers for a text by the plain hybrid."""
@@ -148,7 +148,7 @@ class Bench:
         out = np.zeros(len(self.index), np.bool_)
         ready = _about.prepare(text, self.index)
         table = self.index.units("sentences")
-        for at in np.flatnonzero(self.evidence(text).names):
+        for at in np.flatnonzero(self.features(text).names):
             paper = self.searcher.library.get(self.index.ids[at])
             found = _about._naming(ready.told.phrase, paper, self.index, int(at))
             low = int(table.offsets[at])
@@ -248,8 +248,8 @@ def run(bench: Bench, rule: Rule | None, pairs: Sequence[Pair], *, searched: str
 
             query = Query(pair.x, conditions=conditions, limit=RECALLED, evidence=0, literal=True)
             left = bench.search(query)
-        wide = wanted & bench.evidence(pair.y).names
-        narrow = wide & ~(bench.evidence(pair.y).named[:, 0] > 0) & ~bench.doing(pair.y)
+        wide = wanted & bench.features(pair.y).names
+        narrow = wide & ~(bench.features(pair.y).named[:, 0] > 0) & ~bench.doing(pair.y)
         out.queries.append(
             Counts(
                 pair.y,
@@ -274,7 +274,7 @@ def scores(weights: Weights) -> Callable[[Bench, str], Array]:
     """(papers,) the sum that a grade is the logistic function of, by some weights."""
 
     def score(bench: Bench, text: str) -> Array:
-        found = bench.evidence(text)
+        found = bench.features(text)
         named, other = found.named, np.full(len(found.names), -np.inf)
         if len(weights.named) > named.shape[1]:  # the nearest unit is counted here too
             named = np.column_stack([named, found.other[:, 1]])
@@ -306,14 +306,14 @@ def fitted(benches: Sequence[Bench], *, vectors: str = "other") -> Weights:
 
 
 def _rows(bench: Bench, part: str, vectors: str) -> tuple[Array, Array, Array]:
-    """(n, columns) evidence, (n,) labels, (n,) weights of the papers near X of all pairs of the dev half."""
+    """(n, columns) features, (n,) labels, (n,) weights of the papers near X of all pairs of the dev half."""
     pools: dict[str, Array] = {}
     for pair in bench.collection.pairs:
         if pair.half == "dev":
             pools[pair.y] = pools.get(pair.y, False) | bench.near(pair)
     xs, ys, ws = [], [], []
     for y, pool in pools.items():
-        found = bench.evidence(y)
+        found = bench.features(y)
         at = np.flatnonzero(pool & (found.names if part == "named" else ~found.names))
         if len(at):
             columns = found.named if part == "named" else found.other
@@ -403,10 +403,10 @@ def rules_for(benches: Sequence[Bench]) -> tuple[dict[str, Rule], dict[str, Weig
         return lambda bench, y: scores(weights[name])(bench, y) >= 0
 
     rules: dict[str, Rule] = {
-        "any sentence names it": lambda bench, y: bench.evidence(y).names,
-        "the title names it": lambda bench, y: bench.evidence(y).named[:, 0] > 0,
-        PLAIN: lambda bench, y: _plain(bench.evidence(y)),
-        "nearest unit 4 deviations or more": lambda bench, y: bench.evidence(y).other[:, 1] >= FAR,
+        "any sentence names it": lambda bench, y: bench.features(y).names,
+        "the title names it": lambda bench, y: bench.features(y).named[:, 0] > 0,
+        PLAIN: lambda bench, y: _plain(bench.features(y)),
+        "nearest unit 4 deviations or more": lambda bench, y: bench.features(y).other[:, 1] >= FAR,
         "words alone, fitted": at_half("words alone"),
         "vectors where it is named too": at_half("vectors for all"),
         SHIPPED: lambda bench, y: scores(_about.WEIGHTS)(bench, y) >= 0,
@@ -419,7 +419,7 @@ def rules_for(benches: Sequence[Bench]) -> tuple[dict[str, Rule], dict[str, Weig
     return rules, weights
 
 
-def _plain(found: Evidence) -> Array:
+def _plain(found: PhraseFeatures) -> Array:
     return (found.named[:, 0] > 0) | (found.named[:, 1] > np.log1p(1.5))
 
 
@@ -477,7 +477,7 @@ def naming_table(benches: Sequence[Bench]) -> Table:
     for bench in benches:
         counts: dict[str, list[int]] = {}
         for pair in bench.collection.pairs:
-            found, label = bench.evidence(pair.y), bench.mask(bench.collection.labelled[pair.y])
+            found, label = bench.features(pair.y), bench.mask(bench.collection.labelled[pair.y])
             for at in np.flatnonzero(bench.near(pair) & found.names):
                 sentences = round(float(np.expm1(found.named[at, 1])))
                 where = "title" if found.named[at, 0] else f"{min(sentences, 3)}"

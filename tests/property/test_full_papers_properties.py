@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aspectra.papers.text.references import strip_citations
-from aspectra.search.scoring.chain import Chain, Node, fold
+from aspectra.search.scoring.chain import Chain, ChainNode, fold
 from aspectra.views.build.records import fill_missing
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import WordPairs, build_moments
@@ -86,7 +86,7 @@ def test_no_reading_is_ever_a_zero_vector(counts, seed, roles):
 @given(st.lists(st.lists(st.integers(0, 9), max_size=8, unique=True), min_size=1, max_size=4))
 def test_a_chain_without_children_is_rank_fusion(lists):
     total = fold(
-        [Node(np.array(x, np.int64), set()) for x in lists],
+        [ChainNode(np.array(x, np.int64), set()) for x in lists],
         Chain(),
         np.arange(10, dtype=np.int32),
         60,

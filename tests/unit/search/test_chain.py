@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import UsageError
-from aspectra.search.scoring.chain import Chain, Node, fold
+from aspectra.search.scoring.chain import Chain, ChainNode, fold
 from aspectra.search.stages.protocol import read_stages
 
 IDS = np.arange(10, dtype=np.int32)[::-1].copy()  # the first position has the greatest id
 
 
 def _node(*papers, leaf=False, children=(), gone=()):
-    return Node(np.array(papers, np.int64), set(gone), leaf, list(children))
+    return ChainNode(np.array(papers, np.int64), set(gone), leaf, list(children))
 
 
 def test_lists_are_folded_from_the_deepest_up():
@@ -43,7 +43,7 @@ def test_a_heavy_parent_keeps_its_order():
 def test_a_list_promotes_its_first_paper_that_is_new_in_its_branch():
     node = _node(4, 5, 6, gone={4})
     assert node.promote() == 5
-    child = Node(np.array([5, 6], np.int64), node.gone)
+    child = ChainNode(np.array([5, 6], np.int64), node.gone)
     assert child.promote() == 6
     assert node.promote() is None
     assert node.gone == {4, 5, 6}

@@ -11,7 +11,7 @@ from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, field_text
 from aspectra.search.conditions.attributes.content.keyword import Phrase, alternatives
-from aspectra.search.conditions.attributes.content.subjects import WEIGHTS, Evidence, evidence, prepare
+from aspectra.search.conditions.attributes.content.subjects import WEIGHTS, PhraseFeatures, features, prepare
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.searcher import Searcher
@@ -62,8 +62,8 @@ def graded(searcher: Searcher, attribute: str, value: str) -> dict[str, float]:
     return dict(zip(index.ids, map(float, grades), strict=True))
 
 
-def evidence_of(text: str, index: Index, papers: np.ndarray) -> Evidence:
-    return evidence(prepare(text, index), index, papers, {})
+def features_of(text: str, index: Index, papers: np.ndarray) -> PhraseFeatures:
+    return features(prepare(text, index), index, papers, {})
 
 
 def test_alternatives():
@@ -90,7 +90,7 @@ def test_a_subject_is_named_in_the_title_or_twice(words):
 
 def test_words_of_one_sentence_count_less_than_the_phrase(words):
     index = words.index
-    found = evidence_of("owl calls", index, np.array([index.positions[i] for i in ("title", "twice")]))
+    found = features_of("owl calls", index, np.array([index.positions[i] for i in ("title", "twice")]))
     assert found.names.tolist() == [True, False]
     papers = [Paper("a", "x", "Calls of an owl."), Paper("b", "x", "Owl calls are heard.")]
     phrase = Phrase.of("owl calls")
@@ -142,7 +142,7 @@ def test_vectors_find_what_is_not_named(tmp_path):
 def test_weights_are_of_the_evidence(words, vectors):
     everyone = np.arange(len(PAPERS))
     for searcher, columns in ((words, 0), (vectors, len(WEIGHTS.other))):
-        found = evidence_of("random forest", searcher.index, everyone)
+        found = features_of("random forest", searcher.index, everyone)
         assert found.named.shape == (len(PAPERS), len(WEIGHTS.named))
         assert found.other.shape == (len(PAPERS), columns)
     assert min(*WEIGHTS.named, *WEIGHTS.other) >= 0.0
@@ -150,12 +150,12 @@ def test_weights_are_of_the_evidence(words, vectors):
 
 def test_sentences_are_counted_without_the_title(words):
     at = np.array([words.index.positions["title"]])
-    assert evidence_of("random forests", words.index, at).named[0].tolist() == [1.0, 0.0, 1.0]
+    assert features_of("random forests", words.index, at).named[0].tolist() == [1.0, 0.0, 1.0]
 
 
 def test_the_words_of_a_short_form_are_those_of_the_long_one(vectors):
     at = np.array([vectors.index.positions[i] for i in ("apart", "disease")])
-    shares = evidence_of("RFM", vectors.index, at).other[:, 0]
+    shares = features_of("RFM", vectors.index, at).other[:, 0]
     assert shares[0] > 0.3
     assert shares[1] == 0.0
 

@@ -11,7 +11,7 @@ from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.meaning import (
     FACTS,
     WEB,
-    Request,
+    RequestedValue,
     Sign,
     free_requests,
     phrases,
@@ -48,7 +48,7 @@ def _amount(piece: Piece) -> bool:
     ) or any(m.low in _WORDS["amount"] for m in piece.marks if not is_rule(m))
 
 
-def _at_least(text: str, free: Sequence[Request]) -> bool:
+def _at_least(text: str, free: Sequence[RequestedValue]) -> bool:
     """True if words count things that no table has: *at least two experiments*."""
     words = text[free[0].start : free[0].end].lower().split()
     return text[: free[0].start].endswith("at ") and words[0] in ("least", "most") and len(words) <= _COUNTED
@@ -139,7 +139,9 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     return Read(piece, "request", sign, requests, lost=lost)
 
 
-def _modified(text: str, values: Sequence[Request], free: Sequence[Request]) -> tuple[Request, ...]:
+def _modified(
+    text: str, values: Sequence[RequestedValue], free: Sequence[RequestedValue]
+) -> tuple[RequestedValue, ...]:
     """The denied values and words, where *no policy editorials* denies what is both."""
     out = [*values, *free]
     for word, kind in product(free, values):
@@ -147,7 +149,7 @@ def _modified(text: str, values: Sequence[Request], free: Sequence[Request]) -> 
         if kind.attribute in _DOCUMENTS and word.attribute == "topic" and gap in _WORDS["gaps"] | {"", " "}:
             both = combination([(kind.attribute, kind.value), (word.attribute, word.value)])
             out = [request for request in out if request not in (word, kind)]
-            out.append(Request("combination", both, kind.relation, word.start, kind.end))
+            out.append(RequestedValue("combination", both, kind.relation, word.start, kind.end))
     return tuple(out)
 
 
@@ -160,7 +162,7 @@ def _cites(text: str, piece: Piece) -> bool:
 
 
 def _verb_behind(
-    text: str, piece: Piece, sign: Sign, values: Sequence[Request], free: Sequence[Request]
+    text: str, piece: Piece, sign: Sign, values: Sequence[RequestedValue], free: Sequence[RequestedValue]
 ) -> bool:
     """True if the one unknown word is a verb for what documents must do, or what must not be done to them.
 
@@ -187,8 +189,8 @@ def _tells_why(piece: Piece, sign: Sign) -> bool:
 
 
 def _of_whom(
-    text: str, piece: Piece, values: list[Request], free: list[Request]
-) -> tuple[list[Request], list[Request]]:
+    text: str, piece: Piece, values: list[RequestedValue], free: list[RequestedValue]
+) -> tuple[list[RequestedValue], list[RequestedValue]]:
     """*Adults with type 1 diabetes* is one population."""
     for number, value in enumerate(values):
         behind = [m for m in piece.marks if m.start >= value.end]
@@ -201,7 +203,7 @@ def _of_whom(
     return values, free
 
 
-def _earned(text: str, piece: Piece, values: Sequence[Request]) -> bool:
+def _earned(text: str, piece: Piece, values: Sequence[RequestedValue]) -> bool:
     """True if unknown words are next to the words that rule them; not so in *only what came out of X*."""
     english = is_english(text)
     for first, last in phrases(piece, values):
@@ -235,7 +237,7 @@ def _last_free(piece: Piece) -> int:
     return max(m.end for m in piece.marks if m.free)
 
 
-def _led(piece: Piece, values: Sequence[Request], sign: Sign) -> tuple[int, int] | None:
+def _led(piece: Piece, values: Sequence[RequestedValue], sign: Sign) -> tuple[int, int] | None:
     """(start, end) of the subject that a limiter leads to: *only surveys on X*, not *no papers on X*."""
     for at, mark in enumerate(piece.marks):
         if at and (mark.cat == "lead" or (mark.low in _WORDS["of"] and "of" in piece.marks[at - 1].flags)):
@@ -282,7 +284,7 @@ def denied_again(piece: Piece, sign: Sign, before: Read) -> bool:
     return bool(values) and all((r.attribute, r.value) in denied for r in values)
 
 
-def perhaps_denied(text: str, piece: Piece, values: Sequence[Request]) -> bool:
+def perhaps_denied(text: str, piece: Piece, values: Sequence[RequestedValue]) -> bool:
     """True if words beside values may deny them, as in *preprints can go*: any words but small ones."""
     if all(r.attribute in ("audience", "aspect", "keyword") for r in values) or not is_english(text):
         return False
@@ -363,14 +365,14 @@ def is_event(piece: Piece) -> bool:
     return timed and (not piece.carries or any(m.free for m in content[dated:]))  # "before the 2008 crisis"
 
 
-def _at_once(piece: Piece, denied: Sequence[Request]) -> tuple[Request, ...]:
+def _at_once(piece: Piece, denied: Sequence[RequestedValue]) -> tuple[RequestedValue, ...]:
     """Requests against papers that are several denied things at once; () if words are left.
 
     Args:
         piece: the piece.
         denied: its values as the sign turns them.
     """
-    stated: dict[str, list[Request]] = {}
+    stated: dict[str, list[RequestedValue]] = {}
     for request in requests_of(piece, Sign(), company=True):
         stated.setdefault(request.attribute, []).append(request)
     beside = any(m.cat in ("taste", "aspect") for m in piece.marks)
@@ -380,13 +382,12 @@ def _at_once(piece: Piece, denied: Sequence[Request]) -> tuple[Request, ...]:
         return ()  # "no survey data"
     relation = "exclude" if all(r.relation in ("exclude", "require") for r in denied) else "avoid"
     start, end = min(r.start for r in denied), max(r.end for r in denied)
-    return tuple(
-        Request("combination", combination([(r.attribute, r.value) for r in each]), relation, start, end)
-        for each in islice(product(*stated.values()), _MOST)
-    )
+    each = islice(product(*stated.values()), _MOST)
+    values = (combination([(r.attribute, r.value) for r in one]) for one in each)
+    return tuple(RequestedValue("combination", value, relation, start, end) for value in values)
 
 
-def combined(piece: Piece, used: Sequence[Request], sign: Sign) -> bool:
+def combined(piece: Piece, used: Sequence[RequestedValue], sign: Sign) -> bool:
     """True if a denial is of several things at once: *no case series with fewer than 10 cases*."""
     if not sign.negative or sign.place != "lead":
         return False

@@ -9,7 +9,7 @@ from itertools import dropwhile, takewhile
 from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.instructions.limiters import signed
-from aspectra.search.instructions.meaning import FACTS, Request, Sign, requests_of
+from aspectra.search.instructions.meaning import FACTS, RequestedValue, Sign, requests_of
 from aspectra.search.instructions.pieces import DOCUMENTS, is_led, told_apart
 from aspectra.search.instructions.recognisers.aspects import aspect_names
 from aspectra.search.instructions.recognisers.lexicon import Mark, fold, word_sets
@@ -140,7 +140,7 @@ def _terms(text: str, read: Read) -> Read:
     return replace(read, requests=(_unless(first, others),))
 
 
-def _unless(request: Request, others: Sequence[Request]) -> Request:
+def _unless(request: RequestedValue, others: Sequence[RequestedValue]) -> RequestedValue:
     """A request from which papers are exempt that meet others."""
     return replace(request, unless=tuple((r.attribute, r.value, False) for r in others))
 

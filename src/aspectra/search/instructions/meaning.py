@@ -36,7 +36,7 @@ _FEW = 3  # words on either side of an "and" that joins two denials
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RequestedValue:
     """One value that papers should have, or not.
 
     Attributes:
@@ -247,9 +247,9 @@ def _of_subject(marks: Sequence[Mark], at: int) -> bool:
     return about and mark.attribute in _SUBJECTS
 
 
-def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Request]:
+def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[RequestedValue]:
     """The requests of a piece that tables and recognisers read, under its sign."""
-    out: list[Request] = []
+    out: list[RequestedValue] = []
     whole = sign
     ruled = [n for n, m in enumerate(piece.marks) if m in sign.rules]
     follows = bool(ruled) and any(m.carries for m in piece.marks[ruled[-1] :])
@@ -260,7 +260,7 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
             continue
         if mark.attribute == "aspect":
             alike = "same" if (mark.sub == "same") != sign.negative else "different"
-            out.append(Request("aspect", mark.values[0], alike, mark.start, mark.end))
+            out.append(RequestedValue("aspect", mark.values[0], alike, mark.start, mark.end))
             continue
         number = mark.cat == "bound" and "vague" not in mark.flags and mark.attribute != "population"
         person = mark.attribute == "publisher" and not is_publisher(mark.values[0])
@@ -271,8 +271,9 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
         relation = sign.relation(hard=hard)
         values = mark.values
         platform = values[0].removeprefix("name:").lower() in _WORDS["platforms"]
+        # "not Twitter"
         if sign.negative and values[0].startswith("name:") and (platform or mark.low.startswith("on ")):
-            out.append(Request("topic", values[0][5:], relation, mark.start, mark.end))  # "not Twitter"
+            out.append(RequestedValue("topic", values[0][5:], relation, mark.start, mark.end))
             continue
         if values[0].startswith("!"):  # a word that says what papers lack: *paywalled*
             values, relation = tuple(value[1:] for value in values), _MIRROR[relation]
@@ -280,7 +281,9 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
             values = (mark.opposite,)
             if not mark.opposite.isdigit():
                 relation = "prefer" if relation == "avoid" or "vague" in mark.flags else "require"
-        out += [Request(attribute, v, relation, mark.start, mark.end, hard, mark.opposite) for v in values]
+        out += [
+            RequestedValue(attribute, v, relation, mark.start, mark.end, hard, mark.opposite) for v in values
+        ]
     held = next((m.start for m in piece.marks if m.low in _WITH), -1)
     heads = [r for r in out if r.attribute == "format" and r.end <= held]
     if heads:  # "a manual with a list of options"
@@ -294,7 +297,7 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
     return [r if r.attribute in kept else replace(r, relation="exclude") for r in others]
 
 
-def phrases(piece: Piece, used: Sequence[Request]) -> list[tuple[int, int]]:
+def phrases(piece: Piece, used: Sequence[RequestedValue]) -> list[tuple[int, int]]:
     """(first, last) marks of each run of words that no table has; inner marks of any kind belong to it."""
     taken = {request.start for request in used}
     out: list[tuple[int, int]] = []
@@ -356,28 +359,30 @@ def _joined(piece: Piece, first: int, last: int, sign: Sign) -> Iterator[tuple[i
     yield first, last
 
 
-def free_requests(text: str, piece: Piece, used: Sequence[Request], sign: Sign) -> list[Request]:
+def free_requests(
+    text: str, piece: Piece, used: Sequence[RequestedValue], sign: Sign
+) -> list[RequestedValue]:
     """Requests in words that no table has, of a piece with a sign."""
     relation = sign.relation(hard=False)
-    out: list[Request] = []
+    out: list[RequestedValue] = []
     for first, last in phrases(piece, used):
         for a, b in _joined(piece, first, last, sign):
             start, end = piece.marks[a].start, piece.marks[b - 1].end
             value = text[start:end].strip(" \"'“”‘’«»„")
             if is_place(value):
-                out.append(Request("population", value, relation, start, end))
+                out.append(RequestedValue("population", value, relation, start, end))
                 continue
             if is_venue(value) and value[0].isupper():  # "only Nature"
-                out.append(Request("venue", value, sign.relation(hard=True), start, end))
+                out.append(RequestedValue("venue", value, sign.relation(hard=True), start, end))
                 continue
             quoted = b - a == 1 and piece.marks[a].cat == "quote"
             attribute = "keyword" if quoted else _attribute(piece, first, sign)
             if value:
-                out.append(Request(attribute, value, relation, start, end))
+                out.append(RequestedValue(attribute, value, relation, start, end))
     return out
 
 
-def soften(request: Request) -> Request:
+def soften(request: RequestedValue) -> RequestedValue:
     """The same request as a preference."""
     soft = {"require": "prefer", "exclude": "avoid"}
     return replace(request, relation=soft.get(request.relation, request.relation))

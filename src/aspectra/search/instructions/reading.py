@@ -45,7 +45,7 @@ from aspectra.search.instructions.marks import is_english, marks_of
 from aspectra.search.instructions.meaning import (
     FACTS,
     WEB,
-    Request,
+    RequestedValue,
     Sign,
     free_requests,
     phrases,
@@ -99,7 +99,7 @@ def _no_request(piece: Piece) -> str:
     return EVENT if event else ""
 
 
-def _meant_for(piece: Piece, before: Read) -> tuple[Request, ...]:
+def _meant_for(piece: Piece, before: Read) -> tuple[RequestedValue, ...]:
     """Requests of *for* in a sentence of its own or after a request: *How do tides work? For beginners.*"""
     marks = piece.marks
     if piece.free or marks[0].low not in _WORDS["for"]:
@@ -455,7 +455,7 @@ def _topic(text: str, reads: Sequence[Read]) -> str:
     return " ".join(filter(None, (_cut(text, a, b) for a, b in closed)))
 
 
-def _condition(text: str, request: Request, piece: tuple[int, int]) -> Condition:
+def _condition(text: str, request: RequestedValue, piece: tuple[int, int]) -> Condition:
     """The condition of a request.
 
     Raises:

@@ -19,7 +19,7 @@ from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.meaning import (
     FACTS,
     FREE,
-    Request,
+    RequestedValue,
     Sign,
     free_requests,
     phrases,
@@ -73,7 +73,7 @@ class Read(Struct, frozen=True):
     piece: Piece
     role: str
     sign: Sign = Sign()
-    requests: tuple[Request, ...] = ()
+    requests: tuple[RequestedValue, ...] = ()
     subject: tuple[int, int] | None = None
     why: str = ""
     lost: tuple[tuple[int, int, str], ...] = ()
@@ -113,7 +113,7 @@ def _plainly(read: Read) -> Piece:
     return replace(read.piece, marks=marks or read.piece.marks[-1:])
 
 
-def _exemptions(text: str, values: list[Request]) -> list[tuple[str, str, bool]]:
+def _exemptions(text: str, values: list[RequestedValue]) -> list[tuple[str, str, bool]]:
     """(attribute, value, whether it begins another exception) of each.
 
     *bioRxiv from 2023* is one exception, *surveys and ACL papers* are two.
@@ -205,7 +205,7 @@ def permit(text: str, reads: list[Read], at: int) -> None:
         reads[at] = _chatter(read)
 
 
-def _renumbered(request: Request, number: int) -> Request | None:
+def _renumbered(request: RequestedValue, number: int) -> RequestedValue | None:
     """A numeric request with another number: *since 2015, no, 2018*; None where it has none."""
     found = list(re.finditer(r"\d+", request.value))
     if not found:
@@ -274,15 +274,15 @@ def correct(text: str, reads: list[Read], at: int) -> None:
     reads[before] = replace(reads[before], requests=tuple(kept)) if kept else _taken_back(reads[before])
 
 
-def _years(request: Request) -> tuple[int, int]:
+def _years(request: RequestedValue) -> tuple[int, int]:
     how, low, high = _INTERVAL.findall(request.value)[0]
     return {">=": (int(low), 9999), "<=": (0, int(low))}.get(how, (int(low), int(high or low)))
 
 
-def contradicting(requests: Sequence[Request]) -> list[Request]:
+def contradicting(requests: Sequence[RequestedValue]) -> list[RequestedValue]:
     """Requests that no paper can meet together."""
     requests = requests[:_MOST]
-    out: list[Request] = []
+    out: list[RequestedValue] = []
     wanted = [r for r in requests if r.relation in ("require", "prefer")]
     for a, b in combinations(requests, 2):
         if a.attribute != b.attribute:
@@ -380,7 +380,7 @@ def _titles(text: str, reads: list[Read]) -> None:
             reads[n] = _whole(reads[n])
 
 
-def _long_ago(request: Request) -> bool:
+def _long_ago(request: RequestedValue) -> bool:
     years = re.findall(r"\d{4}", request.value) if request.attribute == "year" else []
     return bool(years) and max(map(int, years)) < _LATELY and not request.opposite
 
@@ -473,7 +473,7 @@ def in_field(text: str, piece: Piece, field: str, *, question: bool) -> Read:
         return Read(piece, "subject", subject=(start, end))
     people, outcome = field in _GUARDING["people"], field in _GUARDING["outcome"]
     attribute = "population" if people else "reports" if outcome else "topic"
-    return Read(piece, "request", Sign(), (Request(attribute, text[start:end], "prefer", start, end),))
+    return Read(piece, "request", Sign(), (RequestedValue(attribute, text[start:end], "prefer", start, end),))
 
 
 def guarded(text: str, reads: Sequence[Read]) -> list[Read]:

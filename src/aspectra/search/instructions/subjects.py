@@ -9,7 +9,7 @@ from operator import attrgetter
 from msgspec import Struct
 
 from aspectra.base.values import replace
-from aspectra.search.instructions.meaning import Request, Sign, requests_of, soften
+from aspectra.search.instructions.meaning import RequestedValue, Sign, requests_of, soften
 from aspectra.search.instructions.pieces import Piece
 from aspectra.search.instructions.recognisers.bounds import number_of
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
@@ -50,7 +50,7 @@ class Subject(Struct, frozen=True):
         asked: whether the piece says that documents are wanted.
     """
 
-    requests: tuple[Request, ...]
+    requests: tuple[RequestedValue, ...]
     start: int
     end: int
     asked: bool
@@ -76,9 +76,9 @@ def _is_head(mark: Mark) -> bool:
     return noun and mark.cat == "value" and mark.attribute in _HEADS
 
 
-def _requests(piece: Piece, picked: Sequence[int], sign: Sign = _PLAIN) -> list[Request]:
+def _requests(piece: Piece, picked: Sequence[int], sign: Sign = _PLAIN) -> list[RequestedValue]:
     """Requests of some marks of a piece, each by itself, under a sign."""
-    out: list[Request] = []
+    out: list[RequestedValue] = []
     for at in picked:
         alone = Piece((piece.marks[at],), "inline", piece.sentence)
         out += requests_of(alone, sign, company=True)

@@ -43,7 +43,7 @@ _FORGOTTEN = 60.0  # seconds until a text is asked about again after a failure
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ModelReading:
     """Requests that a model read in a text.
 
     Attributes:
@@ -72,7 +72,7 @@ class ModelReader:
 
     opening: Callable[[], AbstractContextManager[ChatModel]]
     spent: Callable[[Cost, str], None] = lambda cost, name: None
-    _known: OrderedDict[str, Told] = field(default_factory=OrderedDict)
+    _known: OrderedDict[str, ModelReading] = field(default_factory=OrderedDict)
 
     def __call__(self, text: str, rules: Reading) -> Reading:
         """The reading of a text by both.
@@ -91,14 +91,14 @@ class ModelReader:
             return replace(rules, unread=(*rules.unread, Unread(text[:60].strip(), why, searched=True)))
         return read_by_both(text, rules, told)
 
-    def _asked(self, text: str) -> Told:
+    def _asked(self, text: str) -> ModelReading:
         try:
             with self.opening() as model:
                 return self._answer(text, model)
         except AspectraError as error:
             return _failed(error)
 
-    def _answer(self, text: str, model: ChatModel) -> Told:
+    def _answer(self, text: str, model: ChatModel) -> ModelReading:
         prompt = Prompt.load("requests", package=__package__ or "")
         shown = ShownTexts(Question(text), TextBudget())
         asker = Asker(model, shown, concurrency=1)
@@ -114,11 +114,11 @@ class ModelReader:
         items = None if reply is None else items_in(reply.text, prompt)
         if items is None:
             return _failed(asker.last_error or "its answer could not be read")
-        return Told(f"{model.name} (simulated)" if asker.simulated else model.name, items)
+        return ModelReading(f"{model.name} (simulated)" if asker.simulated else model.name, items)
 
 
-def _failed(why: object) -> Told:
-    return Told("", failed=str(why), until=monotonic() + _FORGOTTEN)
+def _failed(why: object) -> ModelReading:
+    return ModelReading("", failed=str(why), until=monotonic() + _FORGOTTEN)
 
 
 def items_in(text: str, prompt: Prompt) -> tuple[tuple[str, str], ...] | None:
@@ -138,7 +138,7 @@ def items_in(text: str, prompt: Prompt) -> tuple[tuple[str, str], ...] | None:
     return tuple(found[:_MOST]) if found or _EMPTY.search(said) else None
 
 
-def read_by_both(text: str, rules: Reading, told: Told) -> Reading:
+def read_by_both(text: str, rules: Reading, told: ModelReading) -> Reading:
     """The rules' reading with what a model read.
 
     Args:

@@ -124,7 +124,7 @@ class Chain:
             )
 
 
-class Node(Struct):
+class ChainNode(Struct):
     """A list, and what the paper that it promoted found.
 
     Attributes:
@@ -137,7 +137,7 @@ class Node(Struct):
     papers: Positions
     gone: set[int]
     leaf: bool = False
-    children: list[Node] = msgspec.field(default_factory=list)
+    children: list[ChainNode] = msgspec.field(default_factory=list)
 
     def promote(self) -> int | None:
         """The first paper that its branch has not promoted yet, now marked as promoted; None without one."""
@@ -168,9 +168,8 @@ def run_chain(index: Index, search: Search, chain: Chain, lists: Lists) -> NDArr
         )
     seeds = {index.position(seed) for seed in search.seeds}
     leaves = [not probe.asking for probe in probes]
-    roots = [
-        Node(papers, set(seeds), leaf) for papers, leaf in zip(lists(probes, chain.keep), leaves, strict=True)
-    ]
+    first = zip(lists(probes, chain.keep), leaves, strict=True)
+    roots = [ChainNode(papers, set(seeds), leaf) for papers, leaf in first]
     level = roots
     for _ in range(chain.depth - 1):
         grown = [(node, paper) for node in level if (paper := node.promote()) is not None]
@@ -187,12 +186,14 @@ def run_chain(index: Index, search: Search, chain: Chain, lists: Lists) -> NDArr
             )
         )
         for node, _ in grown:
-            node.children = [Node(next(found), node.gone, leaf) for leaf in leaves]
+            node.children = [ChainNode(next(found), node.gone, leaf) for leaf in leaves]
         level = [child for node, _ in grown for child in node.children]
     return fold(roots, chain, index.id_order, search.fusion.k)
 
 
-def fold(roots: Sequence[Node], chain: Chain, id_order: NDArray[np.int32], k: int) -> NDArray[np.float64]:
+def fold(
+    roots: Sequence[ChainNode], chain: Chain, id_order: NDArray[np.int32], k: int
+) -> NDArray[np.float64]:
     """(papers,) fused scores, from the deepest lists up; 0 for a paper on no list.
 
     Args:
@@ -202,10 +203,10 @@ def fold(roots: Sequence[Node], chain: Chain, id_order: NDArray[np.int32], k: in
         k: the constant of reciprocal rank fusion.
     """
 
-    def total(nodes: Sequence[Node]) -> NDArray[np.float64]:
+    def total(nodes: Sequence[ChainNode]) -> NDArray[np.float64]:
         return reciprocal_ranks([(folded(node), 1.0) for node in nodes], len(id_order), k)
 
-    def folded(node: Node) -> Positions:
+    def folded(node: ChainNode) -> Positions:
         if not node.children:
             return node.papers
         merged = total(node.children)

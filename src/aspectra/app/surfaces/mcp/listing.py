@@ -35,7 +35,7 @@ _WORD = re.compile(r"[A-Za-z0-9.:/_+-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToolResult:
     """The answer of a tool: the structured content, and a short text with the same content."""
 
     structured: dict[str, Any]
@@ -63,19 +63,19 @@ _ROOMS = (
 )
 
 
-def search_papers(libraries: Libraries, given: Search) -> Told:
+def search_papers(libraries: Libraries, given: Search) -> ToolResult:
     """Papers for a question in words."""
     name, service = library_of(libraries, given)
     return _found(name, service, given.question(), given)
 
 
-def find_similar(libraries: Libraries, given: Similar) -> Told:
+def find_similar(libraries: Libraries, given: Similar) -> ToolResult:
     """Papers like others."""
     name, service = library_of(libraries, given)
     return _found(name, service, given.question(seeds=papers_of(service, given.seeds)), given)
 
 
-def _found(name: str, service: Service, question: Question, given: Search | Similar) -> Told:
+def _found(name: str, service: Service, question: Question, given: Search | Similar) -> ToolResult:
     made = service.plan(question)
     start = _start(service, made.hash, given.cursor)
     wanted = min(start + given.limit, MOST_REACHED)
@@ -92,7 +92,7 @@ def _found(name: str, service: Service, question: Question, given: Search | Simi
     if cut:
         out["cut"] = cut
     out["papers"] = papers
-    return Told(out, _in_words(out))
+    return ToolResult(out, _in_words(out))
 
 
 def _start(service: Service, plan: str, cursor: str) -> int:

@@ -21,7 +21,13 @@ from aspectra.app.surfaces.mcp.arguments import (
     size,
     strings,
 )
-from aspectra.app.surfaces.mcp.listing import MOST_REACHED, Told, find_similar, quote_entry, search_papers
+from aspectra.app.surfaces.mcp.listing import (
+    MOST_REACHED,
+    ToolResult,
+    find_similar,
+    quote_entry,
+    search_papers,
+)
 from aspectra.base.errors import AspectraError, Gone
 from aspectra.base.values import replace
 from aspectra.papers.bibliography import is_retracted
@@ -43,7 +49,7 @@ _PASSAGE = 8_000
 _CITATIONS = 10_000
 
 
-def get_paper(libraries: Libraries, given: Get) -> Told:
+def get_paper(libraries: Libraries, given: Get) -> ToolResult:
     """A paper, with as much of its text from ``start`` as there is room for."""
     name, service = library_of(libraries, given)
     library = service.library
@@ -76,7 +82,7 @@ def get_paper(libraries: Libraries, given: Get) -> Told:
     more = f"; the rest: start {end}" if end < len(text) else ""
     head = f"{paper.year or 'no year'}, characters {out['start']} to {end} of {len(text)}{more}"
     head = f"RETRACTED, {head}" if "retracted" in out else head
-    return Told(out, f"{head}\nuntrusted, to the end: {clip(told, 600)}\n{part}")
+    return ToolResult(out, f"{head}\nuntrusted, to the end: {clip(told, 600)}\n{part}")
 
 
 def _links(ids: Sequence[str]) -> dict[str, Any]:
@@ -97,7 +103,7 @@ def _text(paper: Paper) -> tuple[str, list[dict[str, Any]]]:
     return "".join(parts), headings
 
 
-def export_citations(libraries: Libraries, given: Cite) -> Told:
+def export_citations(libraries: Libraries, given: Cite) -> ToolResult:
     """Records for a reference manager, one per work; from ``start``, as many as fit."""
     from aspectra.app.ingest.works import one_each
     from aspectra.papers.export.protocol import WRITERS
@@ -118,7 +124,7 @@ def export_citations(libraries: Libraries, given: Cite) -> Told:
     head = (
         f"{len(kept)} of {len(records)} records as {given.format}{more}{''.join(f'; {one}' for one in shown)}"
     )
-    return Told({**out, "untrusted": {"text": text}}, f"{head}\nuntrusted, to the end:\n{text}")
+    return ToolResult({**out, "untrusted": {"text": text}}, f"{head}\nuntrusted, to the end:\n{text}")
 
 
 def _kept(writer: FormatWriter, records: Sequence[Paper], start: int) -> tuple[list[Paper], list[str], int]:
@@ -163,7 +169,7 @@ def _shorter(paper: Paper) -> Iterator[Paper]:
 _LISTS = 2_500  # bytes of each
 
 
-def explain_match(libraries: Libraries, given: Explain) -> Told:
+def explain_match(libraries: Libraries, given: Explain) -> ToolResult:
     """Explain a paper's score, or why the paper is not among those found."""
     name, service = library_of(libraries, given)
     plan = service.known(given.plan)
@@ -184,9 +190,9 @@ def explain_match(libraries: Libraries, given: Explain) -> Told:
     return _told(out | _of_hit(ranking, ranking.ids.index(paper)), shown)
 
 
-def _told(out: dict[str, Any], shown: str) -> Told:
+def _told(out: dict[str, Any], shown: str) -> ToolResult:
     out["untrusted"] = {"id": shown, **out["untrusted"]}
-    return Told(out, _in_words(out))
+    return ToolResult(out, _in_words(out))
 
 
 def _of_hit(ranking: Ranking, place: int) -> dict[str, Any]:
@@ -263,7 +269,7 @@ def _signed(number: float | None) -> str:
     return "no score in deviations" if number is None else f"{number:+}"
 
 
-def library_status(libraries: Libraries, given: Arguments) -> Told:
+def library_status(libraries: Libraries, given: Arguments) -> ToolResult:
     """The contents of the libraries, the state of their indexes, and the attributes of conditions."""
     from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 
@@ -283,7 +289,7 @@ def library_status(libraries: Libraries, given: Arguments) -> Told:
         for row in shown
     ]
     text = "\n".join(strings([*told, f"attributes of conditions: {', '.join(attributes)}"], TEXT, 1_500))
-    return Told(out, text)
+    return ToolResult(out, text)
 
 
 def _status(libraries: Libraries, name: str) -> dict[str, Any]:
@@ -349,7 +355,7 @@ class Tool:
     notes: Mapping[str, str]
     gives: Mapping[str, Any]
     needs: tuple[str, ...]
-    answer: Callable[[Libraries, Any], Told]
+    answer: Callable[[Libraries, Any], ToolResult]
 
     @property
     def schema(self) -> dict[str, Any]:

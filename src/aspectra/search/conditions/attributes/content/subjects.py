@@ -145,7 +145,7 @@ _samples: WeakKeyDictionary[Index, tuple[Floats, NDArray[np.int64], list[bytes]]
 _lock = Lock()
 
 
-class Evidence(NamedTuple):
+class PhraseFeatures(NamedTuple):
     """Features that the grades of n papers are computed from.
 
     Attributes:
@@ -159,8 +159,8 @@ class Evidence(NamedTuple):
     other: NDArray[np.float64]
 
 
-def evidence(ready: Prepared, index: Index, papers: Positions, held: dict[int, Paper]) -> Evidence:
-    """What the grades of one phrase are made from.
+def features(ready: Prepared, index: Index, papers: Positions, held: dict[int, Paper]) -> PhraseFeatures:
+    """Features that the grades of one phrase are computed from.
 
     Args:
         ready: the phrase.
@@ -186,7 +186,7 @@ def evidence(ready: Prepared, index: Index, papers: Positions, held: dict[int, P
             names[place] = True
             sentences = len(naming.units) - naming.title
             named[place] = naming.title, np.log1p(min(sentences, _MOST_UNITS)), naming.intact
-    return Evidence(names, named, other)
+    return PhraseFeatures(names, named, other)
 
 
 def _unit(table: Units, row: int) -> TextSpan:
@@ -393,7 +393,7 @@ class SubjectAttribute(PhrasesAttribute):
         best, view = np.zeros(len(papers), np.float32), _view(index, "abstract")
         held: dict[int, Paper] = {}
         for ready in self._ready(value, index):
-            found, told = evidence(ready, index, papers, held), ready.told
+            found, told = features(ready, index, papers, held), ready.told
             named = found.named @ np.array(WEIGHTS.named) - WEIGHTS.named_zero
             other = np.full(len(papers), -np.inf)
             if view is not None and told.vector is not None:
