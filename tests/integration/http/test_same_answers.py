@@ -8,7 +8,7 @@ import pytest
 from lxml import html
 
 import aspectra
-from aspectra.app.surfaces.mcp.arguments import Get, Libraries, Search
+from aspectra.app.surfaces.mcp.arguments import Get, Libraries, SearchPapers
 from aspectra.app.surfaces.mcp.listing import search_papers
 from aspectra.app.surfaces.mcp.tools import get_paper
 from aspectra.app.surfaces.service.question import Question
@@ -71,7 +71,7 @@ def test_a_retraction_is_marked_wherever_the_paper_is_shown(answering_from, run,
     ranking = answering.library.search("owls count")
     assert {hit.id: hit.retracted for hit in ranking} == {"gone": True, "sound": False}
     libraries = Libraries({"owls": tmp_path / "owls.lib"}, aspectra.open)
-    told = [search_papers(libraries, Search(text="owls count")), get_paper(libraries, Get(id="gone"))]
+    told = [search_papers(libraries, SearchPapers(text="owls count")), get_paper(libraries, Get(id="gone"))]
     documents = [
         *(answering.post("/v1/search", {"text": "owls count"}).json()["hits"]),
         *(answering.ask("GET", "/v1/papers").json()["hits"]),

@@ -61,7 +61,7 @@ class _Asking(Arguments, frozen=True, kw_only=True):
         return Question(**given | more)
 
 
-class Search(_Asking, frozen=True, kw_only=True):
+class SearchPapers(_Asking, frozen=True, kw_only=True):
     """``search_papers``."""
 
     text: Annotated[str, Meta(min_length=1, max_length=4000)]

@@ -23,7 +23,7 @@ from aspectra.app.surfaces.service.answering import Cursor
 from aspectra.base.errors import Gone, UsageError
 
 if TYPE_CHECKING:
-    from aspectra.app.surfaces.mcp.arguments import Libraries, Search, Similar
+    from aspectra.app.surfaces.mcp.arguments import Libraries, SearchPapers, Similar
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.app.surfaces.service.question import Question
     from aspectra.search.ranking import Evidence, Hit, Ranking
@@ -63,7 +63,7 @@ _ROOMS = (
 )
 
 
-def search_papers(libraries: Libraries, given: Search) -> ToolResult:
+def search_papers(libraries: Libraries, given: SearchPapers) -> ToolResult:
     """Papers for a question in words."""
     name, service = library_of(libraries, given)
     return _found(name, service, given.question(), given)
@@ -75,7 +75,7 @@ def find_similar(libraries: Libraries, given: Similar) -> ToolResult:
     return _found(name, service, given.question(seeds=papers_of(service, given.seeds)), given)
 
 
-def _found(name: str, service: Service, question: Question, given: Search | Similar) -> ToolResult:
+def _found(name: str, service: Service, question: Question, given: SearchPapers | Similar) -> ToolResult:
     made = service.plan(question)
     start = _start(service, made.hash, given.cursor)
     wanted = min(start + given.limit, MOST_REACHED)

@@ -378,7 +378,7 @@ _ALL = (
     Tool(
         "search_papers",
         "Find papers for a question, each with the sentences that match.",
-        arguments.Search,
+        arguments.SearchPapers,
         {"text": "constraints in it are applied", "conditions": "as exclude kind=survey"},
         _PAPERS,
         ("plan", "papers"),
