@@ -53,7 +53,7 @@ from aspectra.search.ranking import Hit, Ranking
 from aspectra.search.recipe import Recipe
 from aspectra.search.scoring.engine import Engine
 from aspectra.search.scoring.scores import Parted
-from aspectra.search.stages.protocol import Context, Draft
+from aspectra.search.stages.protocol import Context, SearchState
 from aspectra.search.stages.running import Move, Prefixes, run_steps
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.index.opened import Index
@@ -68,7 +68,7 @@ class Result(Struct, frozen=True):
         scores: strictly of the last search; where a stage put papers in an order of its own, minus the rank.
         steps: what each stage did, and what it cost.
         moves: id -> its moves, for papers whose place a stage changed.
-        draft: what the last step gave.
+        state: what the last step gave.
         engine: the one that ran.
     """
 
@@ -76,7 +76,7 @@ class Result(Struct, frozen=True):
     scores: tuple[float, ...]
     steps: tuple[Step, ...]
     moves: Mapping[str, tuple[Move, ...]]
-    draft: Draft
+    state: SearchState
     engine: Engine
 
 
@@ -272,7 +272,7 @@ class Searcher:
         depth = plan.limit if plan.versions == "all" else plan.limit + max(10, plan.limit // 2)
         while True:
             done = run_steps(context, depth, prefixes)
-            ids = done.draft.ids[:depth]
+            ids = done.state.ids[:depth]
             shown = list(ids) if plan.versions == "all" else engine.one_version_each(ids)
             if len(shown) >= plan.limit or len(ids) < depth or done.steps:
                 break
@@ -281,13 +281,13 @@ class Searcher:
         removed = engine.changes()[0]
         if removed:  # since the search began
             shown = [paper_id for paper_id in shown if paper_id not in removed]
-        scores = dict(zip(ids, done.draft.scores, strict=False))
+        scores = dict(zip(ids, done.state.scores, strict=False))
         return Result(
             tuple(shown),
             tuple(scores[i] if scores else -float(rank) for rank, i in enumerate(shown, 1)),
             done.steps,
             {i: done.moves[i] for i in shown if i in done.moves},
-            done.draft,
+            done.state,
             engine,
         )
 
@@ -314,7 +314,7 @@ class Searcher:
         ids = [i for i in result.ids if i in known]
         papers = [known[i] for i in ids]
         positions = engine.positions(ids)
-        explainer = Explainer(engine, plan, result.draft, positions)
+        explainer = Explainer(engine, plan, result.state, positions)
         quotes = quotes_of(engine, plan, positions, papers)
         versions, scores = engine.versions(ids), dict(zip(result.ids, result.scores, strict=True))
         hits = tuple(
@@ -331,7 +331,7 @@ class Searcher:
             )
             for number, paper in enumerate(papers)
         )
-        fit = fit_of(engine.index, result.draft.search, hits)
+        fit = fit_of(engine.index, result.state.search, hits)
         warnings = (
             weak_match_warning(fit)
             + [warning for step in result.steps for warning in step.warnings()]

@@ -277,7 +277,7 @@ def test_residual_contrast_takes_away_what_the_rest_predicts(tmp_path, encoder):
     assert plan.search.fusion.contrast == "residual"
     assert "only what it predicts" in plan.describe()
     assert Plan.loads(plan.to_json()) == plan
-    found = join(searcher.result(plan).draft.rows.parts)
+    found = join(searcher.result(plan).state.rows.parts)
     probes = plan.search.probes
     rest = [n for n, p in enumerate(probes) if p.aspect == REST]
     alike = [n for n, p in enumerate(probes) if p.aspect == "method"]

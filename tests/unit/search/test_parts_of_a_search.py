@@ -140,7 +140,7 @@ def answer(searcher, plan):
     """All that is found and said, and the scores of all candidates by id."""
     try:
         found = searcher.run(plan, explain=True).to_dict(explain=True)
-        fused = join(searcher.result(plan).draft.rows.parts)
+        fused = join(searcher.result(plan).state.rows.parts)
     except AspectraError as error:
         return error.what
     order = np.argsort(fused.papers)

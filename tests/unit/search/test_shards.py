@@ -71,7 +71,7 @@ def answer(searcher: Searcher, plan):
     """All that is found and said, and the scores of all candidates by id."""
     try:
         found = searcher.run(plan, explain=True).to_dict(explain=True)
-        fused = join(searcher.result(plan).draft.rows.parts)
+        fused = join(searcher.result(plan).state.rows.parts)
     except AspectraError as error:
         return error.what
     ids = [searcher.index.ids[at] for at in fused.papers]

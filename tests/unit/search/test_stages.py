@@ -26,7 +26,7 @@ from aspectra.search.recipe import Recipe
 from aspectra.search.rerank.judges.protocol import JUDGES
 from aspectra.search.scoring.engine import Found
 from aspectra.search.searcher import Searcher
-from aspectra.search.stages.protocol import STAGES, Context, Draft, needs_model, read_stages
+from aspectra.search.stages.protocol import STAGES, Context, SearchState, needs_model, read_stages
 from aspectra.search.stages.rewrite import check_words, kinds, reworded
 from aspectra.views.view import Probe
 from small_library import searcher_over
@@ -162,8 +162,8 @@ def _requests(searcher, stage, plan):
     """What a stage puts to a model, where the plan's first search found two papers."""
     model = Scripted(lambda _: '{"query": "owls", "picked": [], "notes": "", "order": ["2"]}')
     worded = changed(plan.search, probes=(*plan.search.probes, Probe("abstract@bm25", "owl")))
-    draft = Draft(worded, ids=("p1", "p2"))
-    STAGES.read(stage).run(draft, 2, Context(Shelf(searcher.engine), plan, model))
+    state = SearchState(worded, ids=("p1", "p2"))
+    STAGES.read(stage).run(state, 2, Context(Shelf(searcher.engine), plan, model))
     return [request.messages for request in model.asked]
 
 
@@ -284,18 +284,18 @@ def test_feedback_asks_with_what_was_found(barn):
     plan = _plan(barn, "feedback(papers=2,weight=0.25)")
     first = barn.run(_plan(barn, limit=2)).ids
     staged = barn.result(plan)
-    assert [probe.seeds for probe in staged.draft.search.probes] == [(), tuple(first)]
-    assert [probe.weight for probe in staged.draft.search.probes] == [1.0, 0.25]
+    assert [probe.seeds for probe in staged.state.search.probes] == [(), tuple(first)]
+    assert [probe.weight for probe in staged.state.search.probes] == [1.0, 0.25]
     assert not set(plan.exclude) & set(first)
 
 
 def test_a_new_wording_is_searched_instead_or_beside(barn):
     model = Scripted(lambda _: '<think>hm</think> {"reason": "r", "query": "maze  wing"}')
     staged = _asking(barn, model).result(_plan(barn, "rewrite"))
-    assert [probe.text for probe in staged.draft.search.probes] == ["maze wing"]
+    assert [probe.text for probe in staged.state.search.probes] == ["maze wing"]
     assert list(staged.ids) == barn.search("maze wing", recipe="bm25", limit=8).ids
     both = _asking(barn, model).result(_plan(barn, "rewrite(keep=yes)"))
-    assert [probe.text for probe in both.draft.search.probes] == ["the owl at night", "maze wing"]
+    assert [probe.text for probe in both.state.search.probes] == ["the owl at night", "maze wing"]
 
 
 @pytest.mark.parametrize("planner", list(PLANNERS))

@@ -152,7 +152,7 @@ def test_what_is_written_takes_the_place_of_the_readings_and_the_abstract_stays(
     searcher = Searcher(night, load=lambda _: FakeEncoder(), model=Scripted(_answer))
     plan = searcher.plan(Query(seeds=("owls",), limit=4), "prism | write")
     before = plan.search.probes
-    after = searcher.result(plan).draft.search.probes
+    after = searcher.result(plan).state.search.probes
     assert after[0] == before[0]
     assert [p.text for p in after[1:]] == [TEXTS[lens] for lens in LENSES]
     assert [p.asking for p in after] == [p.asking for p in before]
@@ -164,7 +164,7 @@ def test_two_seeds_have_a_query_each_and_share_the_weight(night):
     assert [request.subjects for request in model.asked] == [("owls",), ("chess",)]
     assert ranking.hits[0].id == "moths"
     searcher = Searcher(night, load=lambda _: FakeEncoder(), model=model)
-    probes = searcher.result(ranking.plan).draft.search.probes
+    probes = searcher.result(ranking.plan).state.search.probes
     assert [p.weight for p in probes[1:]] == [0.5, 0.5]
 
 
@@ -269,7 +269,7 @@ def test_an_oracle_repeats_what_it_was_shown(night):
         result = searcher.result(plan)
         assert result.steps[0].tally.simulated
         assert not result.steps[0].tally.degraded
-        texts = [probe.text for probe in result.draft.search.probes[1:]]
+        texts = [probe.text for probe in result.state.search.probes[1:]]
         assert all("We study owls." in text for text in texts)
 
 

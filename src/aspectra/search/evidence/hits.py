@@ -28,7 +28,7 @@ from aspectra.search.planning.aspects import ASPECT_ROLES, aspect_probes
 from aspectra.search.ranking import ConditionResult, Evidence, Fit, Hit, ProbeScore
 from aspectra.search.scoring.engine import Engine
 from aspectra.search.scoring.phases import Fused
-from aspectra.search.stages.protocol import Draft
+from aspectra.search.stages.protocol import SearchState
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import TERMS, UnitView, ViewFacts
 from aspectra.views.terms.view import TermView
@@ -185,18 +185,18 @@ class Explainer:
     Args:
         engine: that searched.
         plan: that was run.
-        draft: its last step's.
+        state: its last step's.
         positions: of the papers, (n,).
     """
 
-    def __init__(self, engine: Engine, plan: Plan, draft: Draft, positions: Positions) -> None:
+    def __init__(self, engine: Engine, plan: Plan, state: SearchState, positions: Positions) -> None:
         self._grader, self._plan = engine.grader, plan
-        self._search, rows = draft.search, draft.rows
+        self._search, rows = state.search, state.rows
         if rows is None:
-            raise ValueError("a draft that was not searched has nothing to explain")
+            raise ValueError("a state that was not searched has nothing to explain")
         self._rows, self._ranked, self._positions = rows, rows.of(positions), positions
         brought = positions[~np.isin(positions, self._ranked.papers)]
-        self._brought = engine.score(draft.search, self._ranked, brought)
+        self._brought = engine.score(state.search, self._ranked, brought)
         grades = apply_conditions(engine.grader, plan.conditions, brought, 0.0).grades
         self._counted: dict[int, NDArray[np.int64]] = {}
         zeros = [np.zeros(len(brought))] * len(grades)

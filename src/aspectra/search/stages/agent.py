@@ -16,7 +16,7 @@ from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_labels
 from aspectra.search.rerank.shown_texts import ShownTexts, check_tokens, fit_for
-from aspectra.search.stages.protocol import STAGES, Context, Draft
+from aspectra.search.stages.protocol import STAGES, Context, SearchState
 from aspectra.search.stages.rewrite import (
     ask_wording,
     check_words,
@@ -80,9 +80,9 @@ class Agent:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return max(wanted, 1)
 
-    def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+    def run(self, state: SearchState, wanted: int, context: Context) -> tuple[SearchState, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
-        check_words(draft.search, self.name)
+        check_words(state.search, self.name)
         model = context.require(self.name)
         fit = fit_for(model, self.text_tokens, self.request_tokens)
         shown = ShownTexts(context.question(criterion_of(self.kind)), fit, context.salt)
@@ -101,7 +101,7 @@ class Agent:
             # Without a new wording the first hop searches the question as it is; later hops end here.
             if not query and asked:
                 break
-            hopped = replace(draft, search=reworded(draft.search, query)) if query else draft
+            hopped = replace(state, search=reworded(state.search, query)) if query else state
             asked.append(query or "(the question as it was)")
             read = set(seen) if self.read == "new" else set()
             ids = context.search(hopped, self.each + len(read)).ids
@@ -117,11 +117,11 @@ class Agent:
             if asker.stopped is not None:
                 break
         alone = self.tail == "hops" and bool(seen) and asker.stopped is None
-        order = (*picked, *seen, *(() if alone else draft.ids))
+        order = (*picked, *seen, *(() if alone else state.ids))
         if not picked and not alone:
             said.append("nothing was picked: the order of the first search stands")
-            order = (*draft.ids, *seen)
-        return draft.ordered(order), step_of(spell(self), asker, *said, degraded=asker.unanswered > 0)
+            order = (*state.ids, *seen)
+        return state.ordered(order), step_of(spell(self), asker, *said, degraded=asker.unanswered > 0)
 
     async def _read(
         self, asker: Asker, shown: ShownTexts, hop: int, papers: list[Candidate], notes: str

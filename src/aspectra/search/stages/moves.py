@@ -15,7 +15,7 @@ from aspectra.base.registry import spell
 from aspectra.base.values import replace
 from aspectra.search.plan import Search, Step
 from aspectra.search.scoring.chain import Chain
-from aspectra.search.stages.protocol import STAGES, Context, Draft
+from aspectra.search.stages.protocol import STAGES, Context, SearchState
 
 
 @STAGES.register("top")
@@ -39,9 +39,9 @@ class Top:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return min(wanted, self.count)
 
-    def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+    def run(self, state: SearchState, wanted: int, context: Context) -> tuple[SearchState, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
-        return draft.top(self.count), Step(spell(self))
+        return state.top(self.count), Step(spell(self))
 
 
 @STAGES.register("shuffle")
@@ -64,12 +64,12 @@ class Shuffle:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return wanted
 
-    def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+    def run(self, state: SearchState, wanted: int, context: Context) -> tuple[SearchState, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         pool = context.plan.within
-        papers = sorted(draft.ids if pool is None else context.engine.passing(context.plan, pool))
+        papers = sorted(state.ids if pool is None else context.engine.passing(context.plan, pool))
         random.Random("\n".join([str(self.seed), context.salt, *papers])).shuffle(papers)  # noqa: S311
-        return draft.ordered(papers), Step(spell(self))
+        return state.ordered(papers), Step(spell(self))
 
 
 @STAGES.register("chain")
@@ -84,17 +84,17 @@ class ChainStage(Chain):
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return 0
 
-    def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+    def run(self, state: SearchState, wanted: int, context: Context) -> tuple[SearchState, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`.
 
         Raises:
             UsageError: it does not follow a search, or one that cannot be continued.
         """
-        if draft.rows is not None:
+        if state.rows is not None:
             raise UsageError(
                 "a chain follows a search", why="papers were found and changed before", hint="prism | chain"
             )
-        return draft.found(context.search(draft, wanted, self)), Step(spell(self))
+        return state.found(context.search(state, wanted, self)), Step(spell(self))
 
 
 @STAGES.register("citations")
@@ -120,9 +120,9 @@ class Citations:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return max(wanted, self.seeds)
 
-    def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+    def run(self, state: SearchState, wanted: int, context: Context) -> tuple[SearchState, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
-        ids, library = draft.ids, context.engine.library
+        ids, library = state.ids, context.engine.library
         order: list[str] = []
         cited = 0
         for paper in ids[: self.seeds]:
@@ -137,7 +137,7 @@ class Citations:
         notes = [f"{min(len(ids), self.seeds)} papers cite {cited} of the library; {joined} joined the list"]
         if not cited:
             notes = ["no citations are known of these papers, so none joined: add references, or full texts"]
-        return draft.ordered(order), Step(spell(self), tuple(notes))
+        return state.ordered(order), Step(spell(self), tuple(notes))
 
 
 @STAGES.register("feedback")
@@ -171,21 +171,21 @@ class Feedback:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return 0 if self.decided else self.papers
 
-    def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+    def run(self, state: SearchState, wanted: int, context: Context) -> tuple[SearchState, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         if not self.decided:
-            first = draft.ids[: self.papers]
+            first = state.ids[: self.papers]
             if not first:
-                return draft, Step(spell(self), ("nothing was found, so nothing joined the question",))
-            return draft.anew(self._joined(draft.search, first, self.weight)), self._said(first, ())
+                return state, Step(spell(self), ("nothing was found, so nothing joined the question",))
+            return state.anew(self._joined(state.search, first, self.weight)), self._said(first, ())
         liked, disliked = self._decided(context)
         if not liked and not disliked:
-            return draft, Step(spell(self), ("no paper was decided on, so nothing joined the question",))
-        search = self._joined(draft.search, liked, self.weight)
+            return state, Step(spell(self), ("no paper was decided on, so nothing joined the question",))
+        search = self._joined(state.search, liked, self.weight)
         if self.against and disliked:
-            pushed = self._joined(draft.search, disliked, -self.against)
-            search = replace(search, probes=(*search.probes, *pushed.probes[len(draft.search.probes) :]))
-        return draft.anew(search), self._said(liked, disliked if self.against else ())
+            pushed = self._joined(state.search, disliked, -self.against)
+            search = replace(search, probes=(*search.probes, *pushed.probes[len(state.search.probes) :]))
+        return state.anew(search), self._said(liked, disliked if self.against else ())
 
     def _decided(self, context: Context) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Ids that were included, and excluded, last; the newest first, and one of each work."""

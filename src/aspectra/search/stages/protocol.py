@@ -1,6 +1,6 @@
 """The protocol of a stage: what may happen between a search and the ranking.
 
-A stage gets a draft (a search, and its papers once it was run) and returns another one. It may change the
+A stage gets a state (a search, and its papers once it was run) and returns another one. It may change the
 search (another wording), the papers (those that they cite) or their order (a judge), and it may search again.
 To add one, write a module in ``search/stages`` with a frozen dataclass decorated by
 ``@STAGES.register(name)``; its fields are its options. A third party names the module in an entry point of
@@ -28,7 +28,7 @@ from aspectra.search.scoring.engine import Engine, Found
 from aspectra.search.scoring.phases import Rows
 
 
-class Draft(Struct, frozen=True):
+class SearchState(Struct, frozen=True):
     """The state of a search between two steps.
 
     Attributes:
@@ -47,19 +47,19 @@ class Draft(Struct, frozen=True):
     rows: Rows | None = None
     graded: bool = True
 
-    def found(self, found: Found) -> Draft:
-        """The draft with the result of a search."""
+    def found(self, found: Found) -> SearchState:
+        """The state with the result of a search."""
         return replace(self, ids=found.ids, scores=found.scores, rows=found.rows)
 
-    def anew(self, search: Search) -> Draft:
-        """A draft with another search, to be run on the same papers."""
-        return Draft(search, self.within, graded=self.graded)
+    def anew(self, search: Search) -> SearchState:
+        """A state with another search, to be run on the same papers."""
+        return SearchState(search, self.within, graded=self.graded)
 
-    def ordered(self, ids: Iterable[str]) -> Draft:
-        """The draft with papers in a stage's own order, each once, without scores."""
+    def ordered(self, ids: Iterable[str]) -> SearchState:
+        """The state with papers in a stage's own order, each once, without scores."""
         return replace(self, ids=tuple(dict.fromkeys(ids)), scores=())
 
-    def top(self, count: int) -> Draft:
+    def top(self, count: int) -> SearchState:
         """With the first papers only."""
         return replace(self, ids=self.ids[:count], scores=self.scores[:count])
 
@@ -82,8 +82,8 @@ class Stage(Protocol):
         """Number of papers that it reads to return ``wanted``; 0 if it runs before the search."""
         ...
 
-    def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
-        """Run the stage; return the new draft and a record. Errors of a model are counted, never raised.
+    def run(self, state: SearchState, wanted: int, context: Context) -> tuple[SearchState, Step]:
+        """Run the stage; return the new state and a record. Errors of a model are counted, never raised.
 
         It runs in the caller's thread and waits for the replies of a model with
         :func:`aspectra.llm.loops.run`, so that no search holds up the calls of others.
@@ -128,17 +128,17 @@ class Context:
             )
         return self.model
 
-    def search(self, draft: Draft, count: int, chain: Chain | None = None) -> Found:
-        """The best papers of a draft's search.
+    def search(self, state: SearchState, count: int, chain: Chain | None = None) -> Found:
+        """The best papers of a state's search.
 
         Args:
-            draft: its search is run on the papers that it may rank.
+            state: its search is run on the papers that it may rank.
             count: papers wanted.
             chain: further rounds.
         """
-        graded = self.plan.conditions if draft.graded else ()
+        graded = self.plan.conditions if state.graded else ()
         return self.engine.find(
-            self.plan, draft.search, count, within=draft.within, conditions=graded, chain=chain
+            self.plan, state.search, count, within=state.within, conditions=graded, chain=chain
         )
 
     def papers(self, ids: Sequence[str], *, full: bool = False) -> list[Paper]:

@@ -20,7 +20,7 @@ from aspectra.search.rerank.judges.protocol import JUDGES, Judge
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.shown_texts import ShownTexts, TextBudget, check_tokens, fit_for
 from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, JudgedPapers, Sorted, Sorter
-from aspectra.search.stages.protocol import STAGES, Context, Draft
+from aspectra.search.stages.protocol import STAGES, Context, SearchState
 
 # A method of reranking: a judge and a sorter that fit, as a value with one spelling.
 #
@@ -255,9 +255,9 @@ class Reranking:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return max(wanted, self.depth)
 
-    def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+    def run(self, state: SearchState, wanted: int, context: Context) -> tuple[SearchState, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
-        head = context.candidates(draft.ids[: self.depth], full=self.full, solutions=self.solutions)
+        head = context.candidates(state.ids[: self.depth], full=self.full, solutions=self.solutions)
         result = loops.run(
             rerank(
                 context.question(self.criterion, solutions=self.solutions),
@@ -277,4 +277,4 @@ class Reranking:
         if result.hidden:
             notes.append(f"hidden characters were taken out of {len(result.hidden)}")
         step = Step(spell(self), tuple(notes), result.tally, result.stopped, result.error)
-        return draft.ordered((*result.order, *draft.ids)), step
+        return state.ordered((*result.order, *state.ids)), step

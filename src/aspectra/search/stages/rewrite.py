@@ -18,7 +18,7 @@ from aspectra.search.plan import Search, Step
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.repair import json_values, without_thoughts
 from aspectra.search.rerank.shown_texts import Prompt, ShownTexts, check_tokens, criteria, fit_for
-from aspectra.search.stages.protocol import STAGES, Context, Draft
+from aspectra.search.stages.protocol import STAGES, Context, SearchState
 from aspectra.views.index.opened import GRAPH_VIEW
 from aspectra.views.view import Probe
 
@@ -174,9 +174,9 @@ class Rewrite:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return 0  # it looks at no paper
 
-    def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+    def run(self, state: SearchState, wanted: int, context: Context) -> tuple[SearchState, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
-        check_words(draft.search, self.name)
+        check_words(state.search, self.name)
         model = context.require(self.name)
         fit = fit_for(model, self.text_tokens, self.request_tokens)
         shown = ShownTexts(context.question(criterion_of(self.kind)), fit, context.salt)
@@ -184,6 +184,6 @@ class Rewrite:
         text = loops.run(ask_wording(asker, prompt("rewrite", self.prompt_file), self.kind))
         if not text:
             note = "no new wording came; the question was asked as it was"
-            return draft, step_of(spell(self), asker, note, degraded=True)
-        search = reworded(draft.search, text, keep=self.keep)
-        return draft.anew(search), step_of(spell(self), asker, f"asked as: {text}")
+            return state, step_of(spell(self), asker, note, degraded=True)
+        search = reworded(state.search, text, keep=self.keep)
+        return state.anew(search), step_of(spell(self), asker, f"asked as: {text}")

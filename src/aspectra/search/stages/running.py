@@ -12,7 +12,7 @@ from aspectra.base.values import replace as changed
 from aspectra.llm.budget import Cost, estimate
 from aspectra.search.plan import Search, Step
 from aspectra.search.stages.moves import Top
-from aspectra.search.stages.protocol import STAGES, Context, Draft, Stage
+from aspectra.search.stages.protocol import STAGES, Context, SearchState, Stage
 
 # (step, place before, place after); places count from 1, and None before means that the step brought it.
 Move = tuple[str, int | None, int]
@@ -22,12 +22,12 @@ class StageProgress(Struct, frozen=True):
     """Result of a plan's steps so far.
 
     Attributes:
-        draft: the papers.
+        state: the papers.
         steps: what each stage did.
         moves: id -> its moves, for papers whose place a stage changed.
     """
 
-    draft: Draft
+    state: SearchState
     steps: tuple[Step, ...] = ()
     moves: dict[str, tuple[Move, ...]] = field(default_factory=dict)
 
@@ -71,16 +71,16 @@ def run_steps(context: Context, limit: int, prefixes: Prefixes | None = None) ->
     last = max(n for n, step in enumerate(steps) if isinstance(step, Search))
     for number, step in enumerate(steps[start:], start):
         if isinstance(step, Search):
-            within = None if done is None else _searched(context, done.draft, wanted[number - 1]).ids
-            draft = Draft(step, within, graded=number == last)
-            done = StageProgress(draft) if done is None else replace(done, draft=draft)
+            within = None if done is None else _searched(context, done.state, wanted[number - 1]).ids
+            state = SearchState(step, within, graded=number == last)
+            done = StageProgress(state) if done is None else replace(done, state=state)
         elif done is not None:
             done = _after(step, done, wanted[number - 1], wanted[number], context)
             if number in keys and prefixes is not None:
                 prefixes[keys[number]] = done
     if done is None:  # a plan begins with a search
         raise AssertionError("no search was run")
-    return replace(done, draft=_searched(context, done.draft, limit))
+    return replace(done, state=_searched(context, done.state, limit))
 
 
 def estimate_steps(context: Context) -> list[tuple[str, Cost]]:
@@ -102,14 +102,14 @@ def estimate_steps(context: Context) -> list[tuple[str, Cost]]:
     return out
 
 
-def _searched(context: Context, draft: Draft, count: int) -> Draft:
-    """The draft with papers, if it had none yet."""
-    return draft if draft.rows is not None else draft.found(context.search(draft, count))
+def _searched(context: Context, state: SearchState, count: int) -> SearchState:
+    """The state with papers, if it had none yet."""
+    return state if state.rows is not None else state.found(context.search(state, count))
 
 
 def _after(stage: Stage, done: StageProgress, read: int, wanted: int, context: Context) -> StageProgress:
     """The progress after a stage that reads ``read`` papers and returns ``wanted``."""
-    before = _searched(context, done.draft, read) if stage.papers_read(wanted) else done.draft
+    before = _searched(context, done.state, read) if stage.papers_read(wanted) else done.state
     clock = perf_counter()
     after, step = stage.run(before, wanted, context)
     moves = dict(done.moves)

@@ -19,7 +19,7 @@ from aspectra.search.plan import Search, Step
 from aspectra.search.planning.planners.guided import WRITERS
 from aspectra.search.rerank.asker import Asker, in_parallel
 from aspectra.search.rerank.shown_texts import ShownTexts, fit_for, rules
-from aspectra.search.stages.protocol import STAGES, Context, Draft
+from aspectra.search.stages.protocol import STAGES, Context, SearchState
 from aspectra.search.stages.rewrite import field_of, prompt, step_of
 from aspectra.views.prompted.definition import LensPrompt, PromptedLens, builtin_text, definitions, reading_of
 from aspectra.views.prompted.running import ShownPaper, question, show
@@ -124,7 +124,7 @@ class Write:
         known = self._known(search, context)
         return [task.request(1.0, context.salt) for task in self._tasks(search, context, known)]
 
-    def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+    def run(self, state: SearchState, wanted: int, context: Context) -> tuple[SearchState, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`.
 
         Raises:
@@ -132,10 +132,10 @@ class Write:
         """
         question = context.question()
         asker = Asker(context.require(self.name), ShownTexts(question), concurrency=context.lanes)
-        texts = self._known(draft.search, context)
+        texts = self._known(state.search, context)
         notes = [f"{aspect} of {seed}: as the lens holds it" for seed, aspect in texts]
         asker.simulated = any(simulated for _, simulated in texts.values())
-        tasks = self._tasks(draft.search, context, texts)
+        tasks = self._tasks(state.search, context, texts)
         shares: dict[tuple[str, tuple[str, ...]], float] = {}
 
         async def ask(task: _Task) -> dict[str, str]:
@@ -154,15 +154,15 @@ class Write:
         notes += cuts
         if question.instruction:
             notes.append(f"its prompts ask for fixed parts of a paper: not told “{question.instruction}”")
-        lacking = [key for key in _wanted(draft.search) if not written.get(key)]
+        lacking = [key for key in _wanted(state.search) if not written.get(key)]
         notes += [
             f"nothing was written about the {a} of {seed}: its reading is searched" for seed, a in lacking
         ]
-        search = replace(draft.search, probes=_with_texts(draft.search.probes, written))
+        search = replace(state.search, probes=_with_texts(state.search.probes, written))
         asked = {(task.paper.id, aspect) for task in tasks for aspect in task.aspects}
         lost = any(key in asked and key not in written for key in lacking)
         step = step_of(spell(self), asker, *notes, degraded=lost)
-        return draft.anew(search), replace(step, tally=replace(step.tally, cut=len(cuts)))
+        return state.anew(search), replace(step, tally=replace(step.tally, cut=len(cuts)))
 
     def _known(self, search: Search, context: Context) -> dict[tuple[str, str], tuple[str, bool]]:
         """(seed, aspect) -> text that a lens holds of it by this model, and whether that is simulated."""
