@@ -355,11 +355,11 @@ def _open(path: Path, *, write: bool, at_rest: bool = False) -> tuple[sqlite3.Co
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA query_only = {'OFF' if write else 'ON'}")
         if write:
-            connection.execute("PRAGMA synchronous = FULL")  # also while readers keep the log
-            # Keys are hashes: in a large library a transaction changes pages all over its indexes. With room
-            # for them, and for a longer log, a page is written once for many changes.
-            connection.execute("PRAGMA cache_size = -131072")  # in KiB
-            connection.execute("PRAGMA wal_autocheckpoint = 16000")  # in pages
+            # On the disk at once, also while readers keep the log. Keys are hashes: in a large library a
+            # transaction changes pages all over its indexes. With 128 MB for them, and a log of as many, a page
+            # is written once for many changes.
+            for setting in ("synchronous = FULL", "cache_size = -131072", "wal_autocheckpoint = 16000"):
+                connection.execute(f"PRAGMA {setting}")
         return connection, connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
     except BaseException:
         connection.close()
