@@ -356,7 +356,7 @@ def _open(path: Path, *, write: bool, at_rest: bool = False) -> tuple[sqlite3.Co
         connection.execute(f"PRAGMA query_only = {'OFF' if write else 'ON'}")
         if write:
             # On the disk at once, also while readers keep the log. Keys are hashes: in a large library a
-            # transaction changes pages all over its indexes. With 128 MB for them, and a log of as many, a page
+            # transaction changes pages all over its indexes. With 128 MB for them, and a log as long, a page
             # is written once for many changes.
             for setting in ("synchronous = FULL", "cache_size = -131072", "wal_autocheckpoint = 16000"):
                 connection.execute(f"PRAGMA {setting}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,7 +26,7 @@ from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import new_array, save_array, save_json
 from aspectra.views.storage.folder import StoredFolder, Units
 from aspectra.views.text.tokens import LexicalSettings
-from aspectra.views.text.weighing import Statistics
+from aspectra.views.text.weighing import Statistics, least_rarity
 from aspectra.views.view import Floats, Positions
 
 # What is usual in a library, kept while papers are added and until its index is written anew.
@@ -54,18 +55,26 @@ class Standard:
         self.papers = int(facts["papers"])
         self.views = frozenset(facts["views"])
         self._sample = facts["sample"]
+        self._vocabularies: dict[str, list[str]] = {}
 
     def places(self, ids: Sequence[str]) -> Positions:
         """(sample,) position of each document's paper among ``ids``, -1 if it is not one of them."""
         known = {one: at for at, one in enumerate(ids)}
         return np.array([known.get(one, -1) for one in self._sample], np.int64)
 
-    def statistics(self, view: str) -> Statistics:
-        """Statistics of the words of a view."""
-        folder = self._folder.folder(view)
-        saved, counts = folder.json("statistics.json"), folder.whole("frequency").tolist()
-        held = dict(zip(folder.json("vocabulary.json"), counts, strict=True))
-        return Statistics(saved["documents"], ((saved["words"], saved["documents"]),), held, complete=True)
+    def _words(self, view: str) -> list[str]:
+        """The words of a view, read once: a million papers have two million."""
+        if view not in self._vocabularies:
+            self._vocabularies[view] = self._folder.folder(view).json("vocabulary.json")
+        return self._vocabularies[view]
+
+    def statistics(self, view: str, words: Iterable[str]) -> Statistics:
+        """Statistics of a view, with the frequency of those of some words that it has."""
+        folder, wanted = self._folder.folder(view), {*words}
+        saved, counts = folder.json("statistics.json"), folder.whole("frequency")
+        held = {word: int(counts[at]) for at, word in enumerate(self._words(view)) if word in wanted}
+        documents, length = saved["documents"], saved["words"]
+        return Statistics(documents, ((length, documents),), held, least=least_rarity(documents, counts))
 
     def documents(self, view: str, vocabulary: Sequence[str]) -> list[list[Document]]:
         """The documents of the sample's papers in a view of words, by other numbers of the words.
@@ -75,10 +84,11 @@ class Standard:
             vocabulary: the words by their new numbers.
         """
         folder, known = self._folder.folder(view), {word: at for at, word in enumerate(vocabulary)}
-        numbers = np.array([known.get(word, -1) for word in folder.json("vocabulary.json")], np.int64)
-        papers, offsets = folder.whole("papers"), folder.whole("offsets")
-        words, weights = numbers[folder.whole("words")], folder.whole("weights")
-        documents = []
+        used, which = np.unique(folder.whole("words"), return_inverse=True)
+        names = self._words(view)
+        words = np.array([known.get(names[at], -1) for at in used.tolist()], np.int64)[which]
+        papers, offsets, weights = folder.whole("papers"), folder.whole("offsets"), folder.whole("weights")
+        documents: list[Document] = []
         for low, high in pairwise(offsets):
             there = words[low:high] >= 0
             documents.append((words[low:high][there], weights[low:high][there]))
@@ -277,10 +287,10 @@ class Draft:
         """True if the standard has a view: it is then written for these papers too, even if empty."""
         return self.known(view) is not None
 
-    def statistics(self, view: str) -> Statistics | None:
+    def statistics(self, view: str) -> Callable[[Iterable[str]], Statistics] | None:
         """Statistics by which reverse probes weigh words; None for those of the papers that are written."""
         known = self.known(view)
-        return None if known is None else known.statistics(view)
+        return None if known is None else partial(known.statistics, view)
 
     def mean(self, view: str, name: str) -> Floats | None:
         """See :meth:`Standard.array`; None for that of the papers that are written."""

@@ -69,7 +69,7 @@ def build_lexical(
     pairs: bool = False,
     damped: bool = False,
     asking: Iterable[str] | None = None,
-    standard: Statistics | None = None,
+    standard: Callable[[Iterable[str]], Statistics] | None = None,
 ) -> dict[str, Any]:
     """Index texts in order into ``folder``; returns the view's entry in the manifest.
 
@@ -81,7 +81,7 @@ def build_lexical(
         damped: reverse probes use root frequencies, see
             :func:`~aspectra.views.lexical.reverse.build_pairs`.
         asking: the text whose words a paper uses in reverse probes; default: ``texts``, one for each paper.
-        standard: statistics by which reverse probes weigh words; default: those of the texts.
+        standard: gives statistics by which reverse probes weigh words; default: those of the texts.
     """
     vocabulary: dict[str, int] = {}
     documents: list[NDArray[np.int32]] = []  # four bytes a word, of all words of the library

@@ -11,7 +11,7 @@ Source: the idea and its measurement are this project's, see docs/full-papers.md
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -291,7 +291,7 @@ def build_pairs(
     settings: LexicalSettings,
     folder: Path,
     damped: bool,
-    standard: Statistics | None = None,
+    standard: Callable[[Iterable[str]], Statistics] | None = None,
 ) -> None:
     """Write both sides of every paper beside a lexical index.
 
@@ -302,7 +302,7 @@ def build_pairs(
         folder: of the lexical view, with the postings of its documents.
         damped: whether queries use root frequencies: in a whole text the tenth mention of a word says less
             than the first, in an abstract the second says as much.
-        standard: statistics that words are weighed by; default: those of the documents.
+        standard: gives the statistics that some words are weighed by; default: those of the documents.
     """
     stored = StoredFolder(folder)
     segment = Segment(stored)
@@ -312,8 +312,9 @@ def build_pairs(
         total, mean = len(lengths), float(lengths.sum() / max(len(lengths), 1))
         weighing = Weighing(settings, total, mean, least_rarity(total, frequency))
     else:
-        weighing = standard.weighing(settings)
-        frequency = np.array([standard.frequency.get(word, 1) for word in segment.vocabulary], np.int64)
+        known = standard(segment.vocabulary)
+        weighing = known.weighing(settings)
+        frequency = np.array([known.frequency.get(word, 1) for word in segment.vocabulary], np.int64)
     rare = np.array([weighing.rarity(count) for count in frequency.tolist()], np.float32)
     held = _Lists(postings.pointers, postings.documents, postings.counts).transposed(len(lengths))
     stored.close()
