@@ -25,6 +25,7 @@ from aspectra.views.terms import view as heads
 from token_encoder import TokenEncoder, made_up_head
 
 PLANS = int(os.environ.get("ASPECTRA_PLANS", "240")) // 8
+COUNTS = (1, 3, 4) if PLANS < 100 else (1, 2, 3, 4, 7)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ class Sides:
             shard.close()
 
 
-@pytest.fixture(scope="module", params=[1, 3, 4])
+@pytest.fixture(scope="module", params=COUNTS)
 def searchers(request, tmp_path_factory, load):
     """One library; a collection with all shards elsewhere, and their sides."""
     one, many = both(tmp_path_factory.mktemp("wires"), PAPERS, request.param, load)

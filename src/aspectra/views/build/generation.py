@@ -45,6 +45,7 @@ from aspectra.views.dense.matching import narrowed, widen
 from aspectra.views.encoders.protocol import Encoder, LateEncoder, TokenEncoder
 from aspectra.views.index.opened import GRAPH_VIEW
 from aspectra.views.lexical.bm25 import Counted, build_lexical
+from aspectra.views.lexical.reverse import build_pairs
 from aspectra.views.prompted.collecting import collect_prompted
 from aspectra.views.protocol import TERMS, TOKENS, ViewFacts, chunk_base
 from aspectra.views.settings import IndexSettings
@@ -486,7 +487,19 @@ def _read_abstracts(rows: Sequence[tuple[Any, ...]], settings: TokenSettings) ->
 
 
 def _write_abstracts(draft: Draft) -> None:
-    """Words of titles and abstracts, the columns of papers, and the units of ``sentences``."""
+    """Words of titles and abstracts, the columns of papers, the units of ``sentences``, and citations."""
+    name = "abstract@bm25"
+    _write_read(draft, name)
+    # Pairs take two gigabytes of a million papers; the gigabyte that was read of these is free again.
+    build_pairs(None, draft.settings.lexical, draft.folder / name, False, draft.statistics(name))
+    draft.views[name]["pairs"] = True
+    draft.word_moments(name)
+    if not draft.beside and write_citations(draft.folder, draft.library, len(draft.ids)):
+        draft.views[GRAPH_VIEW] = {"kind": "graph"}
+
+
+def _write_read(draft: Draft, name: str) -> None:
+    """What one reading of the papers gives; ``name`` is that of the view of words."""
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     draft.ids, draft.full = columns["id"], columns["full"]
     spans: list[NDArray[np.int32]] = [np.zeros((0, 3), np.int32)]
@@ -505,24 +518,18 @@ def _write_abstracts(draft: Draft) -> None:
         read = partial(_read_abstracts, settings=draft.settings.lexical.tokens)
         for some, facts, ends, table, words in by_all_cores(read, rows(), len(places)):
             draft.progress("reading abstracts", len(draft.ids), len(places))
-            for name, values in some.items():
-                columns[name] += values
+            for column, values in some.items():
+                columns[column] += values
             draft.offsets += [draft.offsets[-1] + end for end in ends]
             spans.append(table)
             records.extend(facts)
             yield words
         draft.progress("reading abstracts", len(places), len(places))
 
-    name = "abstract@bm25"
-    draft.views[name] = build_lexical(
-        counted(), draft.settings.lexical, draft.folder / name, pairs=True, standard=draft.statistics(name)
-    )
+    draft.views[name] = build_lexical(counted(), draft.settings.lexical, draft.folder / name)
     # The documents of reverse scores are the sample, too.
     draft.reference = write_columns(draft.folder, draft.ids, columns)
-    draft.word_moments(name)
     records.write(draft.folder, draft.full)
-    if not draft.beside and write_citations(draft.folder, draft.library, len(draft.ids)):
-        draft.views[GRAPH_VIEW] = {"kind": "graph"}
     sentences = draft.folder / "sentences"
     sentences.mkdir()
     Units(np.array(draft.offsets, np.int64), np.concatenate(spans)).save(sentences)
