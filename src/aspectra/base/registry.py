@@ -73,8 +73,9 @@ class Registry(Generic[T]):
             return True
         # The module named like the member first: one import instead of a whole family's.
         alike = name.replace("-", "_")
-        for module in [module for module, last in self._waiting.items() if last == alike]:
-            self._import(module)
+        for module, last in list(self._waiting.items()):  # another thread may import one meanwhile
+            if last == alike:
+                self._import(module)
         if name not in self._members and name in self._plugged:
             try:
                 self._members.setdefault(name, self._plugged[name].load())

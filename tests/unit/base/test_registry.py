@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,3 +72,30 @@ def test_a_line_names_a_member_with_its_options_and_errors_name_the_family() -> 
         owls.read("snowy")
     with pytest.raises(UsageError, match="option of owl 'barn'"):
         owls.read("barn(legs=2)")
+
+
+def test_members_are_found_while_another_thread_imports_modules() -> None:
+    family = registry.Registry[str]("bird")
+    family.register("owl")("an owl")
+    waiting = family._waiting
+    waiting.update((f"birds.m{number}", f"m{number}") for number in range(20_000))
+    done = threading.Event()
+
+    def imported() -> None:
+        while not done.is_set():
+            waiting["birds.heron"] = "heron"
+            time.sleep(0)
+            del waiting["birds.heron"]
+            time.sleep(0)
+
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    other = threading.Thread(target=imported)
+    other.start()
+    try:
+        family._import_all = lambda: None  # type: ignore[method-assign]
+        assert not any(family._find("tern") for _ in range(200))
+    finally:
+        done.set()
+        other.join()
+        sys.setswitchinterval(switching)

@@ -142,7 +142,7 @@ def answer(searcher, plan):
         found = searcher.run(plan, explain=True).to_dict(explain=True)
         fused = join(searcher.result(plan).state.rows.parts)
     except AspectraError as error:
-        return error.what
+        return f"{error.what} ({error.why})"
     order = np.argsort(fused.papers)
     columns = [fused.papers, fused.scores, *fused.raw, *fused.standardised, *fused.grades, *fused.moves]
     bits = [None if one is None else one[order].tobytes() for one in columns]

@@ -73,7 +73,7 @@ def answer(searcher: Searcher, plan):
         found = searcher.run(plan, explain=True).to_dict(explain=True)
         fused = join(searcher.result(plan).state.rows.parts)
     except AspectraError as error:
-        return error.what
+        return f"{error.what} ({error.why})"
     ids = [searcher.index.ids[at] for at in fused.papers]
     order = sorted(range(len(ids)), key=ids.__getitem__)
     columns = [fused.scores, *fused.raw, *fused.standardised, *fused.grades, *fused.moves]
