@@ -278,7 +278,7 @@ def test_moments_over_a_sample_that_lies_elsewhere_in_part(tmp_path):
     build_lexical(held, settings, tmp_path / "whole", pairs=True)
     build_moments(tmp_path / "whole", sample)
     whole = WordPairs(StoredFolder(tmp_path / "whole"))
-    statistics = WordIndex(StoredFolder(tmp_path / "whole"), settings).statistics()
+    statistics = WordIndex(StoredFolder(tmp_path / "whole"), settings).statistics
     build_lexical(held[:4], settings, tmp_path / "part", pairs=True, standard=statistics)
     names, known = (
         WordIndex(StoredFolder(tmp_path / name), settings).vocabulary for name in ("whole", "part")
