@@ -288,7 +288,7 @@ class Draft:
         return self.known(view) is not None
 
     def statistics(self, view: str) -> Callable[[Iterable[str]], Statistics] | None:
-        """Statistics by which reverse probes weigh words; None for those of the papers that are written."""
+        """Give the statistics that reverse probes weigh words by; None: those of the papers being written."""
         known = self.known(view)
         return None if known is None else partial(known.statistics, view)
 

@@ -499,7 +499,7 @@ def _write_abstracts(draft: Draft) -> None:
 
 
 def _write_read(draft: Draft, name: str) -> None:
-    """What one reading of the papers gives; ``name`` is that of the view of words."""
+    """Write words, columns and units from one reading of the papers; ``name`` is of the view of words."""
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     draft.ids, draft.full = columns["id"], columns["full"]
     spans: list[NDArray[np.int32]] = [np.zeros((0, 3), np.int32)]

@@ -33,7 +33,7 @@ from aspectra.views.build.draft import Draft
 from aspectra.views.build.generation import write_generation
 from aspectra.views.build.records import update_citations
 from aspectra.views.index.opened import GRAPH_VIEW
-from aspectra.views.lexical.collection import Segment, WordIndex
+from aspectra.views.lexical.collection import Segment, WordIndex, number_words
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.storage.arrays import save_array
 from aspectra.views.storage.folder import (
@@ -254,8 +254,7 @@ def _write_frequency(
     vocabulary, frequency = index.vocabulary, index.frequency.astype(np.int32)
     if len(changes.written):
         segment = Segment(StoredFolder(added / view))
-        for word in segment.vocabulary:
-            vocabulary.setdefault(word, len(vocabulary))
+        number_words(segment.vocabulary, vocabulary)  # the index is not read any more
         numbers = np.array([vocabulary[word] for word in segment.vocabulary], np.int64)
         frequency = np.concatenate([frequency, np.zeros(len(vocabulary) - len(frequency), np.int32)])
         frequency[numbers] += segment.held.astype(np.int32)

@@ -163,9 +163,14 @@ def merged_vocabulary(vocabularies: Sequence[Sequence[str]]) -> dict[str, int]:
     """Word -> number in all segments together: those of the first segment keep theirs, new ones follow."""
     numbers = {word: number for number, word in enumerate(vocabularies[0])}
     for words in vocabularies[1:]:
-        for word in words:
-            numbers.setdefault(word, len(numbers))
+        number_words(words, numbers)
     return numbers
+
+
+def number_words(words: Iterable[str], numbers: dict[str, int]) -> None:
+    """Give the words that have no number the next ones."""
+    for word in words:
+        numbers.setdefault(word, len(numbers))
 
 
 class WordIndex:

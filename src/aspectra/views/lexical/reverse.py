@@ -121,12 +121,13 @@ class _Lists(Struct, frozen=True):
 
     def transposed(self, rows: int) -> _Lists:
         """The same pairs by number."""
-        parts = [slice(*self.offsets[[low, high]]) for low, high in some_rows(self.offsets)]
+        ranges = [*some_rows(self.offsets)]
+        parts = [slice(*self.offsets[[low, high]]) for low, high in ranges]
         sizes = [np.bincount(self.numbers[part], minlength=rows) for part in parts]
         offsets = np.concatenate(([0], np.cumsum(np.sum([np.zeros(rows, np.int64), *sizes], axis=0))))
         owners, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], self.values.dtype)
         free = offsets[:-1].copy()
-        for (low, high), part, size in zip(some_rows(self.offsets), parts, sizes, strict=True):
+        for (low, high), part, size in zip(ranges, parts, sizes, strict=True):
             order = np.argsort(self.numbers[part], kind="stable")
             owner = np.repeat(np.arange(low, high, dtype=np.int32), np.diff(self.offsets[low : high + 1]))
             at = next_places(free, size)
@@ -331,7 +332,7 @@ def build_pairs(
 
 
 def _weights(held: _Lists, weighing: Weighing, lengths: NDArray[np.integer], rare: Floats) -> Floats:
-    """What each word weighs in each document."""
+    """Weights of the words in each document."""
     out, damping = np.empty(held.offsets[-1], np.float32), weighing.damping(lengths)
     for low, high in some_rows(held.offsets):
         part = slice(*held.offsets[[low, high]])
