@@ -90,6 +90,21 @@ def test_papers_with_the_same_text_share_a_value(library):
     assert values["twin"] == values["owl"]
 
 
+def test_what_several_producers_lack_is_found_in_one_pass(library):
+    everything = (TEXT, SECTIONS, LANGUAGE, RECORD)
+    change(library, Paper("twin", PAPERS[0].title, PAPERS[0].abstract, venue="Elsewhere"))
+    for stored in ((), (SECTIONS,), (TEXT, LANGUAGE), everything):
+        fill(library, *stored)
+        lacking = {producer: {} for producer in everything}
+        for pos, keys in library.derived.lacking(everything):
+            assert any(keys)
+            for producer, key in zip(everything, keys, strict=True):
+                if key is not None:
+                    lacking[producer][pos] = key
+        for producer, found in lacking.items():
+            assert found == {one.pos: one.key for one in library.derived.missing(producer)}
+
+
 def test_a_missing_value_is_said(library):
     with pytest.raises(LibraryCorrupt, match="no value of made-up for 'owl'"):
         list(library.derived.required(TEXT))

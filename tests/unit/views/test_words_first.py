@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import LibraryBusy
+from aspectra.base.values import replace
 from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
@@ -18,6 +19,7 @@ from aspectra.search.searcher import Searcher
 from aspectra.views.build import run as ahead
 from aspectra.views.build import values
 from aspectra.views.build.run import build_index
+from aspectra.views.build.work import Work
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 
@@ -126,6 +128,35 @@ def test_a_paper_that_comes_meanwhile_is_indexed_too(library):
         assert opened.index.waiting == ""
         assert np.asarray(opened.index.view("abstract@fake").facts.stored["dimensions"]) == 32
     assert found(library, "ibis")[0][0][0] == "new"
+
+
+@pytest.mark.parametrize("comes", [False, True])
+def test_values_are_looked_for_again_only_where_papers_came_meanwhile(library, monkeypatch, comes):
+    passes, whole, first = [], Work.make_lenses, ahead.make_ahead
+    monkeypatch.setattr(Work, "make_lenses", lambda work, *given: passes.append(whole(work, *given)))
+
+    def made_ahead(*given, **more):
+        made = first(*given, **more)
+        if comes:
+            with Store(library.folder) as other, other.writing("add") as writer:
+                writer.add([NEW])
+                writer.remove(["p3"])
+        return made
+
+    monkeypatch.setattr(ahead, "make_ahead", made_ahead)
+    index(library)
+    assert not library.derived.orphans()
+    assert len(passes) == 1 + comes
+    assert ("new" in [one for one, _ in found(library, "ibis")[0]]) == comes
+
+
+def test_values_of_texts_that_are_gone_are_removed(library):
+    index(library)
+    with library.writing("add") as writer:
+        writer.add([replace(one, title=f"{one.title} anew") for one in PAPERS])
+    report = build_index(library, replace(SETTINGS, batch=9), load=lambda _: FakeEncoder())
+    assert report.encoded == len(PAPERS)
+    assert not library.derived.orphans()
 
 
 def test_a_paper_that_comes_before_any_value_is_made(library):

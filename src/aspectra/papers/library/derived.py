@@ -152,7 +152,11 @@ class Producer:
     @property
     def where_sql(self) -> str:
         """SQL that holds for those rows of ``papers p`` that have a value."""
-        return "p.full_hash != ''" if self.reads == ("sections",) else "1"
+        return _where_sql(self.reads)
+
+
+def _where_sql(reads: Sequence[str]) -> str:
+    return "p.full_hash != ''" if tuple(reads) == ("sections",) else "1"
 
 
 def _key_sql(reads: Sequence[str]) -> str:
@@ -230,6 +234,33 @@ class Derived:
             found.setdefault(row[1], Missing(*row))
         return [*found.values()]
 
+    def lacking(self, producers: Sequence[Producer]) -> Iterator[tuple[int, list[str | None]]]:
+        """Positions of papers that lack values, in order; per producer the key to store one under, or None.
+
+        Each paper is read once for all producers, and a key is worked out once for those that read the same
+        parts. Of papers that share a value, the first is given.
+        """
+        reads = [*dict.fromkeys(one.reads for one in producers)]
+        of = [reads.index(one.reads) for one in producers]
+        keys = ", ".join(
+            f"CASE WHEN {_where_sql(some)} THEN {_key_sql(some)} END AS k{n}" for n, some in enumerate(reads)
+        )
+        lacks = ", ".join(
+            "CASE WHEN NOT EXISTS (SELECT 1 FROM derived d "
+            f"WHERE d.producer IS {_PRODUCER} AND d.key = x.k{n}) THEN x.k{n} END"
+            for n in of
+        )
+        # Without a limit, SQLite may work out the keys of the inner statement again for each use.
+        inner = f"SELECT p.pos AS pos, {keys} FROM papers p WHERE {self._among} ORDER BY p.pos LIMIT -1"
+        values = [part for one in producers for part in one.identity]
+        given: list[set[str | None]] = [{None} for _ in reads]
+        for pos, *found in self.rows(f"SELECT x.pos, {lacks} FROM ({inner}) x", values):
+            lacking = [None if key in given[n] else key for n, key in zip(of, found, strict=True)]
+            if any(lacking):
+                yield pos, lacking
+                for n, key in zip(of, lacking, strict=True):
+                    given[n].add(key)
+
     def stream(self, producer: Producer) -> Iterator[Stored]:
         """Every paper with its value, in the library's order."""
         for pos, paper_id, key, value in self._stream(producer, "1"):
@@ -291,6 +322,11 @@ class Derived:
         statement = f"SELECT count(*), max(rowid), total(rowid) FROM derived WHERE producer = {_PRODUCER}"
         (row,) = self.rows(statement, producer.identity)
         return f"{row[0]}/{row[1]}/{row[2]:.0f}"
+
+    @property
+    def empty(self) -> bool:
+        """True if no value is stored."""
+        return not list(self.rows("SELECT 1 FROM derived LIMIT 1"))
 
     def orphans(self) -> list[tuple[int, str]]:
         """(producer, key) of the values that belong to no paper of the library any more."""

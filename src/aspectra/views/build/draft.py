@@ -199,6 +199,7 @@ class IndexReport:
         generation: folder name of the generation, "" for an empty library.
         merge_due: whether the generation has so many segments that they should be merged soon.
         changed: False when the generation was already up to date.
+        complete: the revision of the library all of whose papers have values; -1 where that is not known.
         seconds: by step.
     """
 
@@ -214,6 +215,7 @@ class IndexReport:
     generation: str = ""
     merge_due: bool = False
     changed: bool = True
+    complete: int = -1
     seconds: dict[str, float] = field(default_factory=dict)
 
     def with_made(self, other: IndexReport) -> IndexReport:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -71,7 +72,7 @@ class InTurns:
 
     def __init__(self, library: Store, made: Counter[str]) -> None:
         self._library = library
-        self._revision = library.revision
+        self.revision = library.revision
         self._made = made
 
     @property
@@ -99,7 +100,7 @@ class InTurns:
 
     def overtaken(self) -> bool:
         """True if papers have changed since this object was made."""
-        return self._library.revision != self._revision
+        return self._library.revision != self.revision
 
 
 def make_ahead(
@@ -146,12 +147,18 @@ def make_ahead(
             with library.writing("index") as writer:
                 writer.set_meta(SETTINGS_KEY, settings.dumps())
         while ahead is not None:
-            done = ahead.run()
+            complete = ahead.revision if ahead.run() else -1
             seconds.update(ahead.work.report.seconds)
-            ahead = None if done else planned()
+            ahead = planned() if complete < 0 else None
     lensed = sum(times for name, times in made.items() if name.startswith("lens:"))
     chunks = sum(times for name, times in made.items() if name.startswith("chunks-"))
-    return IndexReport(encoded=made["abstract"], encoded_full=chunks, lensed=lensed, seconds=dict(seconds))
+    return IndexReport(
+        encoded=made["abstract"],
+        encoded_full=chunks,
+        lensed=lensed,
+        complete=complete,
+        seconds=dict(seconds),
+    )
 
 
 def _few(library: Store, settings: IndexSettings, manifest: dict[str, Any]) -> bool:
@@ -172,15 +179,24 @@ class _Ahead:
 
     def __init__(self, work: Work, turns: InTurns, manifest: dict[str, Any], early: bool) -> None:
         self.work, self._turns, self._manifest, self._early = work, turns, manifest, early
-        derived, lenses = work.library.derived, work.settings.applied_lenses
-        self._lacking = len(derived.missing(lens_values(lenses[0]))) if lenses else 0
-        self._without = max([len(derived.missing(abstract_vectors(e))) for _, e in work.encoders], default=0)
+        self._lenses = self._lacking([lens_values(name) for name in work.settings.applied_lenses])
+        self._vectors = max([self._lacking([abstract_vectors(one)]) for _, one in work.encoders], default=0)
         self._texts = work.lacks_chunks()
+
+    def _lacking(self, producers: Sequence[Producer]) -> int:
+        """Number of papers without some value of these, counted up to :data:`MANY`."""
+        found = self.work.library.derived.lacking(producers) if producers else ()
+        return sum(1 for _ in islice(found, MANY))
+
+    @property
+    def revision(self) -> int:
+        """Of the papers that values are made of."""
+        return self._turns.revision
 
     @property
     def is_long(self) -> bool:
         """True if making the values takes long."""
-        return max(self._lacking, self._without) >= MANY or self._texts >= MANY_TEXTS
+        return max(self._lenses, self._vectors) >= MANY or self._texts >= MANY_TEXTS
 
     def run(self) -> bool:
         """Make the values; False if papers have changed meanwhile. Values made by then are kept."""
@@ -195,10 +211,10 @@ class _Ahead:
         has_vectors = any("encoder" in view for view in self._manifest.get("views", {}).values())
         of_vectors = [f"vectors of {encoder.name}" for _, encoder in work.encoders]
         bare = replace(work.settings, encoders=())
-        if self._lacking >= MANY and not has_vectors:
+        if self._lenses >= MANY and not has_vectors:
             self._publish(replace(bare, lenses=()), [], ["lenses", *of_vectors])
         work.make_lenses()
-        if self._without >= MANY and not has_vectors:
+        if self._vectors >= MANY and not has_vectors:
             self._publish(bare, [], of_vectors)
         work.encode()
         if self._texts:
@@ -264,6 +280,7 @@ def build_index(
     library.check_one("index")
     # What shows the words early would measure them by the shard's own papers.
     early = standard is None
+    fresh = library.derived.empty
     made = make_ahead(library, settings, progress, load, lenient=lenient, early=early)
     chosen = settings or settings_of(library)
     with library.writing("index") as writer:
@@ -291,7 +308,7 @@ def build_index(
                 writer.derived.collect()
             library.generations.prune()
             return IndexReport(manifest["papers"], absent=absent, generation=folder.name, changed=False)
-        work.make_abstracts(lacking, everything=terms)
+        work.make_abstracts(lacking, everything=terms, complete=made.complete == library.revision)
         identity = {"state": state, "fixed": fixed}
         rows = paper_rows(library, parts_read(chosen)) if rows is None else rows
         work.make_full_texts()
@@ -311,7 +328,8 @@ def build_index(
                 files = opened.enter_context(contextlib.closing(open_folder(library.generations, *standard)))
                 draft.standard, draft.kept = _standard(files), standard
             work.report.generation = publish(draft, rows, identity)
-        if changed:  # else nothing was orphaned since the last time
+        # Else nothing was orphaned: since the last time, or since values were made of the papers as they are.
+        if changed and not (fresh and made.complete == library.revision):
             writer.derived.collect()
         writer.checkpoint()
         return work.report.with_made(made)

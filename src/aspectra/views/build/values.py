@@ -54,6 +54,7 @@ _PAPERS_AHEAD = 1000  # papers read at a time
 # all over the index of values, so that each transaction writes most pages of it again.
 _STORED, _STORED_PART = 4000, 1 / 16
 _SECONDS = 1.0  # between two stores of vectors, for an encoder that makes several batches in it
+_Lacking = dict[int, list[str | None]]
 _Work = list[tuple[Paper, dict[str, str]]]  # paper, names of lenses -> key of the value
 _Made = dict[str, list[tuple[str, bytes]]]  # name of the lens -> rows to store
 
@@ -320,14 +321,11 @@ def apply_lenses(library: Store, writer: TakesValues, names: Sequence[str], prog
     Raises:
         Overtaken: by the writer, and only once what other processes were given is done.
     """
-    missing: dict[int, dict[str, str]] = {}
-    for name in names:
-        for pos, key, _ in library.derived.missing(lens_values(name)):
-            missing.setdefault(pos, {})[name] = key
+    missing = dict(library.derived.lacking([lens_values(name) for name in names])) if names else {}
     done = made = 0
     progress("applying lenses", 0, len(missing))
     overtaken: list[Overtaken] = []
-    work = itertools.takewhile(lambda _: not overtaken, _work(library, missing))
+    work = itertools.takewhile(lambda _: not overtaken, _work(library, names, missing))
     waiting: _Made = {}
     together = max(_STORED, int(_STORED_PART * len(missing)))
 
@@ -355,15 +353,17 @@ def apply_lenses(library: Store, writer: TakesValues, names: Sequence[str], prog
     return made
 
 
-def _work(library: Store, missing: dict[int, dict[str, str]]) -> Iterator[_Work]:
+def _work(library: Store, names: Sequence[str], missing: _Lacking) -> Iterator[_Work]:
     """Papers read in batches, each with the lenses that have no value of it."""
-    waiting = sorted(missing)
+    waiting = [*missing]
     for start in range(0, len(waiting), _PAPERS_AHEAD):
-        positions = waiting[start : start + _PAPERS_AHEAD]
-        names = {name for pos in positions for name in missing[pos]}
-        parts = {part for name in names for part in LENSES.get(name).reads}
+        keys = {
+            pos: {name: key for name, key in zip(names, missing[pos], strict=True) if key is not None}
+            for pos in waiting[start : start + _PAPERS_AHEAD]
+        }
+        parts = {part for some in keys.values() for name in some for part in LENSES.get(name).reads}
         read: Parts = "all" if "record" in parts else "sections" if "sections" in parts else "lead"
-        yield [(paper, missing[pos]) for pos, paper in library.papers_at(positions, read).items()]
+        yield [(paper, keys[pos]) for pos, paper in library.papers_at([*keys], read).items()]
 
 
 def _applied(work: Iterator[_Work], count: int) -> Iterator[tuple[int, _Made]]:
@@ -449,6 +449,11 @@ def _collect_lens(library: Store, name: str, offsets: Sequence[int], folder: Pat
     return {"version": lens.version, "kind": lens.kind, "labels": list(lens.labels)}
 
 
+def _collect_apart(library: Path, offsets: Sequence[int], folder: Path, name: str) -> dict[str, Any]:
+    with Store(library) as opened:
+        return _collect_lens(opened, name, offsets, folder)
+
+
 def collect_lenses(
     draft: Draft, names: Sequence[str]
 ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
@@ -461,15 +466,19 @@ def collect_lenses(
     Raises:
         LibraryCorrupt: values are missing or do not fit the paper's units.
     """
-    lenses: dict[str, dict[str, Any]] = {}
+    columns = [name for name in names if LENSES.get(name).kind != "vector"]
+    # Other processes read the whole library, and know the lenses of the package alone.
+    apart = [n for n in columns if found_in_package(n)] if type(draft.library) is Store else []
+    collect = partial(_collect_apart, draft.library.folder, draft.offsets, draft.folder)
+    facts = dict(zip(apart, by_all_cores(collect, apart, len(draft.ids)), strict=True))
+    for name in columns:
+        if name not in facts:
+            facts[name] = _collect_lens(draft.library, name, draft.offsets, draft.folder)
     views: dict[str, dict[str, Any]] = {}
     for name in names:
-        lens = LENSES.get(name)
-        if lens.kind == "vector":
+        if name not in facts:
             view = ViewFacts.lens_vectors_of(name).name
             standard = draft.mean(view, "standard")
             stored = partial(_stored, draft.library, name)
             views[view] = build_lens_vectors(name, stored, len(draft.ids), draft.folder, standard)
-        else:
-            lenses[name] = _collect_lens(draft.library, name, draft.offsets, draft.folder)
-    return lenses, views
+    return {name: facts[name] for name in columns}, views

@@ -64,22 +64,26 @@ class Work:
     progress: Progress
     report: IndexReport = field(default_factory=IndexReport)
 
-    def make_abstracts(self, lacking: dict[str, list[Missing]], *, everything: bool) -> None:
+    def make_abstracts(
+        self, lacking: dict[str, list[Missing]], *, everything: bool, complete: bool = False
+    ) -> None:
         """Encode titles and abstracts, and apply lenses.
 
         Args:
             lacking: name of an encoder -> papers without terms of aspects.
             everything: make the terms of all those.
+            complete: all other values are stored already, and are not looked for.
         """
         library, writer, settings, progress = self.library, self.writer, self.settings, self.progress
         report = self.report
-        self.make_lenses()
-        self.encode()
+        if not complete:
+            self.make_lenses()
+            self.encode()
         clock = perf_counter()
         for _, encoder in self.encoders:
             without = lacking[encoder.name]
             _add_terms(library, writer, encoder, without, everything, report, settings.batch, progress)
-        report.seconds["encode"] += perf_counter() - clock
+        report.seconds["encode"] = report.seconds.get("encode", 0.0) + perf_counter() - clock
 
     def make_lenses(self) -> None:
         """Apply lenses."""
