@@ -282,8 +282,8 @@ class _Sides(Struct, frozen=True):
         ):
             if word in self.common:
                 scores += self.common[word] * weight
-            else:  # a paper occurs once in the list of a word, so that nothing is lost in adding this way
-                scores[numbers[low:high]] += values[low:high] * weight
+            else:
+                np.add.at(scores, numbers[low:high], values[low:high] * weight)
         return scores
 
 

@@ -379,6 +379,7 @@ def _runs(
 
 _LEAST = 0.05  # a word that counts less in a paper is left out of it
 _SEEDS = 64  # of which terms are kept
+_STEMS = 16_384  # whose rarity is kept
 _LIKELY = 0.3  # from here on a word is a term to people
 _ROLES = {"background": 0, "objective": 0, "method": 1, "result": 2}  # role of a sentence -> its aspect
 
@@ -511,6 +512,7 @@ class TermView(LexicalView):
         self.terms_of = lru_cache(_SEEDS)(terms_of)  # one search reads those of its seed for each aspect
         self.stems = word_stems(self._tokeniser)
         self._counts = lru_cache(_SEEDS)(self._counted)
+        self.rarity_of = lru_cache(_STEMS)(self._rarity_of)
 
     def _counted(self, seed: str) -> tuple[list[str], NDArray[np.float64]] | None:
         found = self.terms_of(seed)
@@ -520,7 +522,7 @@ class TermView(LexicalView):
         found = self.terms_of(seed)
         return "" if found is None else found.text
 
-    def rarity_of(self, stems: Sequence[str]) -> float:
+    def _rarity_of(self, stems: tuple[str, ...]) -> float:
         """Mean rarity of stems; 0 where no paper has one of them."""
         known = self._index.statistics(stems).rarity(stems)
         return sum(known.values()) / max(len(known), 1)
