@@ -108,61 +108,15 @@ PAPERS = [
 ]
 
 
-# Papers of a collection in three parts, of which one holds all that says anything of some values.
-COLLECTION = [
-    *PAPERS,
-    Paper(
-        "review",
-        "A review of theory",
-        "We review barn owl hunters (BOHs).",
-        year=2005,
-        metadata={"nbib": [["PT", "Letter"]]},
-    ),
-    *(
-        Paper(
-            f"p{number:02}",
-            f"Owls and theory {number}{' of BOHs' * (number % 4 == 1)}",
-            "We propose a theory. " * (number % 4),
-            (f"Ada Lovelace{number % 2}",),
-            1990 + number % 30 if number % 5 else None,
-            ("Birds", "Proceedings of ACL 2020", "")[number % 3],
-            references=tuple(
-                Reference(identifiers={"id": f"p{(number + 3 * k) % 30:02}"}) for k in (1, 4)[: number % 3]
-            ),
-            metadata={"cited_by_count": number % 7} if number % 2 else {},
-        )
-        for number in range(30)
-    ),
-]
-
-
-def part_of(paper: Paper) -> int:
-    """Which part a paper is in; what it cites is in the same one."""
-    return int(paper.id[1:]) % 3 if paper.id[1:].isdigit() else int(paper in PAPERS)
-
-
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return opened(tmp_path_factory.mktemp("conformance"), PAPERS)
-
-
-@pytest.fixture(scope="module")
-def collection(tmp_path_factory: pytest.TempPathFactory) -> tuple[Index, list[Index]]:
-    """All in one index, and in an index for each part."""
-    folder = tmp_path_factory.mktemp("collection")
-    parts = [[paper for paper in COLLECTION if part_of(paper) == part] for part in range(3)]
-    return opened(folder / "whole", COLLECTION), [
-        opened(folder / f"part{number}", part) for number, part in enumerate(parts)
-    ]
 
 
 def opened(folder: Path, papers: list[Paper]) -> Index:
     library = Store.create(folder / "library")
     with library.writing("add") as writer:
         writer.add(papers)
-    if any(paper.id == "owl" for paper in papers) and papers is not PAPERS:
-        with library.writing("tag") as writer:
-            writer.marks.tag(["owl"], ["to read"])
     lenses = IndexSettings().lenses
     assert set(lenses) <= set(LENSES.names())
     encoder = FakeEncoder()
@@ -297,36 +251,3 @@ def test_spans_slice_into_the_text(attribute: Attribute, index: Index) -> None:
                 text = field_text(whole, span.field)
                 assert 0 <= span.start < span.end <= len(text)
                 assert text[span.start : span.end].strip()
-
-
-def test_parts_grade_their_papers_as_the_whole_does(
-    attribute: Attribute, collection: tuple[Index, list[Index]]
-) -> None:
-    """An attribute whose grades depend on other papers measures and merges what it needs of them."""
-    whole, parts = collection
-    for value in VALUES[attribute.name][0]:
-        expected = dict(zip(whole.ids, attribute.grades(value, whole, everyone(whole)), strict=True))
-        graded = attribute.for_parts(value, [(part, everyone(part)) for part in parts])
-        for part in parts:
-            found = dict(zip(part.ids, graded.grades(value, part, everyone(part)), strict=True))
-            assert repr(found) == repr({paper: expected[paper] for paper in part.ids}), value
-            assert graded.orders_only(value, part) == attribute.orders_only(value, whole)
-            for paper_id in part.ids:
-                paper = whole.library.get(paper_id)
-                assert graded.reason(value, paper, part) == attribute.reason(value, paper, whole)
-        if np.isnan([*expected.values()]).all():
-            assert graded.missing(value, parts[0]) == attribute.missing(value, whole)
-
-
-def test_parts_of_one_index_measure_what_it_does(
-    attribute: Attribute, collection: tuple[Index, list[Index]]
-) -> None:
-    whole, _ = collection
-    owner = np.arange(len(whole)) % 4
-    owner[owner == 2] = 3  # a part without papers
-    for value in VALUES[attribute.name][0]:
-        papers = [np.flatnonzero(owner == part) for part in range(4)]
-        merged = attribute.for_parts(value, [(whole, held) for held in papers])
-        assert repr(merged.whole) == repr(attribute.told(value, whole)) or attribute.name == "combination"
-        expected = attribute.grades(value, whole, everyone(whole))
-        np.testing.assert_array_equal(merged.grades(value, whole, everyone(whole)), expected)

@@ -1,13 +1,8 @@
-"""A search over parts of a collection: whatever the parts are, the answer of one index, in bits.
-
-The parts are masks of one open index here.
-"""
+"""The parts that a search is made of, and plans made by chance, which shards answer as one library does."""
 
 from __future__ import annotations
 
-import os
 import random
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -19,18 +14,15 @@ from aspectra.base.values import replace
 from aspectra.papers.paper import Section
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import best_scores, field_mean, lead
-from aspectra.search.evidence.hits import unfiltered
 from aspectra.search.plan import Fusion, Search
 from aspectra.search.planning.planners.protocol import PLANNERS
 from aspectra.search.query import Query
-from aspectra.search.scoring.engine import Engine
-from aspectra.search.scoring.phases import Fused, Part, Rows, join
+from aspectra.search.scoring.phases import Fused, Part, Rows
 from aspectra.views.terms import view as heads
 from aspectra.views.view import Probe
 from small_library import searcher_over
 from token_encoder import TokenEncoder, made_up_head
 
-PLANS = int(os.environ.get("ASPECTRA_PLANS", "240"))
 COUNTS = (1, 2, 3, 4, 7)
 SETTINGS = {
     "encoders": ("token",),
@@ -136,22 +128,6 @@ def generated(searcher, draw: random.Random):
     return replace(plan, steps=plan.steps + stages, within=within)
 
 
-def answer(searcher, plan):
-    """All that is found and said, and the scores of all candidates by id."""
-    try:
-        found = searcher.run(plan, explain=True).to_dict(explain=True)
-        fused = join(searcher.result(plan).state.rows.parts)
-    except AspectraError as error:
-        return f"{error.what} ({error.why})"
-    order = np.argsort(fused.papers)
-    columns = [fused.papers, fused.scores, *fused.raw, *fused.standardised, *fused.grades, *fused.moves]
-    bits = [None if one is None else one[order].tobytes() for one in columns]
-    for timed in (found, *found.get("steps", ())):
-        del timed["seconds"]
-    why = [searcher.why_not(plan, paper) for paper in ("p007", "p060", "p111")]
-    return found, bits, fused.scales, why
-
-
 def with_fusion(plan, **fusion):
     return replace(
         plan,
@@ -162,95 +138,6 @@ def with_fusion(plan, **fusion):
     )
 
 
-def compared(searcher, plan, owner, sample):
-    """The answer over parts; it is that of one index."""
-    first = searcher.engine
-    try:
-        searcher._engine = Engine(searcher.index)
-        searcher._engine.sample = sample
-        expected = answer(searcher, plan)
-        parts = [owner == part for part in range(owner.max() + 1)]
-        searcher._engine = Engine(searcher.index, parts=parts)
-        searcher._engine.sample = sample
-        assert answer(searcher, plan) == expected, plan
-    finally:
-        searcher._engine = first
-    return expected
-
-
-def test_parts_answer_as_one_index(searcher):
-    index, ran = searcher.index, Counter()
-    for number in range(PLANS):
-        draw = random.Random(number)
-        plan = generated(searcher, draw)
-        if plan is None:
-            continue
-        count = COUNTS[number % len(COUNTS)]
-        owner = np.array([draw.randrange(count) for _ in range(len(index))])
-        owner[owner == 5] = 6  # one of seven parts holds no paper
-        expected = compared(searcher, plan, owner, index.sample[:3] if draw.random() < 0.3 else index.sample)
-        ran[plan.search.planner if isinstance(expected, tuple) else "error"] += 1
-    assert ran.total() > PLANS * 0.35
-    assert len(ran) > 7
-    assert ran["error"] < PLANS * 0.1
-
-
-@pytest.mark.parametrize("count", [2, 3, 7])
-def test_what_decides_for_all_parts_is_of_all_parts(searcher, count):
-    """The highest score, where no paper of the sample has a word; and how many papers there are."""
-    index = searcher.index
-    owner = np.arange(len(index)) % count
-    rare = searcher.plan(Query("reviews", literal=True), "hybrid")
-    scores = index.score(index.look_up(rare.search.probes))[0].scores
-    without = np.flatnonzero(scores == 0)[:3]
-    for best in range(count):  # wherever the best paper is
-        compared(searcher, rare, (owner + best) % count, without)
-    alike = searcher.plan(Query(seeds=("p007",), same=("method",), limit=100), "guided")
-    compared(searcher, with_fusion(alike, scan_limit=len(index) - 1, candidates=9), owner, index.sample)
-
-
-@pytest.mark.parametrize("fusion", [{"kind": "rrf", "depth": 3}, {"scan_limit": 1, "candidates": 9}])
-def test_papers_that_a_stage_brings_are_scored_by_their_part(searcher, fusion):
-    plan = searcher.plan(Query(seeds=("p007",), same=("method",), limit=9), "guided")
-    plan = with_fusion(replace(plan, steps=(*plan.steps, "citations(seeds=3)")), **fusion)
-    found, (ranked, *_), scales, _ = compared(
-        searcher, plan, np.arange(len(PAPERS)) % 3, searcher.index.sample
-    )
-    known = {searcher.index.ids[at] for at in np.frombuffer(ranked, np.int64)}
-    brought = [hit for hit in found["hits"] if hit["id"] not in known]
-    assert brought
-    for hit in brought:
-        assert any(probe["score"] is not None for probe in hit["probes"])
-        for probe, scale in zip(hit["probes"], scales, strict=True):
-            if scale is not None and probe["score"] is not None:
-                assert probe["standardised"] == scale.apply(np.array([probe["score"]], np.float32))[0]
-
-
-@pytest.mark.parametrize("words", ["owls bees, after 2005", "train a network"])
-@pytest.mark.parametrize("planner", ["bm25", "hybrid", "dense"])
-def test_a_place_is_counted_over_parts(searcher, words, planner):
-    query = Query(words, conditions=(Condition.parse("prefer keyword=network"),))
-    plan = unfiltered(searcher.plan(query, planner), "p000", len(PAPERS))
-    ranked = searcher.result(plan).ids
-    for parts in ([None], [np.arange(len(PAPERS)) % 3 == part for part in range(3)]):
-        engine = Engine(searcher.index, parts=parts)
-        assert [engine.place(plan, paper) for paper in ranked] == [*range(1, len(ranked) + 1)]
-        hidden = replace(plan, exclude=(ranked[4],))
-        assert engine.place(hidden, ranked[4]) == 0
-        assert engine.place(hidden, ranked[5]) == 5
-
-
-def test_papers_of_years_that_come_later_have_the_later_places(searcher):
-    plan = unfiltered(searcher.plan(Query(seeds=("p007",)), "linked"), "p000", len(PAPERS))
-    dated = replace(plan, steps=(replace(plan.search, years="<=2003"),))
-    ranked = searcher.result(dated).ids
-    years = [searcher.library.get(paper).year > 2003 for paper in ranked]
-    assert years == sorted(years)
-    assert {True, False} == {*years}
-    engine = Engine(searcher.index, parts=[np.arange(len(PAPERS)) % 3 == part for part in range(3)])
-    assert [engine.place(dated, paper) for paper in ranked] == [*range(1, len(ranked) + 1)]
-
-
 def test_of_equal_scores_the_later_id_has_the_earlier_place():
     part = Fused(np.array([0, 1, 2]), np.array([1.0, 1.0, 2.0]), [], [], [])
     other = replace(part, papers=np.array([3]), scores=np.array([1.0]))
@@ -258,41 +145,20 @@ def test_of_equal_scores_the_later_id_has_the_earlier_place():
     assert [Rows((part, other)).place(paper, order) for paper in range(5)] == [4, 2, 1, 3, 0]
 
 
-@pytest.mark.parametrize("count", [2, 3, 7])
-@pytest.mark.parametrize(
-    "chain", ["chain(depth=2)", "chain(depth=3,parent=1,keep=8)", "chain(depth=4,keep=3)"]
-)
-def test_a_chain_goes_on_through_parts(searcher, chain, count):
-    owner = np.arange(len(PAPERS)) % count
-    for seed, asked in enumerate(
-        ("require year=>=1999", "prefer recency=new", "require keyword=network", "")
-    ):
-        conditions = (Condition.parse(asked),) if asked else ()
-        query = Query(seeds=(f"p{41 + 2 * seed:03}",), conditions=conditions, limit=40)
-        plan = searcher.plan(query, f"prism | {chain}")
-        plan = replace(plan, within=None if seed else tuple(paper.id for paper in PAPERS[::2]))
-        found, *_ = compared(searcher, plan, owner, searcher.index.sample)
-        assert found["hits"]
-
-
-def test_a_part_tells_of_its_own_papers(searcher):
+def test_a_part_tells_of_papers_that_may_be_ranked(searcher):
     index = searcher.index
     asked = index.look_up([Probe("abstract@bm25", "owls"), Probe("abstract@token", "owls")])
-    held = np.arange(len(index)) % 3 == 0
     allowed = np.arange(len(index)) % 2 == 0
-    part, sample = Part(index, asked, allowed, held), index.sample
+    part, sample = Part(index, asked, allowed), index.sample
     for one, scored, lowest in zip(
         part.survey([0, 1], sample), index.score(asked), part.lowest([0, 1]), strict=True
     ):
-        assert np.array_equal(np.isnan(one.sample), ~held[sample])
-        assert np.array_equal(one.sample[held[sample]], scored.scores[sample[held[sample]]])
-        assert one.highest == scored.scores[held & allowed].max()
-        assert lowest == scored.scores[held].min()
-    assert part.kept.tolist() == np.flatnonzero(held & allowed).tolist()
-    assert (part.papers, part.ranked) == (40, 20)
-    nothing = Part(index, asked, allowed, ~allowed)
-    assert nothing.survey([0], sample)[0].highest is None
-    assert Part(index, asked, None, np.zeros(len(index), np.bool_)).lowest([0]) == [None]
+        assert np.array_equal(one.sample, scored.scores[sample])
+        assert one.highest == scored.scores[allowed].max()
+        assert lowest == scored.scores.min()
+    assert part.kept.tolist() == np.flatnonzero(allowed).tolist()
+    assert (part.papers, part.ranked) == (120, 60)
+    assert Part(index, asked, np.zeros(len(index), np.bool_)).survey([0], sample)[0].highest is None
 
 
 def test_the_best_of_all_are_among_the_best_of_each_part():
@@ -305,17 +171,6 @@ def test_the_best_of_all_are_among_the_best_of_each_part():
             assert len(best) <= 200 * count
             assert lead(best, among) == lead(scores, among)
             assert field_mean(best) == field_mean(scores)
-
-
-def test_the_best_share_is_of_the_papers_of_all_parts(searcher, monkeypatch):
-    plan = searcher.plan(Query("owls", conditions=(Condition.parse("prefer year=>=2003"),)), "hybrid")
-    plan = replace(plan, within=tuple(paper.id for paper in PAPERS[:50]))
-    counted = []
-    monkeypatch.setattr(
-        "aspectra.search.scoring.scores.lead", lambda scores, among: counted.append(among) or 1
-    )
-    compared(searcher, plan, np.arange(len(PAPERS)) % 3, searcher.index.sample)
-    assert set(counted) == {50}
 
 
 def test_rows_are_counted_and_picked_over_all_parts():

@@ -9,7 +9,7 @@ from collections import Counter
 import msgspec
 import numpy as np
 import pytest
-from test_parts_of_a_search import PAPERS, generated
+from test_parts_of_a_search import PAPERS, generated, with_fusion
 from test_shards import answer, both
 
 from aspectra.base.errors import AspectraError
@@ -18,6 +18,7 @@ from aspectra.cluster import wire
 from aspectra.cluster.parts import Shards
 from aspectra.cluster.shard import ShardSearch
 from aspectra.search.conditions.condition import Condition
+from aspectra.search.evidence.hits import unfiltered
 from aspectra.search.query import Query
 from aspectra.search.scoring.chain import Scale
 from aspectra.search.scoring.engine import Engine
@@ -95,6 +96,96 @@ def test_a_search_takes_few_rounds(searchers, planner):
     before = shards.calls
     assert many.run(plan).ids == one.run(plan).ids
     assert shards.calls - before <= 3 * len(shards.places)
+
+
+def same(searchers, plan, sample=None):
+    """The answer of one library; shards give the same, by a sample of papers where one is given."""
+    one, many, _, _ = searchers
+    engines = one.engine, many.engine
+    kept = [engine.sample for engine in engines]
+    try:
+        for engine in engines if sample else ():
+            engine.sample = engine.positions(sample)
+        expected = answer(one, plan)
+        assert answer(many, plan) == expected, plan
+    finally:
+        for engine, before in zip(engines, kept, strict=True):
+            engine.sample = before
+    return expected
+
+
+def test_what_decides_for_all_shards_is_of_all(searchers):
+    """The highest score, where no paper of the sample has a word; and how many papers there are."""
+    one = searchers[0]
+    rare = one.plan(Query("reviews", literal=True), "hybrid")
+    scores = one.index.score(one.index.look_up(rare.search.probes))[0].scores
+    same(searchers, rare, [one.index.ids[at] for at in np.flatnonzero(scores == 0)[:3]])
+    alike = one.plan(Query(seeds=("p007",), same=("method",), limit=100), "guided")
+    same(searchers, with_fusion(alike, scan_limit=len(one.index) - 1, candidates=9))
+
+
+@pytest.mark.parametrize("fusion", [{"kind": "rrf", "depth": 3}, {"scan_limit": 1, "candidates": 9}])
+def test_papers_that_a_stage_brings_are_scored_by_their_shard(searchers, fusion):
+    plan = searchers[0].plan(Query(seeds=("p007",), same=("method",), limit=9), "guided")
+    plan = with_fusion(replace(plan, steps=(*plan.steps, "citations(seeds=3)")), **fusion)
+    found, known, _, scales, _ = same(searchers, plan)
+    brought = [hit for hit in found["hits"] if hit["id"] not in known]
+    assert brought
+    for hit in brought:
+        assert any(probe["score"] is not None for probe in hit["probes"])
+        for probe, scale in zip(hit["probes"], scales, strict=True):
+            if scale is not None and probe["score"] is not None:
+                assert probe["standardised"] == scale.apply(np.array([probe["score"]], np.float32))[0]
+
+
+@pytest.mark.parametrize("words", ["owls bees, after 2005", "train a network"])
+@pytest.mark.parametrize("planner", ["bm25", "hybrid", "dense"])
+def test_a_place_is_counted_over_shards(searchers, words, planner):
+    one, many, _, _ = searchers
+    query = Query(words, conditions=(Condition.parse("prefer keyword=network"),))
+    plan = unfiltered(one.plan(query, planner), "p000", len(PAPERS))
+    ranked = one.result(plan).ids
+    hidden = replace(plan, exclude=(ranked[4],))
+    for engine in (one.engine, many.engine):
+        assert [engine.place(plan, paper) for paper in ranked] == [*range(1, len(ranked) + 1)]
+        assert engine.place(hidden, ranked[4]) == 0
+        assert engine.place(hidden, ranked[5]) == 5
+
+
+def test_papers_of_years_that_come_later_have_the_later_places(searchers):
+    one, many, _, _ = searchers
+    plan = unfiltered(one.plan(Query(seeds=("p007",)), "linked"), "p000", len(PAPERS))
+    dated = replace(plan, steps=(replace(plan.search, years="<=2003"),))
+    ranked = one.result(dated).ids
+    years = [one.library.get(paper).year > 2003 for paper in ranked]
+    assert years == sorted(years)
+    assert {True, False} == {*years}
+    assert [many.engine.place(dated, paper) for paper in ranked] == [*range(1, len(ranked) + 1)]
+
+
+@pytest.mark.parametrize(
+    "chain", ["chain(depth=2)", "chain(depth=3,parent=1,keep=8)", "chain(depth=4,keep=3)"]
+)
+def test_a_chain_goes_on_through_shards(searchers, chain):
+    for seed, asked in enumerate(
+        ("require year=>=1999", "prefer recency=new", "require keyword=network", "")
+    ):
+        conditions = (Condition.parse(asked),) if asked else ()
+        query = Query(seeds=(f"p{41 + 2 * seed:03}",), conditions=conditions, limit=40)
+        plan = searchers[0].plan(query, f"prism | {chain}")
+        plan = replace(plan, within=None if seed else tuple(paper.id for paper in PAPERS[::2]))
+        assert same(searchers, plan)[0]["hits"]
+
+
+def test_the_best_share_is_of_the_papers_of_all_shards(searchers, monkeypatch):
+    plan = searchers[0].plan(Query("owls", conditions=(Condition.parse("prefer year=>=2003"),)), "hybrid")
+    plan = replace(plan, within=tuple(paper.id for paper in PAPERS[:50]))
+    counted = []
+    monkeypatch.setattr(
+        "aspectra.search.scoring.scores.lead", lambda scores, among: counted.append(among) or 1
+    )
+    same(searchers, plan)
+    assert {*counted} == {50}
 
 
 def test_a_shard_that_was_started_again_is_sent_what_it_lacks(searchers):

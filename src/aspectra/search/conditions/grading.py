@@ -58,17 +58,10 @@ class Known(NamedTuple):
 
 
 class Grader:
-    """Grades the papers of an index by what attributes measured of the whole collection.
+    """Grades the papers of an index; safe to use from several threads."""
 
-    Safe to use from several threads.
-
-    Args:
-        index: that holds the papers.
-        parts: (papers,) True for the papers of each part of the collection; None for all.
-    """
-
-    def __init__(self, index: Index, parts: Sequence[Mask | None] = (None,)) -> None:
-        self.index, self.parts = index, parts
+    def __init__(self, index: Index) -> None:
+        self.index = index
         self._known: LRUCache[tuple[str, str, int], Known] = LRUCache(_REMEMBERED)
 
     def known(self, stated: _Stated) -> Known:
@@ -79,8 +72,7 @@ class Grader:
 
     def _made(self, attribute: Attribute, value: str) -> Known:
         index, every = self.index, np.arange(len(self.index))
-        held = [(index, every if part is None else np.flatnonzero(part)) for part in self.parts]
-        attribute = attribute.for_parts(value, held)
+        attribute = attribute.knowing(attribute.measure(value, index))
         if not attribute.cheap:
             return Known(attribute, None, attribute.missing(value, index))
         grades = attribute.grades(value, index, every)
@@ -88,7 +80,7 @@ class Grader:
         return Known(attribute, grades, attribute.missing(value, index) if unknown else "")
 
     def attribute(self, stated: _Stated) -> Attribute:
-        """The attribute, as it grades a part of this collection."""
+        """The attribute, with what it measured."""
         return self.known(stated).attribute
 
     def grades(self, stated: _Stated, papers: Positions | None = None) -> Floats:

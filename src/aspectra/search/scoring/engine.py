@@ -76,22 +76,15 @@ class Engine:
 
     Args:
         index: the generation.
-        parts: (papers,) True for the papers of each part that scores its own; None for all.
-        parted: makes the parts of a search, where these lie elsewhere; None for those of ``parts``.
+        parted: makes the parts of a search, where these lie elsewhere; None where they do not.
     """
 
-    def __init__(
-        self,
-        index: Index,
-        *,
-        parts: Sequence[Mask] = (None,),
-        parted: Parted | None = None,
-    ) -> None:
+    def __init__(self, index: Index, *, parted: Parted | None = None) -> None:
         self.index = index
         self.library = index.library
         self.sample = index.sample
-        self.grader = Grader(index, parts)
-        self._parted = parted or (lambda asked, allowed: [Part(index, asked, allowed, one) for one in parts])
+        self.grader = Grader(index)
+        self._parted = parted or (lambda asked, allowed: [Part(index, asked, allowed)])
         self._changes: tuple[int, frozenset[str], int] = (-1, frozenset(), 0)
 
     def __len__(self) -> int:

@@ -283,27 +283,24 @@ class Survey(Struct, frozen=True):
 
 
 class Part:
-    """The papers of one part of a collection, under one search.
+    """The papers of an index, all of a collection or one part of it, under one search.
 
     Args:
-        index: that holds them, and may hold others.
+        index: that holds them.
         asked: the probes with what their texts and seeds bring.
         allowed: (papers of the index,) True where a paper may be ranked; None where every paper may.
-        held: (papers of the index,) True for those of the part; None for all.
     """
 
     elsewhere: bool = False
 
-    def __init__(self, index: Index, asked: Sequence[Asked], allowed: Mask, held: Mask = None) -> None:
-        self._index, self._asked, self._held = index, asked, held
-        both = [mask for mask in (allowed, held) if mask is not None]
-        self._allowed: Mask = np.logical_and.reduce(both) if both else None
+    def __init__(self, index: Index, asked: Sequence[Asked], allowed: Mask) -> None:
+        self._index, self._asked, self._allowed = index, asked, allowed
         self._columns: dict[int, Floats] = {}
 
     @property
     def papers(self) -> int:
         """Number of papers in the part."""
-        return len(self._index) if self._held is None else int(np.count_nonzero(self._held))
+        return len(self._index)
 
     @property
     def ranked(self) -> int:
@@ -312,7 +309,7 @@ class Part:
 
     def own(self, rows: Fused) -> Fused:
         """The rows whose papers belong to this part."""
-        return rows if self._held is None else rows.take(np.flatnonzero(self._held[rows.papers]))
+        return rows
 
     @cached_property
     def kept(self) -> Positions:
@@ -339,22 +336,18 @@ class Part:
         """
         return [
             # A seed's likeness to itself does not count: seeds may not be ranked.
-            Survey(self._mine(sample, scores[sample]), highest(self._able(scores)))
+            Survey(scores[sample], highest(self._able(scores)))
             for scores in self._scores(numbers)
         ]
 
     def lowest(self, numbers: Sequence[int]) -> list[float | None]:
         """Per probe the lowest score of all papers; None where none is known."""
-        held = slice(None) if self._held is None else self._held
-        found = [highest(-scores[held]) for scores in self._scores(numbers)]
+        found = [highest(-scores) for scores in self._scores(numbers)]
         return [None if one is None else -one for one in found]
 
     def _able(self, scores: Floats) -> Floats:
         """The scores of the papers that may be ranked."""
         return scores if self._allowed is None else scores[self.kept]
-
-    def _mine(self, papers: Positions, scores: Floats) -> Floats:
-        return scores if self._held is None else np.where(self._held[papers], scores, np.float32(np.nan))
 
     def rows(self, weights: Mapping[int, float], scales: Mapping[int, Scale]) -> Held:
         """The papers that may be ranked, with their weighed sum of standardised scores.

@@ -33,8 +33,7 @@ class Attribute(Protocol):
         name: as in ``language``.
         cheap: grading every paper of a library takes milliseconds (a stored column or lens); otherwise only
             the best candidates of the probes are graded, among those :meth:`possible`.
-        whole: what was measured of all parts of a collection, merged; None where nothing was.
-        rounds: how often papers are measured, each time with what was merged before as :attr:`whole`.
+        whole: what was measured, see :meth:`measure`; None where nothing was.
         every: several wanted values must all be met; otherwise one of them will do.
         doubtful: a grade below a half is doubt and not absence: an ``exclude`` lowers such papers.
         longest: characters that a value may have.
@@ -46,7 +45,6 @@ class Attribute(Protocol):
     name: str
     cheap: bool = True
     whole: Any = None
-    rounds: int = 1
     every: bool = False
     doubtful: bool = False
     finds: bool = False
@@ -84,47 +82,22 @@ class Attribute(Protocol):
         """
         ...
 
-    def measure(self, value: str, index: Index, papers: Positions) -> Any:
-        """Statistics of some papers of an index: all that grades depend on besides the paper itself.
+    def measure(self, value: str, index: Index) -> Any:
+        """Statistics of all papers of an index: all that grades depend on besides the paper itself.
 
-        By default None, nothing: grades are the same whatever other papers there are. Else a plain value,
-        small whatever the number of papers, as counts are; :meth:`grades` and others get it by :meth:`told`.
+        By default None, nothing: grades are the same whatever other papers there are.
         """
         return None
 
-    def merge(self, parts: Sequence[Any]) -> Any:
-        """Merge the measurements of the parts of a collection; every paper is in one of the parts.
-
-        By default whether it is True of any.
-
-        Raises:
-            NotImplementedError: by default, where several parts measured anything else.
-        """
-        if len(parts) > 1 and not all(isinstance(one, bool) for one in parts):
-            raise NotImplementedError(f"{self.name} does not say how what its parts measured is merged")
-        return parts[0] if len(parts) == 1 else any(parts)
-
-    def within(self, measured: Sequence[Any]) -> Self:
-        """The attribute for papers of a collection, of each part of which this was measured."""
-        known = [one for one in measured if one is not None]
-        if not known:
-            return self
+    def knowing(self, whole: Any) -> Self:
+        """The attribute with what it measured, which is not measured again."""
         made = copy(self)
-        object.__setattr__(made, "whole", self.merge(known))  # members may be frozen
-        return made
-
-    def for_parts(self, value: str, parts: Sequence[tuple[Index, Positions]]) -> Self:
-        """The attribute for a collection of these parts, each some papers of an index."""
-        made = self
-        for _ in range(self.rounds):
-            made = made.within([made.measure(value, index, papers) for index, papers in parts])
+        object.__setattr__(made, "whole", whole)  # members may be frozen
         return made
 
     def told(self, value: str, index: Index) -> Any:
-        """Measurements of the collection that the attribute is for; of this index alone without one."""
-        if self.whole is not None:
-            return self.whole
-        return self.for_parts(value, [(index, np.arange(len(index)))]).whole
+        """Result of :meth:`measure`, from now or from before."""
+        return self.measure(value, index) if self.whole is None else self.whole
 
     def bound(self, value: str, seeds: Sequence[str], index: Index, lists: UserLists) -> str:
         """The value with what only the query or the user's own lists know put in; by default as it is.

@@ -390,7 +390,6 @@ class CombinationAttribute(Attribute):
 
     name = "combination"
     cheap = False  # as its slowest part may be
-    rounds = 2  # as many as any of its parts takes
     noun = "values"
 
     def check(self, value: str) -> None:
@@ -413,24 +412,16 @@ class CombinationAttribute(Attribute):
         unsure = np.isnan(table).any(axis=0) & (lowest >= _MEETS)
         return np.where(unsure, np.nan, lowest).astype(np.float32)
 
-    def measure(self, value: str, index: Index, papers: Positions) -> tuple[Any, ...]:
-        """What each part measures."""
-        return tuple(attribute.measure(held, index, papers) for attribute, held in self._parts(value))
-
-    def merge(self, parts: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        """Of each part, what was measured of the papers of each part of the collection, in each round."""
-        before = self.whole or [()] * len(parts[0])
-        measured = zip(*parts, strict=True)
-        return [(*rounds, last) for rounds, last in zip(before, measured, strict=True)]
+    def measure(self, value: str, index: Index) -> tuple[Any, ...]:
+        """Measurements of each part."""
+        return tuple(attribute.measure(held, index) for attribute, held in self._parts(value))
 
     def _parts(self, value: str) -> Iterator[tuple[Attribute, str]]:
-        """The attributes of a value as they are for the collection, and what each should be."""
+        """The attributes of a value with what they measured, and what each should be."""
         for number, part in enumerate(split_up(value)):
             name, _, held = part.partition("=")
             attribute = ATTRIBUTES.get(name.strip())
-            for measured in self.whole[number][: attribute.rounds] if self.whole else ():
-                attribute = attribute.within(measured)
-            yield attribute, held.strip()
+            yield attribute.knowing(self.whole[number]) if self.whole else attribute, held.strip()
 
     def bound(self, value: str, seeds: Sequence[str], index: Index, lists: UserLists) -> str:
         """Each part bound."""

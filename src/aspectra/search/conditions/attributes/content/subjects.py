@@ -12,10 +12,9 @@ as a ``keyword``, full text included.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import compress
+from collections.abc import Sequence
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -38,7 +37,7 @@ from aspectra.search.conditions.attributes.record.facts import number_range
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.protocol import VectorView, ViewFacts
-from aspectra.views.storage.folder import SAMPLE, Units, paper_spans, sample_key
+from aspectra.views.storage.folder import Units, paper_spans
 from aspectra.views.text.tokens import Tokeniser
 from aspectra.views.view import Floats, Positions, Probe
 
@@ -87,38 +86,17 @@ WEIGHTS = Weights((1.11, 0.72, 0.79), 1.52, (1.11, 0.59, 0.33), 4.39)
 _Moments = tuple[float, float]  # mean and deviation in the fixed sample of papers
 
 
-class _Counts(NamedTuple):
-    """What papers tell of a phrase whose forms are known.
-
-    Attributes:
-        papers: how many they are.
-        having: of each group of words of each term, how many have one.
-        likeness: (key in the sample, nearest, title) of those of the sample's first papers.
-        abstracts: (key, cosine) of those of the sample.
-        vector: (dimensions,) of the phrase, or None.
-    """
-
-    papers: int
-    having: tuple[int, ...]
-    likeness: list[tuple[bytes, float, float]]
-    abstracts: list[tuple[bytes, np.float32]]
-    vector: Floats | None
-
-
 class Told(NamedTuple):
-    """What a collection tells of a phrase.
+    """What a library tells of a phrase.
 
     Attributes:
         phrase: with its forms.
-        papers, having: as of a part, see :class:`_Counts`.
         moments: of the nearest unit's likeness to the vector, and of the title's.
         near: cosine of an abstract from which a paper is near.
         vector: (dimensions,) or None where no encoder is there.
     """
 
     phrase: Phrase
-    papers: int
-    having: tuple[int, ...]
     moments: tuple[_Moments, _Moments]
     near: float
     vector: Floats | None
@@ -128,7 +106,7 @@ class Prepared(NamedTuple):
     """A phrase with all that does not depend on the paper.
 
     Attributes:
-        told: of the collection.
+        told: of the library.
         coverage: (all papers,) share of its words that a paper has, by rarity; None where no view knows.
         may_name: (all papers,) whether a paper has all words of a form; None where no view knows.
     """
@@ -138,10 +116,9 @@ class Prepared(NamedTuple):
     may_name: NDArray[np.bool_] | None
 
 
-_Best = list[tuple[float, str, str]]  # score by words, id and text
 _Likeness = tuple[NDArray[np.float64], NDArray[np.float64]]  # (papers,) of the best unit, and of the title
-_prepared: WeakKeyDictionary[Index, LRUCache[tuple[str, int | None], Prepared]] = WeakKeyDictionary()
-_samples: WeakKeyDictionary[Index, tuple[Floats, NDArray[np.int64], list[bytes]]] = WeakKeyDictionary()
+_prepared: WeakKeyDictionary[Index, LRUCache[str, Prepared]] = WeakKeyDictionary()
+_samples: WeakKeyDictionary[Index, tuple[Floats, NDArray[np.int64]]] = WeakKeyDictionary()
 _lock = Lock()
 
 
@@ -248,71 +225,39 @@ def _best_and_first(rows: Floats, offsets: NDArray[np.int64], vector: Floats) ->
     return best, first
 
 
-def _of_sample(index: Index, view: VectorView) -> tuple[Floats, NDArray[np.int64], list[bytes]]:
-    """The units' vectors of the fixed sample's first papers, kept in memory: 3.5 MB; and its papers' keys."""
+def _of_sample(index: Index, view: VectorView) -> tuple[Floats, NDArray[np.int64]]:
+    """The units' vectors of the fixed sample's first papers, kept in memory: 3.5 MB."""
     with _lock:
         if index not in _samples:
             rows, offsets = index.units("sentences").rows(index.sample[:_SAMPLED])
-            keys = [sample_key(index.ids[at]) for at in index.sample]
-            _samples[index] = view.vectors[rows].astype(np.float32), offsets, keys
+            _samples[index] = view.vectors[rows].astype(np.float32), offsets
         return _samples[index]
 
 
-def prepare(text: str, index: Index, told: Told | None = None) -> Prepared:
-    """A phrase ready for grading; ``told`` is of the collection, None where the index is all of it."""
-    key = (text, None if told is None else id(told))  # which lives as long as what is kept
-    known = _prepared.setdefault(index, LRUCache(_REMEMBERED))
-    return known.get(key, lambda: _make(index, _alone(text, index) if told is None else told))
+def prepare(text: str, index: Index) -> Prepared:
+    """A phrase ready for grading."""
+    return _prepared.setdefault(index, LRUCache(_REMEMBERED)).get(
+        text, lambda: _make(_told(text, index), index)
+    )
 
 
-def _make(index: Index, told: Told) -> Prepared:
-    having = iter(told.having)
-    masks = [_word_masks(index, term.parts, told.papers, having) for term in told.phrase.terms]
+def _make(told: Told, index: Index) -> Prepared:
+    masks = [_word_masks(index, term.parts) for term in told.phrase.terms]
     whole = [mask for _, mask in masks if mask is not None]
     may_name = np.logical_or.reduce(whole) if len(whole) == len(masks) else None
     return Prepared(told, masks[0][0], may_name)
 
 
-def _alone(text: str, index: Index) -> Told:
-    """What an index that is all of a collection tells."""
-    every = np.arange(len(index))
-    phrase = known_by(text, [_best_texts(text, index, every)])
-    return told_by([_counted(phrase, index, every)], phrase)
-
-
-def known_by(text: str, parts: Sequence[_Best]) -> Phrase:
-    """A phrase with the form that the best texts of all parts give for it."""
-    best = sorted((one for part in parts for one in part), reverse=True)
-    return Phrase.of(text).known_as([text for _, _, text in best[:_FORMS_FROM]])
-
-
-def _counted(phrase: Phrase, index: Index, papers: Positions) -> _Counts:
-    """What some papers of an index tell of a phrase."""
-    groups = (has for term in phrase.terms for has in _having(index, term.parts) or ())
-    having = tuple(int(np.count_nonzero(has[papers])) for has in groups)
-    vector, likeness, abstracts = None, [], []
-    mine = np.isin(index.sample, papers).tolist()
-    if (view := _view(index)) is not None:
-        vector = view.query(phrase.text).vector.astype(np.float32)
-        rows, offsets, keys = _of_sample(index, view)
-        first = zip(keys, *(c.tolist() for c in _best_and_first(rows, offsets, vector)), strict=False)
-        likeness = [*compress(first, mine)]
-        if (abstract := _view(index, "abstract")) is not None:
-            scores = abstract.score(Probe(abstract.name, phrase.text), index.sample).scores
-            abstracts = [*compress(zip(keys, scores, strict=True), mine)]
-    return _Counts(len(papers), having, likeness, abstracts, vector)
-
-
-def told_by(parts: Sequence[_Counts], phrase: Phrase) -> Told:
-    """What all parts tell of a phrase: the sample is that of the collection, in its order."""
-    likeness = sorted(one for part in parts for one in part.likeness)[:_SAMPLED]
-    abstracts = sorted(one for part in parts for one in part.abstracts)
-    nearest, title = (_moments(np.array([one[n] for one in likeness])) for n in (1, 2))
-    mean, deviation = _moments(np.array([score for _, score in abstracts[:SAMPLE]], np.float32))
-    having = tuple(map(sum, zip(*(part.having for part in parts), strict=True)))
-    near = mean + _NEAR * deviation if abstracts else 0.0
-    vector = next((part.vector for part in parts if part.vector is not None), None)
-    return Told(phrase, sum(part.papers for part in parts), having, (nearest, title), near, vector)
+def _told(text: str, index: Index) -> Told:
+    phrase = Phrase.of(text).known_as(_best_texts(text, index))
+    if (view := _view(index)) is None:
+        return Told(phrase, (_moments(np.zeros(0)),) * 2, 0.0, None)
+    vector, near = view.query(phrase.text).vector.astype(np.float32), 0.0
+    nearest, title = map(_moments, _best_and_first(*_of_sample(index, view), vector))
+    if (abstract := _view(index, "abstract")) is not None and len(index.sample):
+        mean, deviation = _moments(abstract.score(Probe(abstract.name, phrase.text), index.sample).scores)
+        near = mean + _NEAR * deviation
+    return Told(phrase, (nearest, title), near, vector)
 
 
 def _moments(values: NDArray[np.floating]) -> _Moments:
@@ -338,40 +283,32 @@ def _having(index: Index, parts: Sequence[Sequence[str]]) -> list[NDArray[np.boo
 
 
 def _word_masks(
-    index: Index, parts: Sequence[Sequence[str]], papers: int, having: Iterator[int]
+    index: Index, parts: Sequence[Sequence[str]]
 ) -> tuple[Floats | None, NDArray[np.bool_] | None]:
-    """(all papers,) share of the words by rarity, and whether a paper has them all; None where none knows.
-
-    Args:
-        index: that holds the papers.
-        parts: the groups of words.
-        papers: of the collection.
-        having: how many of these have a word of each group; as many are taken as there are groups.
-    """
+    """(all papers,) share of the words by rarity, and whether a paper has all; None where none knows."""
     masks = _having(index, parts)
     if not masks:
         return None, None
     share, total = np.zeros(len(index), np.float32), 0.0
-    for has, count in zip(masks, having, strict=False):
-        rarity = float(np.log1p(papers / max(count, 1)))
+    for has in masks:
+        rarity = float(np.log1p(len(index) / max(int(np.count_nonzero(has)), 1)))
         share[has] += rarity
         total += rarity
     return share / total, np.logical_and.reduce(masks)
 
 
-def _best_texts(text: str, index: Index, papers: Positions) -> _Best:
-    """Of those of the papers that have all words of a phrase the titles and abstracts that match best."""
+def _best_texts(text: str, index: Index) -> list[str]:
+    """Of the papers that have all words of a phrase the titles and abstracts that match best."""
     phrase = Phrase.of(text)
     masks = _having(index, phrase.terms[0].parts) if phrase.has_forms else None
     if not masks:
         return []
-    held = np.zeros(len(index), np.bool_)
-    held[papers] = True
     view = index.view(ViewFacts.words_of("abstract").name)
-    top = view.top(Probe(view.name, text), _FORMS_FROM, np.logical_and.reduce([held, *masks]))
+    top = view.top(Probe(view.name, text), _FORMS_FROM, np.logical_and.reduce(masks))
     known = index.library.get_many([index.ids[p] for p in top.papers], full=False)
     scores = dict(zip((index.ids[p] for p in top.papers), top.scores.tolist(), strict=True))
-    return [(scores[one], one, f"{paper.title}. {paper.abstract}") for one, paper in known.items()]
+    best = sorted(((scores[one], one) for one in known), reverse=True)
+    return [f"{known[one].title}. {known[one].abstract}" for _, one in best]
 
 
 class SubjectAttribute(PhrasesAttribute):
@@ -379,14 +316,12 @@ class SubjectAttribute(PhrasesAttribute):
 
     cheap = False
     doubtful = True
-    rounds = 2  # the forms of each phrase, then what papers tell of them
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def _ready(self, value: str, index: Index) -> list[Prepared]:
-        told = self.whole or {}
-        return [prepare(text, index, told.get(text)) for text in alternatives(value)]
+        return [prepare(text, index) for text in alternatives(value)]
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 0 to 1, the best of the alternatives; NaN for a paper without text."""
@@ -405,18 +340,6 @@ class SubjectAttribute(PhrasesAttribute):
             best = np.maximum(best, grades.astype(np.float32))
         offsets = np.asarray(index.units("sentences").offsets)
         return np.where(offsets[papers + 1] > offsets[papers], best, np.float32(np.nan))
-
-    def measure(self, value: str, index: Index, papers: Positions) -> dict[str, Any]:
-        """Phrase -> the texts that may tell its forms; then who has its words, and the sample's cosines."""
-        if self.whole is None:
-            return {text: _best_texts(text, index, papers) for text in alternatives(value)}
-        return {text: _counted(phrase, index, papers) for text, phrase in self.whole.items()}
-
-    def merge(self, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Phrase -> with its forms; then what is told of it."""
-        if self.whole is None:
-            return {text: known_by(text, [part[text] for part in parts]) for text in parts[0]}
-        return {text: told_by([part[text] for part in parts], phrase) for text, phrase in self.whole.items()}
 
     def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
         """(all papers,) False where the grade is surely 0; None where no view knows words."""

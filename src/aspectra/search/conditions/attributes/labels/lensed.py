@@ -188,11 +188,11 @@ class KindAttribute(LensAttribute):
             grades = np.where(grades >= RECORDED, grades, np.minimum(grades, np.float32(_BY_TEXT)))
         return grades
 
-    def measure(self, value: str, index: Index, papers: Positions) -> bool | None:
+    def measure(self, value: str, index: Index) -> bool | None:
         """Whether the record of any of the papers states a kind that texts tell badly."""
         if value not in ORDERING:
             return None
-        return bool((lens_column(index, self.name, value, papers) >= RECORDED).any())
+        return bool((lens_column(index, self.name, value, np.arange(len(index))) >= RECORDED).any())
 
     def orders_only(self, value: str, index: Index) -> str:
         """How many of the papers that the kind marks were right, where these are too few for a filter."""

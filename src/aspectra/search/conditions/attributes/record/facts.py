@@ -103,9 +103,9 @@ class MeantAttribute(NamedAttribute):
         others = 0.0 if self.told(value, index) else np.nan
         return meeting(index, papers, self.meant(value, index), others)
 
-    def measure(self, value: str, index: Index, papers: Positions) -> bool:
-        """Whether any of the papers is meant."""
-        return bool(np.isin([*self.meant(value, index)], papers).any())
+    def measure(self, value: str, index: Index) -> bool:
+        """Whether any paper is meant."""
+        return len(self.meant(value, index)) > 0
 
 
 class ClassAttribute(Attribute):
@@ -226,13 +226,6 @@ def _tally(numbers: NDArray[Any]) -> _Tally:
     return values.astype(np.int64), times.astype(np.int64)
 
 
-def _together(parts: Sequence[_Tally]) -> _Tally:
-    values, places = np.unique(np.concatenate([values for values, _ in parts]), return_inverse=True)
-    times = np.zeros(len(values), np.int64)
-    np.add.at(times, places, np.concatenate([times for _, times in parts]))
-    return values, times
-
-
 def _year(text: str) -> int:
     """A year, counted back from the present one where it is written so."""
     if text.startswith("now"):
@@ -289,14 +282,9 @@ class RecencyAttribute(ClassAttribute):
         left = 0.5 ** (np.maximum(now - years, 0) / _HALF_LIVES[named])
         return np.where(years == 0, np.nan, left if named == "new" else 1.0 - left).astype(np.float32)
 
-    def measure(self, value: str, index: Index, papers: Positions) -> _Tally:
-        """The years that are known."""
-        years = index.years[papers]
-        return _tally(years[years != 0])
-
-    def merge(self, parts: Sequence[_Tally]) -> int:
+    def measure(self, value: str, index: Index) -> int:
         """The year that ages are counted back from; 0 where no year is known."""
-        known = np.repeat(*_together(parts))
+        known = index.years[index.years != 0]
         newest = int(np.percentile(known, 100 - _MISPRINTED, method="higher")) if len(known) else 0
         return min(newest, datetime.now(UTC).year)
 
@@ -309,26 +297,17 @@ ATTRIBUTES.register("recency")(RecencyAttribute())
 
 
 class _Cited(NamedTuple):
-    """Citation statistics of some papers of a collection.
+    """Citation statistics of a library.
 
     Attributes:
-        papers: how many they are.
-        listing: how many of them list references.
-        linked: whether any of these references is a paper of the collection.
-        stated: citations of those of which the record states them.
-        inside: citations inside the collection of the others.
+        counted: citations inside the library replace those that no record states.
+        stated: citations of the papers of which the record states them.
+        inside: citations inside the library of the others.
     """
 
-    papers: int
-    listing: int
-    linked: bool
+    counted: bool
     stated: _Tally
     inside: _Tally
-
-    @property
-    def counted(self) -> bool:
-        """True if citations inside the collection replace those that no record states."""
-        return self.linked and self.listing / self.papers >= _LISTING
 
 
 def _counts(index: Index) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -340,7 +319,7 @@ def _counts(index: Index) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def citation_counts(index: Index, cited: _Cited | None = None) -> NDArray[np.int64]:
-    """(all papers,) citations, -1 where unknown; ``cited`` is of a collection that the index is a part of."""
+    """(all papers,) citations, -1 where unknown; ``cited``: what the attribute measured, if it is known."""
     by_record, inside = _counts(index)
     known: _Cited = ATTRIBUTES.get("citations").told("", index) if cited is None else cited
     return np.where(by_record < 0, inside, by_record) if known.counted else by_record
@@ -384,17 +363,12 @@ class CitationsAttribute(RecordAttribute):
                 out[known] = _ranked(counts[known], among, _SHARES[named], most=named == "high")
         return out
 
-    def measure(self, value: str, index: Index, papers: Positions) -> _Cited:
+    def measure(self, value: str, index: Index) -> _Cited:
         """Counts of citations and of papers that list references."""
-        by_record, inside = (counts[papers] for counts in _counts(index))
-        listing, starts, stated = (index.references[papers] > 0).sum(), index.citations[0], by_record >= 0
-        linked = bool((starts[papers + 1] > starts[papers]).any()) if len(index.citations[1]) else False
-        return _Cited(len(papers), int(listing), linked, _tally(by_record[stated]), _tally(inside[~stated]))
-
-    def merge(self, parts: Sequence[_Cited]) -> _Cited:
-        """The same for the collection."""
-        papers, listing, linked, stated, inside = zip(*parts, strict=True)
-        return _Cited(sum(papers), sum(listing), any(linked), _together(stated), _together(inside))
+        by_record, inside = _counts(index)
+        listing, stated = int((index.references > 0).sum()), by_record >= 0
+        counted = bool(len(index.citations[1])) and listing / len(index) >= _LISTING
+        return _Cited(counted, _tally(by_record[stated]), _tally(inside[~stated]))
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """The number of citations, and who counted them."""
@@ -469,9 +443,9 @@ class AccessAttribute(ClassAttribute, RecordAttribute):
             return np.where(self.told(value, index), index.full_text[papers], np.float32(np.nan))
         return by_name(index, "accesses", papers, lambda said: float(said[:4] == "open") if said else np.nan)
 
-    def measure(self, value: str, index: Index, papers: Positions) -> bool:
+    def measure(self, value: str, index: Index) -> bool:
         """Whether the library holds the full text of any."""
-        return bool(index.full_text[papers].any())
+        return bool(index.full_text.any())
 
     def missing(self, value: str, index: Index) -> str:
         """That there is no full text, the index is too old, or no record states it."""

@@ -176,14 +176,10 @@ class CitesAttribute(NamedAttribute, RecordAttribute):
             return np.full(len(papers), np.nan, np.float32)
         return meeting(index, papers, _citing(value, index), np.where(index.references > 0, 0.0, np.nan))
 
-    def measure(self, value: str, index: Index, papers: Positions) -> tuple[bool, bool]:
-        """(True if any of the papers lists references, True if any cites it)."""
-        listing = bool(index.references[papers].any())
-        return listing, listing and not _citing(value, index).isdisjoint(papers.tolist())
-
-    def merge(self, parts: Sequence[tuple[bool, bool]]) -> tuple[bool, bool]:
-        """The same for the collection."""
-        return any(listing for listing, _ in parts), any(cited for _, cited in parts)
+    def measure(self, value: str, index: Index) -> tuple[bool, bool]:
+        """(True if any paper lists references, True if any cites it)."""
+        listing = bool(index.references.any())
+        return listing, listing and len(_citing(value, index)) > 0
 
     def missing(self, value: str, index: Index) -> str:
         """That no paper lists references, or none of them is this one."""

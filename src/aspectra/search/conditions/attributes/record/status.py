@@ -10,7 +10,7 @@ web pages), and at most half of the texts are scholarly by the lens ``source``, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -128,27 +128,21 @@ class StatusAttribute(ClassAttribute, RecordAttribute):
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) see the module; NaN where nothing is known."""
         named, told = self.named(value), self.told(value, index)
-        if told is not None and not told[0] and told[1] <= _HALF * told[2]:
+        if told is not None and not told[0] and told[1] <= _HALF * len(index):
             return _scholarly(index, papers)
         return self._recorded(named, index, papers)
 
-    def measure(self, value: str, index: Index, papers: Positions) -> tuple[bool, int, int] | None:
-        """(True if any record states a status, number of scholarly papers, number of papers).
+    def measure(self, value: str, index: Index) -> tuple[bool, int] | None:
+        """(True if any record states a status, number of scholarly papers).
 
         Scholarly papers are counted only if no record states a status; else 0. None for any value but
         ``peer-reviewed``, and without papers.
         """
-        named = self.named(value)
+        named, papers = self.named(value), np.arange(len(index))
         if named != "peer-reviewed" or not len(papers):
             return None
         recorded = not np.isnan(self._recorded(named, index, papers)).all()
-        scholarly = 0 if recorded else int(np.count_nonzero(_scholarly(index, papers) >= _HALF))
-        return bool(recorded), scholarly, len(papers)
-
-    def merge(self, parts: Sequence[tuple[bool, int, int]]) -> tuple[bool, int, int]:
-        """The same for the collection."""
-        recorded, scholarly, papers = zip(*parts, strict=True)
-        return any(recorded), sum(scholarly), sum(papers)
+        return recorded, 0 if recorded else int(np.count_nonzero(_scholarly(index, papers) >= _HALF))
 
     def _recorded(self, named: str, index: Index, papers: Positions) -> Floats:
         """(papers,) what records say."""
