@@ -89,6 +89,10 @@ def test_a_different_paper_with_a_taken_id_is_kept_beside(library):
     assert add(library, stranger).unchanged == 1
 
 
+_EDITORIAL = Paper(
+    *("k", "Editorial", "", ("Ann Ash",), 2020, "Journal of Foo"),
+    metadata={"volume": "12", "issue": "1", "pages": "1"},
+)
 _HEPATITIS = Paper("1", "Hepatitis A vaccination in adults", "Of A.", ("Ada Holm",), 2010)
 
 
@@ -109,6 +113,19 @@ _HEPATITIS = Paper("1", "Hepatitis A vaccination in adults", "Of A.", ("Ada Holm
             Paper("k", "Teaching C++ to all", "Pointers."),
             Paper("k", "Teaching C# to all", "Delegates."),
             True,
+        ),
+        *(
+            (replace(_EDITORIAL, metadata={}), replace(_EDITORIAL, metadata={}, venue="Annals of Bar"), True),
+            (_EDITORIAL, replace(_EDITORIAL, metadata={"volume": "12", "issue": "2", "pages": "101"}), True),
+            (_EDITORIAL, replace(_EDITORIAL, metadata={"volume": "12", "issue": "2"}), True),
+            (_EDITORIAL, replace(_EDITORIAL, metadata={"pages": "1-4"}, abstract="Here."), False),
+            (
+                replace(_EDITORIAL, title="How owls hunt at night in old forests"),
+                replace(
+                    _EDITORIAL, title="How owls hunt at night in old forests", venue="J Foo", metadata={}
+                ),
+                False,
+            ),
         ),
         (Paper("k", "", "A passage."), Paper("k", "", "Another passage."), True),
         (Paper("k", "A title"), Paper("k", "", "Its abstract."), False),

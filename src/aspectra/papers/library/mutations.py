@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from aspectra.base.errors import NoSuchPaper
 from aspectra.base.values import now, replace
+from aspectra.papers.bibliography import shared_text
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.ids import numbered
 from aspectra.papers.library.links import citations
@@ -173,8 +174,8 @@ class Matcher:
         """True if a record that shares an id with a stored paper is that paper with other content.
 
         A file may correct its own record. A record of another file is the same paper if it has the same title
-        or a common identifier, and nothing contradicts it. If several papers share the id, a common
-        identifier alone is not enough.
+        or a common identifier, and nothing contradicts it, as another place in print does where the title is
+        all that they share. If several papers share the id, a common identifier alone is not enough.
         """
         files = {row[0] for row in self._db.execute("SELECT file FROM origins WHERE pos = ?", (pos,))}
         of_others = files != ({self._file} if self._file else set())
@@ -184,19 +185,29 @@ class Matcher:
         other = compared_record(stored)
         if of_others and contradict(one, other):
             return False
-        shared = one.named & other.named
+        shared, verdict = one.named & other.named, compare(one, other)
         if one.title == other.title != "":
-            return True
+            sure = not of_others or (verdict is not None and verdict.kind == "one")
+            return sure or not _printed_elsewhere(one, paper, other, stored)
         if not one.title or not other.title:
             texts = [normalise_title(each.abstract) for each in (paper, stored)]
             return not of_others or bool(shared) or not all(texts) or texts[0] == texts[1]
         named = shared and not several and (not of_others or one.families & other.families)
-        verdict = compare(one, other)
         return (
             bool(named)
             or (verdict is not None and verdict.kind == "one")
             or (not of_others and difflib.SequenceMatcher(None, one.title, other.title).ratio() >= 0.7)
         )
+
+
+def _printed_elsewhere(one: Compared, paper: Paper, other: Compared, stored: Paper) -> bool:
+    """True if two records say that they are printed in other places: editorials share title and author."""
+    told = [(one.page, other.page), (one.venue, other.venue)]
+    told += [
+        (shared_text(paper.metadata, name), shared_text(stored.metadata, name))
+        for name in ("volume", "issue")
+    ]
+    return any(mine and theirs and mine != theirs for mine, theirs in told)
 
 
 def same_named(db: sqlite3.Connection, paper: Paper) -> int | None:
