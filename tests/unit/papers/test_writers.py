@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -181,6 +182,40 @@ def test_ris_and_csl_keep_their_own_records(tmp_path: Path) -> None:
     assert back(tmp_path, "csl-json", [paper]) == [paper]
     (renamed,) = back(tmp_path, "csl-json", [paper.with_id("x~2")])
     assert renamed.id == "x~2"
+
+
+def test_a_record_of_crossref_is_written_as_csl_has_it(tmp_path: Path) -> None:
+    """Pandoc refuses a whole file for one text that is a list."""
+    works = [
+        {
+            "DOI": f"10.1000/{kind}",
+            "type": kind,
+            "title": ["Owls"],
+            "container-title": ["A Big Book", "Its series"],
+            "author": [{"given": "Ann", "family": "Ash", "affiliation": [], "sequence": "first"}],
+            "ISSN": ["1234-5679", "2345-6786"],
+            "event": {"name": "A meeting"},
+            "reference": [{"key": "1", "unstructured": "Bo Birch: Bees"}],
+            "issued": [{"date-parts": [2020]}],
+        }
+        for kind in ("proceedings-article", "book-chapter", "monograph", "journal-article", "posted-content")
+    ]
+    source = tmp_path / "in.json"
+    source.write_text(json.dumps({"message": {"items": works}}))
+    papers = [item for item in read_papers(source) if isinstance(item, Paper)]
+    items = json.loads(WRITERS.get("csl-json").write(papers))
+    assert [one["type"] for one in items] == [
+        *("paper-conference", "chapter", "book", "article-journal", "article")
+    ]
+    for item in items:
+        assert item["title"] == "Owls"
+        assert item["container-title"] == "A Big Book"
+        assert item["author"] == [{"given": "Ann", "family": "Ash", "sequence": "first"}]
+        assert item["ISSN"] == "1234-5679, 2345-6786"
+        assert item["issued"] == {"date-parts": [[2020]]}
+        assert not item.keys() & {"event", "reference"}
+    kinds = re.findall(r"^TY  - (\w+)", WRITERS.get("ris").write(papers), re.M)
+    assert kinds == ["CPAPER", "CHAP", "BOOK", "JOUR", "GEN"]
 
 
 def test_csv_guards_formulas_and_controls() -> None:

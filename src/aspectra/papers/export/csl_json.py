@@ -12,6 +12,7 @@ import html
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from aspectra.papers.bibliography import date_parts, keywords_text, shared_list, shared_text
@@ -22,6 +23,9 @@ from aspectra.papers.sources.assembly import year_in
 from aspectra.papers.sources.json.csl_json import NAMES, VARIABLES_OF, item_paper
 
 _DATES = ("issued", "accessed", "available-date", "event-date", "original-date", "published", "submitted")
+_SEVERAL = ("ISSN", "ISBN", "keyword")  # may have several values
+_TEXTS = {*chain(*VARIABLES_OF.values(), *NAMES.shared.values(), _SEVERAL), "subtitle", "title-short"}
+_OF_PEOPLE = {"family", "given", "literal"}
 _DAY = re.compile(r"(\d{4})[-/](\d{1,2})(?:[-/]0{0,2}(\d{1,2}))?/?")
 
 
@@ -39,10 +43,10 @@ class CslJsonWriter:
 
 def _item(paper: Paper) -> dict[str, Any]:
     kept = paper.metadata.get("csl")
-    item: dict[str, Any] = dict(kept) if isinstance(kept, dict) else {}
-    kind = shared_text(paper.metadata, "type") or ("article-journal" if paper.venue else "document")
-    item = {"id": paper.id, **{k: v for k, v in item.items() if k != "id" and v is not None}}
-    item.setdefault("type", kind)
+    item = {"id": ""} | _valid(kept if isinstance(kept, dict) else {}) | {"id": paper.id}
+    kind = shared_text(paper.metadata, "type") or str(item.get("type", ""))
+    kind = NAMES.written_types.get(kind) or NAMES.types.get(kind, kind)
+    item["type"] = kind or ("article-journal" if paper.venue else "document")
     _mend_dates(item)
     if doi := plain_doi(paper, str(item.get("DOI", ""))):
         item["DOI"] = doi
@@ -64,6 +68,22 @@ def _item(paper: Paper) -> dict[str, Any]:
     return item
 
 
+def _valid(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Variables as CSL has them: Crossref gives texts as lists, and much that is no variable."""
+    out: dict[str, Any] = {}
+    for name, value in kept.items():
+        if name in (*_DATES, "custom", "categories") or not isinstance(value, list | dict):
+            out[name] = value
+        elif isinstance(value, list) and all(isinstance(one, str | int) for one in value):
+            if name in _TEXTS:
+                out[name] = ", ".join(map(str, value)) if name in _SEVERAL else next(iter(value), None)
+        elif isinstance(value, list) and all(
+            isinstance(one, dict) and one.keys() & _OF_PEOPLE for one in value
+        ):
+            out[name] = [{k: v for k, v in one.items() if isinstance(v, str | bool)} for one in value]
+    return {name: value for name, value in out.items() if value is not None}
+
+
 def _mend_dates(item: dict[str, Any]) -> None:
     """Give dates their parts where they are only text: year, month and day, else the year.
 
@@ -72,6 +92,8 @@ def _mend_dates(item: dict[str, Any]) -> None:
     """
     for name in _DATES:
         date = item.get(name)
+        if isinstance(date, list) and date:  # as older programs give it
+            date = item[name] = date[0]
         if isinstance(date, Mapping):
             if parts := _valid_parts(date.get("date-parts")):
                 item[name] = {**date, "date-parts": parts}
@@ -105,7 +127,8 @@ def _mend_dates(item: dict[str, Any]) -> None:
 def _valid_parts(parts: Any) -> list[list[int]]:
     """Date parts as numbers, without months and days that do not exist; parts without a year are left out."""
     # Months beyond 12 are the seasons that CSL once had.
-    lists = [one for one in parts if isinstance(one, list)] if isinstance(parts, list) else []
+    given = parts if isinstance(parts, list) else []
+    lists = [one for one in given if isinstance(one, list)] or [given]
     return [valid for one in lists if (valid := _parts(one, months=24))]
 
 

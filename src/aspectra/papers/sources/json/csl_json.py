@@ -30,10 +30,14 @@ _NOTE = re.compile(r"^[^\S\n]*+(citation key|arxiv|pmid|pmcid|doi|isbn)\s*+:\s*+
 
 
 def _one(value: Any) -> Any:
-    """Crossref gives titles as lists."""
+    """The value, or the first of a list: Crossref gives titles as lists."""
     if isinstance(value, list):
         return value[0] if value else ""
     return value
+
+
+def _several(value: Any) -> Any:
+    return ", ".join(map(str, value)) if isinstance(value, list) else value
 
 
 def _text(value: Any) -> str:
@@ -72,9 +76,11 @@ def _identifiers(item: Mapping[str, Any], notes: Mapping[str, str]) -> Iterator[
 
 
 def _shared(item: Mapping[str, Any]) -> dict[str, Any]:
-    texts = NAMES.shared_texts(lambda name: _text(item.get(name)))
+    texts = NAMES.shared_texts(
+        lambda name: _text(_several(item.get(name)) if name == "ISSN" else item.get(name))
+    )
     return {
-        "type": _text(item.get("type")),
+        "type": NAMES.types.get(kind := _text(item.get("type")), kind),
         **texts,
         "note": clean(item["note"]) if isinstance(item.get("note"), str) else "",
         "keywords": item.get("keyword") or item.get("subject"),
