@@ -23,6 +23,7 @@ _UNSEEN = expression("[\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 # EndNote's way to say a record of Web of Science, which leads nowhere outside of it.
 _ISI = expression(r"<Go ?to ?ISI>:?//(?:(?:WOS|ISI):)?([\dA-Z]{15})\b", re.I)
 _ADDRESS = expression(r"(?:https?|ftp)://(?:(?!;(?:\s|$)|[;,|]https?:)[^\s<>\"|])+", re.I)
+_SICI = expression(r"(\(sici\)[^\s<>]{1,80})<([^\s<>]{1,40})>", re.I)  # signs that end an address, in a DOI
 _DASH = expression("[\u2010-\u2015\u2212]")
 # What follows a DOI in an address, or in MEDLINE.
 _BEHIND = expression(r"(?:\?[\w.-]{1,40}=|#).*|\[doi\]$|/(?:full|abstract|e?pdf|meta|summary)?$", re.I)
@@ -123,9 +124,11 @@ def addresses_in(text: str) -> list[str]:
 
     >>> addresses_in("<Go to ISI>://WOS:000327278300005")
     ['https://www.webofscience.com/wos/woscc/full-record/WOS:000327278300005']
+    >>> addresses_in("http://doi.org/10.1002/(sici)1097-4571(1990)41:6<391::aid-asi1>3.0.co;2-9")
+    ['http://doi.org/10.1002/(sici)1097-4571(1990)41:6%3C391::aid-asi1%3E3.0.co;2-9']
     """
     text = _ISI.sub(r"https://www.webofscience.com/wos/woscc/full-record/WOS:\1", text)
-    text = _UNSEEN.sub("", text.replace("&amp;", "&")).strip()
+    text = _SICI.sub(r"\1%3C\2%3E", _UNSEEN.sub("", text.replace("&amp;", "&")).strip())
     return [found.rstrip(".,;") for found in _ADDRESS.findall(text)] or [text]
 
 

@@ -19,7 +19,12 @@ _NUMBERED = expression(rf"{_GENERATION}\.?", re.I)
 _NO_INITIALS = expression(rf"(?:{_GENERATION}|ph\.?d|m\.d)\.?", re.I)
 _BEHIND_INITIALS = expression(rf"(?<=\.),\s{{0,3}}({_GENERATION}\b\.?)", re.I)
 _LAST_STOP = expression(r"(?<=[^\W\d_]{2})\.$")
-_OTHERS = expression(r"(?:(?:and|&) )?(?:et\.? al(?:ii|\.)?|others|\.\.\.|…|\d+ more)", re.I)
+_GENERATION_LAST = expression(r"(.*\S) ([JS]r\.?|2nd|3rd|4th|III?|IV)", re.S)  # in given names
+_OTHERS = expression(
+    r"(?:(?:and|&) )?(?:et\.? al(?:ii|\.)?|others|\.\.\.|…|\d+ more)"
+    r"|no authors?(?: names?)?(?: available| listed| given)?|anon(?:ymous)?\.?",
+    re.I,
+)
 _INSTITUTION = expression(
     r"\b(?:organi[sz]ation|university|institute|association|committee|group|team|consortium|society|department"
     r"|ministry|council|foundation|centre|center|laborator\w*|collaboration|network|initiative|inc|ltd)\b",
@@ -64,6 +69,8 @@ def given_first(name: object) -> str:
     ('Anna van der Berg III', 'ACME, Inc.')
     >>> given_first("Marsh, Moor and Mud Ltd."), given_first("Cournapeau D, et al.")
     ('Marsh, Moor and Mud Ltd.', 'Cournapeau D')
+    >>> given_first("Smith, John A Jr")
+    'John A Smith Jr'
     """
     text = one_line(name)
     parts = [part for part in (p.strip() for p in text.split(",")) if part]
@@ -93,6 +100,8 @@ def printed(given: str, family: str, suffix: str = "") -> str:
     """
     if _EAST_ASIAN.fullmatch(given) and _EAST_ASIAN.fullmatch(family):
         return family + given
+    if not suffix and (found := _GENERATION_LAST.fullmatch(given)):  # MEDLINE: "Smith, John A Jr"
+        given, suffix = found.groups()
     return one_line(f"{given} {family} {suffix}")
 
 
@@ -136,7 +145,7 @@ def split_names(text: object) -> list[str]:
 
 
 def is_others(name: str) -> bool:
-    """True if a name stands for authors left out of a list, such as ``et al.`` and ``others``."""
+    """True if a name stands for authors left out, such as ``et al.``, or for none, as ``[Anonymous]``."""
     return _OTHERS.fullmatch(name.strip(" ,;[]()")) is not None
 
 

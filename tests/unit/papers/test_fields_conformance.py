@@ -499,6 +499,7 @@ URLS = {
             *("https://example.org/a?x=1&amp;y=2", "<https://example.org/a?x=1&y=2>"),
             *("URL: https://example.org/a?x=1&y=2", "https://example.org/a?x=1&y=2\u200b."),
             *("https://example.org/a?x=1&y=2; https://b.org", "https://example.org/a?x=1&y=2|https://b.org"),
+            "https://example.org/a?x=1&y=2 http://dx.doi.org/10.1000/a",
         ),
         "https://example.org/a?x=1&y=2",
     ),
@@ -524,12 +525,13 @@ PEOPLE: list[tuple[list[str], list[str]]] = [
     (["\u738b, \u4f1f", "\uae40, \ucca0\uc218"], ["\u738b\u4f1f", "\uae40\ucca0\uc218"]),
     *(
         (["Roe, Anna", others], ["Anna Roe"])
-        for others in ("others", "[et al.]", "and others", "...", "* \u2020")
+        for others in ("others", "[et al.]", "and others", "...", "* \u2020", "[Anonymous]", "Anon.")
     ),
     (["van der Berg, Anna"], ["Anna van der Berg"]),
     (["de la Cueva Ribas, Juan Jos\u00e9", "Li, Wei"], ["Juan Jos\u00e9 de la Cueva Ribas", "Wei Li"]),
     (["Garc\u00eda M\u00e1rquez, Gabriel", "Plato"], ["Gabriel Garc\u00eda M\u00e1rquez", "Plato"]),
     (["King, Martin Luther, Jr."], ["Martin Luther King Jr."]),
+    (["King, Martin Luther Jr", "Roe, Al 3rd"], ["Martin Luther King Jr", "Al Roe 3rd"]),
     (["Roe, Anna, PhD", "Li, Bo, M.D."], ["Anna Roe PhD", "Bo Li M.D."]),
     (["World Health Organization"], ["World Health Organization"]),
     (["Institute for Tides and Dunes"], ["Institute for Tides and Dunes"]),

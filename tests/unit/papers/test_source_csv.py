@@ -330,6 +330,9 @@ def test_our_own_table_is_read_back(tmp_path: Path) -> None:
         ('["Ada Owl", "Bo Barn"]', ["Ada Owl", "Bo Barn"]),
         ("Müller Ö, de la Cruz MÁ", ["Ö Müller", "MÁ de la Cruz"]),
         ("", []),
+        ("[No author name available]", []),
+        ("ABC Study Group; Smith JA, Jones B.", ["ABC Study Group", "JA Smith", "B. Jones"]),
+        ("Smith, J., Jr; Doe, Jane", ["J. Smith Jr", "Jane Doe"]),
     ],
 )
 def test_people(cell: str, people: list[str]) -> None:

@@ -69,6 +69,8 @@ def people_in(cell: str, *, semicolons: bool = False) -> list[str]:
     (['G Balica', 'O Vostinaru'], ['Karl Marx', 'Astrid Lindgren'])
     >>> people_in("Smith, J.A., van Doe, K."), people_in("Perera, Conrad (5720123456); Herman, H.")
     (['J.A. Smith', 'K. van Doe'], ['Conrad Perera', 'H. Herman'])
+    >>> people_in("Guan WJ, Ni ZY, Hu Y; China Expert Group for Owls.")
+    ['WJ Guan', 'ZY Ni', 'Y Hu', 'China Expert Group for Owls']
     >>> people_in("Ada Lovelace, Alan Turing"), people_in("Moreno Vall, Ines María", semicolons=True)
     (['Ada Lovelace', 'Alan Turing'], ['Ines María Moreno Vall'])
     """
@@ -77,6 +79,8 @@ def people_in(cell: str, *, semicolons: bool = False) -> list[str]:
     cell = spelt_out(cell)
     parted = _PARTING.search(cell) is not None
     pieces = (_PARTING if parted else _COMMA_AND).split(with_suffixes(cell))
+    if parted:  # PubMed: "Guan WJ, Ni ZY; China Medical Expert Group."
+        pieces = [one for piece in pieces for one in _listed(piece)]
     pieces = [piece for piece in map(only_name, pieces) if piece and not is_others(piece)]
     turned = [initials_last(piece) for piece in pieces]
     if turned and all(turned):
@@ -88,6 +92,14 @@ def people_in(cell: str, *, semicolons: bool = False) -> list[str]:
     if semicolons and cell.count(",") == 1 and not _AND.search(cell):
         return [given_first(cell)]
     return split_names(cell if _AND.search(cell) else ", ".join(pieces))
+
+
+def _listed(piece: str) -> list[str]:
+    """The people of a piece between semicolons, which may be a list of its own or a group."""
+    names = [*map(initials_last, piece.split(","))]
+    if len(names) > 1 and all(names):
+        return names
+    return [piece.removesuffix(".") if "," not in piece and piece.count(" ") > 2 else piece]
 
 
 _WITH_REASON = expression(r"([^:–—(]{1,20}?)\s?[:–—(]\s?(.{1,2000})")

@@ -13,9 +13,18 @@ from typing import Any
 
 from bibtexparser.middlewares.names import parse_single_name_into_parts, split_multiple_persons_names
 
+from aspectra.base.expressions import expression
 from aspectra.papers.bibliography import csl_types, database_of, language_of, names_in
 from aspectra.papers.identifiers import named_identifiers, parse_identifier
-from aspectra.papers.names import given_first, is_others, is_suffix, names_in_commas, people, spelt_out
+from aspectra.papers.names import (
+    given_first,
+    is_others,
+    is_suffix,
+    names_in_commas,
+    people,
+    printed,
+    spelt_out,
+)
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import ReadOptions, Remark
@@ -52,6 +61,9 @@ def names_of(raw: str) -> list[str]:
     return names if "," in line or "{" in line else people(names)
 
 
+_INSIDE_ADDRESS = expression(r" (?!(?:https?|ftp)://)", re.I)
+
+
 def _names(raw: str) -> list[str]:
     """One name, or those of a list that a database or a person put between commas instead of *and*."""
     if raw.count(",") < 2 or _BRACED_COMMA.search(raw) or _EXTENDED.search(raw):
@@ -72,10 +84,10 @@ def _name(raw: str) -> str:
         return one_line(latex_to_text(given_first(raw)))
     try:
         name = parse_single_name_into_parts(raw, strict=False)
-        words = [*name.first, *name.von, *name.last, *name.jr]
+        parts = [" ".join(some) for some in (name.first, [*name.von, *name.last], name.jr)]
     except (ValueError, LookupError):
         return given_first(latex_to_text(raw))
-    return one_line(latex_to_text(" ".join(words)))
+    return one_line(latex_to_text(printed(*parts)))
 
 
 def _text(raw: str | None) -> str:
@@ -98,7 +110,8 @@ def _address(raw: str | None) -> str:
     text = re.sub(r"\\(?:textunderscore|_)(?:\{\})?\s?", "_", text) if "\\" in text else text
     text = re.sub(r"\{?\\(?:textasciitilde|~)(?:\{\})?\}?", "~", text) if "\\" in text else text
     text = re.sub(r"\\([%&#$])", r"\1", text)
-    return one_line(text.replace("{", "").replace("}", "")).replace(" ", "")
+    # A long address is wrapped, and another one may follow it.
+    return _INSIDE_ADDRESS.sub("", one_line(text.replace("{", "").replace("}", "")))
 
 
 def _identifiers(fields: Mapping[str, str]) -> Iterator[tuple[str, object]]:
