@@ -37,7 +37,9 @@ _SPECIAL = expression(r"[\\{}$~]|--|``|''|[?!]`")
 _TOKEN = expression(
     r"""
       (?P<sign>\\(?:text(?:backslash|braceleft|braceright|asciitilde|asciicircum|less|greater|bar|underscore
-                |quotedbl)|copyright|pounds|euro|ddag|slash|S|P)(?:\{\}|(?![A-Za-z])[ ]*))
+                |quotedbl|minus|alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|nu|xi
+                |omicron|pi|rho|sigma|tau|upsilon|phi|chi|psi|omega)
+                |copyright|pounds|euro|ddag|slash|S|P)(?:\{\}|(?![A-Za-z])[ ]*))
     | (?P<escaped>\\[&%$\#_{}])
     | (?P<space>\\[ ,;:!/@-]|\\(?=\n))
     | (?P<accent>\\[`'^"~=.](?:\{\\[ij]\}|\{[A-Za-z]\}|\\[ij](?![A-Za-z])(?:[ ]|\{\})?|[ ]*[A-Za-z])
@@ -45,7 +47,8 @@ _TOKEN = expression(
     | (?P<logo>\\(?:LaTeXe?|BibTeX|TeX)(?![A-Za-z])(?:\{\})?)
     | (?P<letter>\\(?:ss|aa|AA|ae|AE|oe|OE|o|O|l|L|i|j|dh|DH|th|TH|dj|DJ|ng|NG)(?![A-Za-z])(?:\{\}|[ ]+)?)
     | (?P<style>\\(?:emph|text(?:it|bf|sc|tt|rm|sf|sl|up|md)?|mbox|uppercase)[ ]*(?=\{)
-               |\\(?:it|bf|sc|tt|rm|em|sl)(?![A-Za-z])[ ]*|\\noopsort\{[^{}]*\})
+               |\\(?:it|bf|sc|tt|rm|em|sl)(?![A-Za-z])[ ]*|\\noopsort\{[^{}]*\}
+               |\\href[ ]*\{[^{}]*\}[ ]*(?=\{))
     | (?P<math>(?<!\\)\$(?![\s$])[^$]{0,400}?(?<![\s\\])\$(?!\d))
     | (?P<ligature>---|--|``|''|[?!]`)
     | (?P<tie>~)
@@ -53,6 +56,10 @@ _TOKEN = expression(
     | (?P<macro>\\)
     """,
     re.X,
+)
+_GREEK = (  # micro is a sign that pylatexenc knows
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda nu xi omicron pi rho sigma tau upsilon"
+    " phi chi psi omega"
 )
 _SIGNS = {
     "textbackslash": "\\",
@@ -66,6 +73,8 @@ _SIGNS = {
     "textbar": "|",
     "textunderscore": "_",
     "textquotedbl": '"',
+    "textminus": "\u2212",
+    **{f"text{name}": letter for name, letter in zip(_GREEK.split(), "αβγδεζηθικλνξοπρστυφχψω", strict=True)},
     "copyright": "©",
     "pounds": "£",
     "euro": "€",
@@ -98,6 +107,8 @@ def latex_to_text(value: str) -> str:
     'The ϕ Detector, for $5'
     >>> latex_to_text(r"{\LaTeX} and \BibTeX{} keys")
     'LaTeX and BibTeX keys'
+    >>> latex_to_text(r"\mbox{T-cell} and \textalpha-beads of 5~\textmu m in \LaTeX")
+    'T-cell and α-beads of 5 µm in LaTeX'
     """
     if _SPECIAL.search(value) is None:
         return value
@@ -144,6 +155,10 @@ def _snippet(latex: str) -> str:
 
 
 def _whole(value: str) -> str:
+    def plain(match: re.Match[str]) -> str:
+        return {"style": "", "logo": match[0][1:]}.get(str(match.lastgroup), match[0])
+
+    value = _TOKEN.sub(plain, value)  # pylatexenc leaves out what stands in a box, and names of programs
     text = _BARE.sub(r"\\\1", _UNKNOWN_SIGN.sub(lambda m: text_to_latex(_SIGNS[m.group(1)]), value))
     if len(re.findall(r"(?<!\\)\$", text)) % 2:
         text = re.sub(r"(?<!\\)\$", r"\\$", text)
