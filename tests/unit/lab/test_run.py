@@ -156,6 +156,16 @@ def test_judgements(tmp_path: Path) -> None:
         trec.write(tmp_path / "x", "xml")
 
 
+@pytest.mark.parametrize("grade", ["relevance", "grade", "rel", "label"])
+@pytest.mark.parametrize("score", ["score", "sim"])
+def test_a_row_with_score_and_grade_gives_each_kind_its_own(tmp_path: Path, score: str, grade: str) -> None:
+    table = put(tmp_path, "t.tsv", f"query_id\tdoc_id\trank\t{score}\t{grade}\nq\ta\t1\t7.5\t0\n")
+    row = {"docno": "a", score: 7.5, grade: 0}
+    nested = put(tmp_path, "n.jsonl", json.dumps({"qid": "q", "results": [row]}))
+    for path in (table, nested):
+        assert (Qrels.read(path)["q"], Run.read(path)["q"]) == ({"a": 0.0}, {"a": 7.5})
+
+
 def test_a_pair_judged_twice(tmp_path: Path) -> None:
     """The same policy in every layout: the same grade counts once and is reported, two grades are refused."""
     for name, same, other in (

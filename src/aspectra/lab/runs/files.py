@@ -293,7 +293,8 @@ TOPIC_KEYS = ("query-id", "query_id", "qid", "query", "topic", "topic_id", "q_id
 DOCUMENT_KEYS = (
     *("docno", "corpus-id", "corpus_id", "docid", "doc_id", "document", "pid", "paper_id", "doc", "id"),
 )
-_NUMBER_KEYS = ("score", "grade", "relevance", "rel", "label", "sim")
+_SCORE_KEYS = ("score", "sim")
+_GRADE_KEYS = ("relevance", "grade", "rel", "label")
 # The policy of every reader of the lab for a document named twice for one topic: ``error`` refuses the file,
 # ``first`` takes the first number in it. A judgement repeated with the same grade contradicts nothing and
 # counts once. Whatever is listed twice and not refused is counted and reported.
@@ -310,6 +311,8 @@ class Kind:
         columns: how many columns a TREC line has.
         place: which of them holds the number.
         layout: the columns, for messages.
+        keys: names of the number in a row, the first one present counts: a file of judgements may also hold
+            the score of a system, and a run the grade of a judge.
         repeats: whether a pair may be repeated with the same number.
         unstated: the number of a pair that comes without one; None where it must have one.
     """
@@ -319,12 +322,22 @@ class Kind:
     columns: int
     place: int
     layout: str
+    keys: tuple[str, ...]
     repeats: bool = False
     unstated: float | None = None
 
 
-RUN = Kind("run", "score", 6, 4, "topic Q0 document rank score name")
-QRELS = Kind("judgements", "grade", 4, 3, "topic 0 document grade", repeats=True, unstated=1.0)
+RUN = Kind("run", "score", 6, 4, "topic Q0 document rank score name", (*_SCORE_KEYS, *_GRADE_KEYS))
+QRELS = Kind(
+    "judgements",
+    "grade",
+    4,
+    3,
+    "topic 0 document grade",
+    (*_GRADE_KEYS, *_SCORE_KEYS),
+    repeats=True,
+    unstated=1.0,
+)
 
 
 class _Filling:
@@ -531,7 +544,7 @@ def _add_row(place: str, row: Row, filling: _Filling) -> None:
             _add_docs(place, text_of(topic), row[key], filling)
             return
     doc = next((row[key] for key in DOCUMENT_KEYS if key in row), None)
-    value = next((row[key] for key in _NUMBER_KEYS if key in row), filling.kind.unstated)
+    value = next((row[key] for key in filling.kind.keys if key in row), filling.kind.unstated)
     if doc is None or isinstance(doc, (dict, list)) or value is None:
         raise filling.fail(place, f"no document or no {filling.kind.number}", "name them doc_id and score")
     filling.add(place, text_of(topic), text_of(doc), value)
@@ -544,7 +557,7 @@ def _add_docs(place: str, topic: str, docs: Any, filling: _Filling) -> None:
         for one in docs:
             _add_row(
                 place,
-                {"topic": topic, **{k: one[k] for k in (*DOCUMENT_KEYS, *_NUMBER_KEYS) if k in one}},
+                {"topic": topic, **{k: one[k] for k in (*DOCUMENT_KEYS, *filling.kind.keys) if k in one}},
                 filling,
             )
         return
