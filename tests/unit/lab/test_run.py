@@ -111,11 +111,11 @@ def test_lists_in_json_are_in_order(tmp_path: Path) -> None:
         ('{"q": {"a": NaN}}', "the score of 'a' for 'q' is nan"),
         ('{"q": {"a": null}}', "the score None is not a number"),
         ('{"q": 3}', "documents with a score each"),
-        ('{"query_id": "q", "doc_id": "a"}\n', "no document or no score"),
+        ('{"query_id": "q", "doc_id": "a"}\n', "no score: name it score"),
         ('{"query_id": "q", "docs": {"a": 1}}\n{broken\n', "line 2: cannot be used"),
         ('{"doc_id": "a", "score": 1, "query_id": {}}\n', "no topic"),
         ("query-id\tcorpus-id\tscore\nq\ta\n", "2 columns instead of 3"),
-        ("query-id\tcorpus-id\tnothing\nq\ta\t1\n", "line 2: no document or no score"),
+        ("query-id\tcorpus-id\tnothing\nq\ta\t1\n", "line 2: no score: name it score"),
         ("query-id\tcorpus-id\tscore\n\ta\t1\n", "without an id"),
         (b"q1 Q0 \xff\xfe 1 1 mine\n", "is not UTF-8"),
         (gzip.compress(TREC.encode(), mtime=0)[:-9], "is damaged"),
@@ -164,6 +164,43 @@ def test_a_row_with_score_and_grade_gives_each_kind_its_own(tmp_path: Path, scor
     nested = put(tmp_path, "n.jsonl", json.dumps({"qid": "q", "results": [row]}))
     for path in (table, nested):
         assert (Qrels.read(path)["q"], Run.read(path)["q"]) == ({"a": 0.0}, {"a": 7.5})
+
+
+GRADE_NAMES = ("relevance", "grade", "rel", "label", "rating", "judgment", "judgement", "gain", "Relevance")
+
+
+@pytest.mark.parametrize("name", GRADE_NAMES)
+def test_the_grade_column_has_many_names_in_any_case(tmp_path: Path, name: str) -> None:
+    row = {"Doc_ID": "a", name: 0}
+    for text in (
+        f"query_id\tdoc_id\t{name}\nq\ta\t0\n",
+        json.dumps({"Query": "q", **row}),
+        json.dumps({"query_id": "q", "Qrels": [row]}),
+    ):
+        assert Qrels.read(put(tmp_path, "judged", text)).data == {"q": {"a": 0.0}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "query_id\tdoc_id\tstars\nq\ta\t0\n",
+        '{"query": "q", "docid": "a", "stars": 0}',
+        '{"query": "q", "docid": "a", "verdict": "not relevant"}',
+        '{"query_id": "q", "qrels": [{"doc_id": "a", "stars": 0}]}',
+    ],
+)
+def test_a_grade_of_unknown_name_is_not_taken_for_relevant(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BadInput, match="no grade: name it relevance"):
+        Qrels.read(put(tmp_path, "judged", text))
+
+
+def test_rows_of_relevant_documents_alone_have_grade_1(tmp_path: Path) -> None:
+    for text in (
+        "qid\tdocno\titeration\nq\ta\t0\n",
+        '{"query": "q", "docid": "a", "title": "A", "text": "words"}',
+        '{"query": {"qid": "q"}, "candidates": [{"docid": "a", "doc": {"text": "words"}}]}',
+    ):
+        assert Qrels.read(put(tmp_path, "judged", text)).data == {"q": {"a": 1.0}}
 
 
 def test_a_pair_judged_twice(tmp_path: Path) -> None:

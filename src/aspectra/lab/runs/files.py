@@ -294,7 +294,9 @@ DOCUMENT_KEYS = (
     *("docno", "corpus-id", "corpus_id", "docid", "doc_id", "document", "pid", "paper_id", "doc", "id"),
 )
 _SCORE_KEYS = ("score", "sim")
-_GRADE_KEYS = ("relevance", "grade", "rel", "label")
+_GRADE_KEYS = ("relevance", "grade", "rel", "label", "rating", "judgment", "judgement", "gain")
+# A row with no field but these names a relevant document; any other field may be its grade.
+_NOT_GRADES = frozenset((*TOPIC_KEYS, *DOCUMENT_KEYS, "_id", "iteration", "iter", "q0", "title", "text"))
 # The policy of every reader of the lab for a document named twice for one topic: ``error`` refuses the file,
 # ``first`` takes the first number in it. A judgement repeated with the same grade contradicts nothing and
 # counts once. Whatever is listed twice and not refused is counted and reported.
@@ -314,7 +316,7 @@ class Kind:
         keys: names of the number in a row, the first one present counts: a file of judgements may also hold
             the score of a system, and a run the grade of a judge.
         repeats: whether a pair may be repeated with the same number.
-        unstated: the number of a pair that comes without one; None where it must have one.
+        unstated: the number of a pair that is named alone; None where it must have one.
     """
 
     name: str
@@ -515,7 +517,7 @@ def _read_json(raw: bytes, filling: _Filling) -> None:
         whole = json.loads(_text(raw, filling))
     except (ValueError, RecursionError):
         whole = None
-    if isinstance(whole, dict) and not any(key in whole for key in (*TOPIC_KEYS, "_id")):
+    if isinstance(whole, dict) and _lower(whole).keys().isdisjoint((*TOPIC_KEYS, "_id")):
         if whole.pop("mteb_model_meta", None):  # predictions of mteb: subset, split, topic
             parts = {f"{a}/{b}": part for a, splits in whole.items() for b, part in dict(splits).items()}
             if len(parts) != 1:
@@ -534,8 +536,10 @@ def _read_rows(filling: _Filling) -> None:
 
 def _add_row(place: str, row: Row, filling: _Filling) -> None:
     """A row: one document, or all of a topic's under ``docs``, ``results``, ``scores`` or ``qrels``."""
+    row = _lower(row)
     topic = next((row[key] for key in (*TOPIC_KEYS, "_id") if key in row), None)
     if isinstance(topic, dict):  # rank_llm: {"query": {"qid": ...}, "candidates": [{"docid": ...}]}
+        topic = _lower(topic)
         topic = next((topic[key] for key in TOPIC_KEYS if key in topic), None)
     if topic is None or isinstance(topic, (dict, list)):
         raise filling.fail(place, "no topic", "name it query_id")
@@ -543,11 +547,23 @@ def _add_row(place: str, row: Row, filling: _Filling) -> None:
         if isinstance(row.get(key), (dict, list)):
             _add_docs(place, text_of(topic), row[key], filling)
             return
+    _add_document(place, text_of(topic), row, filling)
+
+
+def _lower(row: Row) -> Row:
+    return {name.strip().lower(): value for name, value in row.items()}
+
+
+def _add_document(place: str, topic: str, row: Row, filling: _Filling) -> None:
+    """A row of one document, whose names are in lower case."""
+    kind = filling.kind
     doc = next((row[key] for key in DOCUMENT_KEYS if key in row), None)
-    value = next((row[key] for key in filling.kind.keys if key in row), filling.kind.unstated)
-    if doc is None or isinstance(doc, (dict, list)) or value is None:
-        raise filling.fail(place, f"no document or no {filling.kind.number}", "name them doc_id and score")
-    filling.add(place, text_of(topic), text_of(doc), value)
+    if doc is None or isinstance(doc, (dict, list)):
+        raise filling.fail(place, "no document", "name it doc_id")
+    key = next((key for key in kind.keys if key in row), None)
+    if key is None and (kind.unstated is None or row.keys() - _NOT_GRADES):
+        raise filling.fail(place, f"no {kind.number}: name it {kind.keys[0]}", f"it has {', '.join(row)}")
+    filling.add(place, topic, text_of(doc), row[key] if key else kind.unstated)
 
 
 def _add_docs(place: str, topic: str, docs: Any, filling: _Filling) -> None:
@@ -555,11 +571,7 @@ def _add_docs(place: str, topic: str, docs: Any, filling: _Filling) -> None:
     filling.data.setdefault(topic, {})
     if isinstance(docs, list) and docs and all(isinstance(x, dict) for x in docs):
         for one in docs:
-            _add_row(
-                place,
-                {"topic": topic, **{k: one[k] for k in (*DOCUMENT_KEYS, *filling.kind.keys) if k in one}},
-                filling,
-            )
+            _add_document(place, topic, _lower(one), filling)
         return
     if isinstance(docs, dict):
         pairs = list(docs.items())
