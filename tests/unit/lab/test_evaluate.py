@@ -47,6 +47,29 @@ def test_an_empty_ranking_is_a_missing_one() -> None:
     assert done.counts[""].missing == 1
 
 
+@pytest.mark.parametrize(
+    "name", ["AUC", "R(cap=true)@5", "p-MRR", "p-MRR(documents=gold)", "SICR", "WISE@20", "WISE-ideal@20"]
+)
+def test_systems_are_scored_on_the_same_topics_where_one_of_them_ranks_nothing(name: str) -> None:
+    """``all``: relevant only and in both modes; ``none``: nothing is relevant; ``both``: defined for all."""
+    judged = {"all": {"a": 1}, "none": {"a": 0}, "both": {"a": 1, "b": 0}}
+    qrels = {"original": judged, "instructed": {**judged, "both": {"a": 0, "b": 1}}}
+    full = {topic: {"b": 2.0, "a": 1.0} for topic in judged}
+    modes = ("original", "instructed", "reversed")
+
+    def scored(run):
+        many = parse(name).arity is Arity.MODES
+        given = (qrels, dict.fromkeys(modes, run)) if many else (judged, run)
+        return evaluate([name], *given, incomplete=True).scores[0]
+
+    for gone in judged:
+        found = scored({topic: docs for topic, docs in full.items() if topic != gone})
+        assert found.missing == (gone,)
+        assert (set(found.values), found.undefined) == (set(scored(full).values), scored(full).undefined)
+        if gone in found.values:
+            assert found.values[gone] == parse(name).family.missing
+
+
 def test_runs_and_judgements_as_values_are_taken_too() -> None:
     done = evaluate([parse("MRR")], Qrels(QRELS), {"original": Run(RUN), "instructed": Run(RUN)})
     assert [s.mode for s in done.scores] == ["original", "instructed"]

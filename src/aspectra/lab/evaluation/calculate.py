@@ -362,6 +362,12 @@ def _all_values(wanted: Sequence[Measure], job: Inputs, vectors: Mapping[str, Ar
     return out
 
 
+def _value(measure: Measure, given: Any, absent: bool) -> float | None:
+    """The value of a unit; without a ranking the declared one, unless the judgements leave it undefined."""
+    value = measure.family.score(measure, given)
+    return measure.family.missing if absent and value is not None else value
+
+
 def _score_rankings(
     singles: Sequence[Measure], grouped: Sequence[Measure], mode: str, job: Inputs, out: Values
 ) -> None:
@@ -382,7 +388,7 @@ def _score_rankings(
         if not place.count(np.nextafter(0, 1)):
             job.without_relevant[mode] = job.without_relevant.get(mode, 0) + 1
         for measure, values in slots:
-            values[topic] = measure.family.missing if absent else measure.family.score(measure, place)
+            values[topic] = _value(measure, place, absent)
         if grouped and job.groups is not None:
             members.setdefault(job.groups.get(topic, topic), []).append(place)
     for measure, values in slots:
@@ -413,12 +419,11 @@ def _score_modes(measures: Sequence[Measure], judged_modes: Sequence[str], job: 
         uneven += len({place.length for place in places.values()}) > 1
         for measure in measures:
             values, lost = out[measure, ""]
-            if any(not places[mode].length for mode in measure.modes):
+            absent = any(not places[mode].length for mode in measure.modes)
+            if absent:
                 lost.add(topic)
-                if job.missing == "declared":
-                    values[topic] = measure.family.missing
-            else:
-                values[topic] = measure.score(places)
+            if not absent or job.missing == "declared":
+                values[topic] = _value(measure, places, absent)
     if uneven:
         job.remarks.append(
             f"{uneven:,} topics have rankings of different length by mode, so that the place of an unranked "

@@ -96,7 +96,8 @@ class Family:
         score: (measure, input) -> value, or None where it is undefined.
         cut: whether ``@k`` must, may or cannot be given.
         params: declared parameters, in the order of the spelling.
-        missing: value of a judged unit without a ranking; None leaves it out of the mean.
+        missing: value of a judged unit without a ranking for which ``score`` is defined; None leaves it out
+            of the mean.
         bounds: least and greatest value (infinite if unbounded).
         scale: tables print values times this: 100 for fractions, 1 for ranks, distances and percents.
         better: ``higher``, ``lower``, or "" where it depends. Tables mark the best and significant
