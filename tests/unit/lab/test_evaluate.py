@@ -70,6 +70,26 @@ def test_systems_are_scored_on_the_same_topics_where_one_of_them_ranks_nothing(n
             assert found.values[gone] == parse(name).family.missing
 
 
+@pytest.mark.parametrize("preset", ["fork", "followir-2024", "mteb", "trec"])
+def test_presets_of_tools_that_call_trec_eval_order_its_measures_as_it_does(preset: str) -> None:
+    """The values are those of pytrec_eval: equal scores by id descending, and equal as 32-bit floats."""
+    judged = {"tie": {"a": 1, "b": 0}, "near": {"a": 1}}
+    run = {"tie": {"a": 1.0, "b": 1.0, "c": 1.0}, "near": {"a": 0.1 + 1e-10, "b": 0.1}}
+    groups = dict.fromkeys(judged, "core")
+    spellings = ["nDCG@5", "AP(cut=1000)", "R@1", "P@1", "Robustness@10"]
+    done = evaluate(spellings, judged, run, preset=preset, groups=groups)
+    assert done["nDCG@5"].values == {"tie": 0.5, "near": pytest.approx(0.63093, abs=1e-5)}
+    assert done["AP(cut=1000)"].values == {"tie": pytest.approx(1 / 3), "near": 0.5}
+    assert done["R@1"].values == done["P@1"].values == {"tie": 0.0, "near": 0.0}
+    assert done["Robustness@10"].values == {"core": 0.5}
+
+
+@pytest.mark.parametrize("preset", ["fork", "followir-2024"])
+def test_presets_keep_the_order_of_their_tools_for_other_measures(preset: str) -> None:
+    judged, run = {"q": {"a": 1}}, {"q": {"a": 1.0, "b": 1.0}}
+    assert evaluate(["MRR", "nDCG"], judged, run, preset=preset)["MRR"].mean == 1.0
+
+
 def test_runs_and_judgements_as_values_are_taken_too() -> None:
     done = evaluate([parse("MRR")], Qrels(QRELS), {"original": Run(RUN), "instructed": Run(RUN)})
     assert [s.mode for s in done.scores] == ["original", "instructed"]

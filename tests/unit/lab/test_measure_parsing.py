@@ -182,6 +182,7 @@ def test_presets(name: str) -> None:
     assert preset.about
     for text in preset.measures:
         assert parse(str(preset.parse(text))) == preset.parse(text), "the resolved spelling needs no preset"
+    assert set(preset.by_trec) <= set(MEASURES)
     for family, given in preset.defaults.items():
         assert MEASURES.get(family)(None if MEASURES.get(family).cut == "none" else 1, **given)
 

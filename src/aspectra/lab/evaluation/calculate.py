@@ -10,7 +10,16 @@ from typing import Any, cast
 import numpy as np
 
 from aspectra.base.errors import BadInput, UsageError, check_choice
-from aspectra.lab.evaluation.means import Counts, Evaluation, Labels, Preset, Score, get_preset, nested_mean
+from aspectra.lab.evaluation.means import (
+    PRESETS,
+    Counts,
+    Evaluation,
+    Labels,
+    Preset,
+    Score,
+    get_preset,
+    nested_mean,
+)
 from aspectra.lab.measures.protocol import Arity, Family, Measure
 from aspectra.lab.measures.rankings import Pools
 from aspectra.lab.runs.files import Array, Grades, Judged, judge
@@ -117,8 +126,11 @@ class Inputs:
                 hint="run all modes on the same topics, or allow incomplete modes (--incomplete)",
             )
 
-    def judged_topic(self, mode: str, topic: str, docs: Sequence[str] | None = None) -> Judged:
+    def judged_topic(
+        self, mode: str, topic: str, docs: Sequence[str] | None = None, *, preset: Preset | None = None
+    ) -> Judged:
         """Places of the judged documents of a topic (of ``docs``, where several modes share them)."""
+        preset = preset or self.preset
         graded = self.judged_by(mode).get(topic, {})
         dropped = self.excluded.get(topic, ())
         if docs is None:
@@ -132,8 +144,8 @@ class Inputs:
             self.runs[mode].get(topic, {}),
             docs,
             grades,
-            order=self.preset.order,
-            precision=self.preset.precision,
+            order=preset.order,
+            precision=preset.precision,
             excluded=dropped,
             topic=topic,
         )
@@ -375,7 +387,8 @@ def _score_rankings(
     judged = job.judged_by(mode)
     slots: list[tuple[Measure, dict[str, float | None]]] = [(m, {}) for m in singles]
     lost: set[str] = set()
-    members: dict[str, list[Judged]] = {}
+    by_trec = job.preset.by_trec
+    members: dict[str, list[tuple[Judged, Judged]]] = {}  # places by the preset, and by trec_eval
     for topic in sorted(judged):
         if not judged[topic]:
             continue
@@ -387,14 +400,18 @@ def _score_rankings(
         place = job.judged_topic(mode, topic)
         if not place.count(np.nextafter(0, 1)):
             job.without_relevant[mode] = job.without_relevant.get(mode, 0) + 1
+        places = place, (job.judged_topic(mode, topic, preset=PRESETS["trec"]) if by_trec else place)
         for measure, values in slots:
-            values[topic] = _value(measure, place, absent)
+            values[topic] = _value(measure, places[measure.family.name in by_trec], absent)
         if grouped and job.groups is not None:
-            members.setdefault(job.groups.get(topic, topic), []).append(place)
+            members.setdefault(job.groups.get(topic, topic), []).append(places)
     for measure, values in slots:
         out[measure, mode] = (values, lost)
     for measure in grouped:
-        of_groups = {group: measure.score(places) for group, places in sorted(members.items())}
+        which = measure.family.name in by_trec
+        of_groups = {
+            g: measure.score([places[which] for places in own]) for g, own in sorted(members.items())
+        }
         out[measure, mode] = (of_groups, set())
 
 

@@ -28,6 +28,8 @@ class Preset(Value, frozen=True):
         about: one line for people.
         order: how equal scores are told apart.
         precision: of the scores when compared.
+        by_trec: families that the implementation takes from trec_eval, and so with the order and precision of
+            the preset ``trec``.
         defaults: family -> parameters, where a spelling leaves them out.
         renames: family -> family put in its place.
         average: labels, finest first: topics are averaged within them before their plain mean is taken.
@@ -38,6 +40,7 @@ class Preset(Value, frozen=True):
     about: str
     order: Order = "id-descending"
     precision: Precision = "float64"
+    by_trec: tuple[str, ...] = ()
     defaults: dict[str, dict[str, str | int | float | bool]] = {}  # noqa: RUF012 - copied for each value
     renames: dict[str, str] = {}  # noqa: RUF012 - as above
     average: tuple[str, ...] = ()
