@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import asynccontextmanager
 
 import pytest
@@ -223,6 +224,29 @@ def test_a_refusal_that_names_no_option_is_an_error(said):
     with pytest.raises(BadRequest, match=said[:20]):
         ask(server, omit=("temperature",))
     assert server.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("extra", "said", "calls"),
+    [
+        ({"temperature": 0.2}, {"message": "only the default (1) is supported", "param": "temperature"}, 1),
+        ({"max_tokens": 900}, {"message": "'max_tokens': use 'max_completion_tokens' instead"}, 1),
+        ({"response_format": {"type": "json_object"}}, {"message": "response_format is not supported"}, 1),
+        ({"top_logprobs": 20}, {"message": "top_logprobs must be between 0 and 5"}, 1),
+        ({"n": 2}, {"message": "Unsupported parameter: 'seed'"}, 2),
+    ],
+)
+def test_a_field_that_the_user_adds_and_the_endpoint_refuses_is_an_error(caplog, extra, said, calls):
+    class Refusing(Server):
+        def _refuse(self, body, headers):
+            assert self.calls < 20, "asked without end"
+            return 400, {"error": said} if set(extra) <= set(body) else None
+
+    server = Refusing()
+    with pytest.raises(BadRequest, match=re.escape(said["message"])):
+        ask(server, FULL, extra=extra)
+    assert server.calls == calls
+    assert len(caplog.records) == calls - 1
 
 
 def test_keys(monkeypatch):

@@ -335,6 +335,8 @@ class OpenAICompatible:
             if refused is None:
                 break
             option, other = refused
+            if {option, f"top_{option}"} & set(self._extra):  # it would be added again, without end
+                break
             if self._changed.get(option, "") != other:
                 self._changed[option] = other
                 instead = f"{other} is sent instead" if other else "it is left out"
