@@ -135,10 +135,34 @@ def test_unreadable_replies_are_malformed_and_may_be_charged(raw):
     assert caught.value.billable
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"finish_reason": "error", "error": {"code": 502, "message": "Upstream error"}}, "Upstream error"),
+        ({"finish_reason": None, "error": {"message": "Provider disconnected"}}, "Provider disconnected"),
+        ({"finish_reason": "error"}, "'error'"),
+        ({"finish_reason": "insufficient_system_resource"}, "'insufficient_system_resource'"),
+        ({"finish_reason": "abort"}, "'abort'"),
+        ({"finish_reason": "network_error"}, "'network_error'"),
+    ],
+)
+def test_the_start_of_an_answer_that_broke_off_is_no_answer(more, said):
+    choice = {"message": {"role": "assistant", "content": "8"}, **more}
+    with pytest.raises(Transient, match=said) as caught:
+        read({"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 2}})
+    assert (caught.value.billable, caught.value.usage) == (True, Usage(3, 2))
+
+
+@pytest.mark.parametrize("finish", ["length", "model_length", "max_tokens", "MAX_TOKENS"])
+def test_a_limit_is_one_word_whatever_the_server_calls_it(finish):
+    assert read({"choices": [{"message": {"content": "8"}, "finish_reason": finish}]}).finish == "length"
+
+
 def test_refusals_in_a_good_status():
     for choice in (
         {"message": {"content": None, "refusal": "No."}, "finish_reason": "stop"},
         {"message": {"content": ""}, "finish_reason": "content_filter"},
+        {"message": {"content": "I"}, "finish_reason": "sensitive"},
     ):
         with pytest.raises(Refused) as caught:
             read({"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 2}})
@@ -200,6 +224,8 @@ def test_words_of_the_endpoint_are_one_short_clean_line():
         ({"error": "insufficient credit"}, QuotaSpent),
         ({"error": {"message": "Invalid API key", "type": "x"}}, KeyRefused),
         ({"error": {"message": "slow down", "code": "429"}}, Transient),
+        ({"choices": [], "error": {"message": "rate limited", "code": 429}}, Transient),
+        ({"choices": None, "error": {"message": 'no such thing as "choices"', "code": 400}}, BadRequest),
         ({"error": {"type": "invalid_request_error", "message": "no"}}, BadRequest),
         ({"error": "the model cannot be run here"}, BadRequest),
         ({"message": "the model is loading, try again"}, Transient),

@@ -47,6 +47,11 @@ _MEANT = {  # of an error under status 200 without a status of its own
     500: re.compile(r"internal|timeout|timed.out|unavailable|again|loading|busy", re.I),
 }
 _INVALID = re.compile(r"validation error|\bloc\b.{0,80}\bmsg\b")
+_ENDED = {  # other servers' words for why an answer ended
+    **dict.fromkeys(("model_length", "max_tokens", "model_context_window_exceeded"), "length"),
+    **dict.fromkeys(("sensitive", "safety", "prohibited_content", "refusal"), "content_filter"),
+    **dict.fromkeys(("abort", "insufficient_system_resource", "network_error"), "error"),
+}
 _OPTIONS = {
     "temperature": re.compile(r"\btemperature\b", re.I),
     "seed": re.compile(r"\bseed\b", re.I),
@@ -119,6 +124,7 @@ def read_reply(raw: bytes, *, host: str, seconds: float, clean: Clean) -> Reply:
     Raises:
         Malformed: it is not JSON, has no choices, or is cut off.
         Refused: the model or a filter declined.
+        Transient: the answer broke off before its end.
         ModelError: it holds an error in spite of its status.
     """
     body = _parsed(raw)
@@ -135,6 +141,7 @@ def read_reply(raw: bytes, *, host: str, seconds: float, clean: Clean) -> Reply:
         message = choice["message"]
         text = _text(message.get("content"))
         finish = str(choice.get("finish_reason") or "stop")
+        finish = _ENDED.get(finish.lower(), finish)
         refusal = message.get("refusal")
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise _malformed(host, "there is no answer in it", usage) from error
@@ -143,6 +150,14 @@ def read_reply(raw: bytes, *, host: str, seconds: float, clean: Clean) -> Reply:
         raise Refused(
             f"the model at {host} declines to answer",
             why=said or "a content filter stopped the answer",
+            status=200,
+            billable=True,
+            usage=usage,
+        )
+    if finish == "error" or choice.get("error"):
+        raise Transient(
+            f"the answer of {host} broke off before its end",
+            why=_said(choice, clean)[0] or _line(clean(f"it ended with {choice.get('finish_reason')!r}")),
             status=200,
             billable=True,
             usage=usage,
@@ -178,7 +193,7 @@ def failure(
             so that no frame here holds a key.
         now: seconds since 1970, for a Retry-After that is a date.
     """
-    said, marks = _said(raw, clean)
+    said, marks = _said(_parsed(raw), clean)
     why = f"status {status}" + (f": {said}" if said else "")
     wait = retry_after(headers.get("retry-after", ""), now)
     if status in {401, 403}:
@@ -246,7 +261,7 @@ def refused_option(status: int, raw: bytes, sent: Mapping[str, Any]) -> tuple[st
     body = _parsed(raw)
     if status not in {400, 403, 404, 422, 500} or not isinstance(body, dict):
         return None
-    words, marks = _said(raw, str, 600)
+    words, marks = _said(body, str, 600)
     error = body.get("error", body)
     named = error.get("param") if isinstance(error, dict) else None
     if _TOO_LONG_CODE.search(marks) or _TOO_LONG.search(words) or _FILTERED.search(marks):
@@ -272,14 +287,14 @@ def refused_option(status: int, raw: bytes, sent: Mapping[str, Any]) -> tuple[st
 
 def inner_status(status: int, raw: bytes) -> int:
     """The status that a body's own error states, where it came with status 200."""
-    body = None if status != 200 or b'"choices"' in raw else _parsed(raw)
+    body = _parsed(raw) if status == 200 else None
     error = _error_in(body) if isinstance(body, dict) and not body.get("choices") else None
     if error is None:
         return status
     code = str(error.get("code") if isinstance(error, dict) else "")
     if re.fullmatch(r"[45]\d\d", code):
         return int(code)
-    said = " ".join(_said(raw, str))
+    said = " ".join(_said(body, str))
     return next((meant for meant, words in _MEANT.items() if words.search(said)), 400)
 
 
@@ -333,9 +348,8 @@ def _error_in(body: dict[str, Any]) -> Any:
     return body.get("error") or (body if isinstance(body.get("message") or body.get("detail"), str) else None)
 
 
-def _said(raw: bytes, clean: Clean, most: int = 200) -> tuple[str, str]:
+def _said(body: Any, clean: Clean, most: int = 200) -> tuple[str, str]:
     """(The server's own words: one line, at most so many characters, no key; its code and type.)"""
-    body = _parsed(raw)
     error = body.get("error") or body if isinstance(body, dict) else {}
     if isinstance(error, str):  # Ollama's own form
         return _line(clean(error), most), ""
