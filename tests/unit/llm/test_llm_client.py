@@ -211,6 +211,18 @@ def test_a_refused_option_is_left_out_after_one_lost_call_and_said_once(
     assert field != "response_format" or '{"type": "object"}' in last["messages"][-1]["content"]
 
 
+def test_what_a_model_wrote_is_no_reason_to_leave_the_schema_out():
+    class Failing(Server):
+        def _refuse(self, body, headers):
+            said = "Generated JSON does not match the expected schema"
+            return 400, {"error": {"message": said, "code": "json_validate_failed"}}
+
+    server = Failing()
+    with pytest.raises(Malformed, match="does not match"):
+        ask(server, FULL)
+    assert server.calls == 1
+
+
 @pytest.mark.parametrize(
     "said",
     ["the model m is not ready", "max_tokens is too large: at most 4096", "context length: temperature"],

@@ -192,7 +192,22 @@ def test_refusals_in_a_good_status():
         (413, {"message": "large"}, ContextExceeded),
         (400, {"message": "blocked", "code": "content_filter"}, Refused),
         (400, {"message": "Unknown field"}, BadRequest),
-        (301, {"message": "moved"}, BadRequest),
+        (301, {"message": "moved"}, NoSuchModel),
+        (307, b"", NoSuchModel),
+        (405, {"detail": "Method Not Allowed"}, NoSuchModel),
+        (400, {"message": "foo/bar is not a valid model ID", "code": 400}, NoSuchModel),
+        (400, {"message": "Model Not Exist", "type": "invalid_request_error"}, NoSuchModel),
+        (400, {"message": "Invalid model: foo", "type": "invalid_model", "code": "1500"}, NoSuchModel),
+        (400, {"message": "litellm.BadRequestError: Invalid model name passed in model=foo."}, NoSuchModel),
+        (400, {"message": "no", "code": "model_not_found"}, NoSuchModel),
+        (400, {"message": "No models loaded. Please load a model"}, NoSuchModel),
+        (400, {"message": "Your credit balance is too low. Please go to Plans & Billing"}, QuotaSpent),
+        (400, {"message": "Budget has been exceeded! Current cost: 1.2, Max budget: 1.0"}, QuotaSpent),
+        (400, {"message": "over", "type": "budget_exceeded"}, QuotaSpent),
+        (403, {"message": "Your team doesn't have any credits yet"}, QuotaSpent),
+        (429, {"message": "suspended: insufficient balance"}, QuotaSpent),
+        (429, {"message": "Used 99900. Upgrade at https://console/settings/billing"}, Transient),
+        (400, {"message": "Failed to validate JSON.", "code": "json_validate_failed"}, Malformed),
         (408, {"message": "slow"}, Transient),
         (500, {"message": "oops"}, Transient),
         (502, b"<html>Bad gateway</html>", Transient),
@@ -204,7 +219,7 @@ def test_classes_of_refusal(status, error, kind):
     assert type(found) is kind
     assert found.status == status
     assert found.exit_code == (5 if kind is QuotaSpent else 7)
-    assert found.retryable == (kind is Transient)
+    assert found.retryable == (kind in (Transient, Malformed))
 
 
 def test_words_of_the_endpoint_are_one_short_clean_line():
@@ -230,6 +245,7 @@ def test_words_of_the_endpoint_are_one_short_clean_line():
         ({"error": "the model cannot be run here"}, BadRequest),
         ({"message": "the model is loading, try again"}, Transient),
         ({"detail": "something broke"}, BadRequest),
+        ({"error": "Unexpected endpoint or method. (POST /chat/completions)"}, NoSuchModel),
     ],
 )
 def test_an_error_under_status_200_is_of_its_own_kind(body, kind):

@@ -12,6 +12,7 @@ from aspectra.base.values import replace
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.budget import Limits
 from aspectra.llm.chat import (
+    BadRequest,
     BudgetReached,
     ContextExceeded,
     KeyRefused,
@@ -224,6 +225,21 @@ def test_an_endpoint_that_serves_nobody_ends_a_run_and_one_that_fails_now_and_th
     assert isinstance(report.stopped, Transient)
     world.script = lambda request: answer("x")
     assert world.run(library).values == 1
+
+
+def test_a_refused_request_is_no_fact_about_a_paper(tmp_path, world):
+    library = many(tmp_path)
+    refused = BadRequest("the endpoint refuses the request", why="status 400: no such field")
+    world.script = lambda request: refused if request.subjects[0] == "p000" else answer("x")
+    report = world.run(library, batch=8)
+    assert (report.values, report.failed, report.unanswered, report.left) == (49, 0, 1, 0)
+    assert "no such field" in report.stopped.why
+    world.script = lambda request: answer("x")
+    assert world.run(library).values == 1
+    forget_lens(library, "bird")
+    world.script = lambda request: refused
+    report = world.run(library, batch=8, lens=replace(LENS, name="other"))
+    assert (report.unanswered, report.left) == (8, 42)
 
 
 def test_nothing_is_asked_offline(library, world, monkeypatch):

@@ -32,7 +32,19 @@ _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 _TRANSIENT = {408, 409, 425, 429}
 # The work may have been done, and charged for, though the answer was lost on the way.
 _LOST = {408, 504}
-_SPENT = re.compile(r"insufficient_quota|credit_balance|spend_limit|usage_limit|billing", re.I)
+# Not the word billing alone: Groq's "slow down" names the page where more may be bought.
+_SPENT = re.compile(
+    r"insufficient[_ ](quota|balance|credits?|funds)|credit[_ ]balance|spend(ing)?[_ ]limit"
+    r"|usage_limit|billing_|exceeded_current_quota|budget[_ ](has been )?exceeded"
+    r"|(used all|any|out of) (\w+ )?credits",
+    re.I,
+)
+_NO_MODEL = re.compile(
+    r"unexpected endpoint|models?[_ ]not[_ ](exist|found)|(not a |in)valid[_ ]model|unknown[_ ]model"
+    r"|no models? loaded|\bmodel \S+ (does not exist|(is )?not found)",
+    re.I,
+)
+_NO_JSON = "json_validate_failed"  # Groq's code for what the model wrote
 _FILTERED = re.compile(r"content_filter|content_policy|moderation", re.I)
 _TOO_LONG_CODE = re.compile(r"context_length_exceeded|exceed_context_size|string_above_max_length", re.I)
 _TOO_LONG = re.compile(
@@ -194,20 +206,21 @@ def failure(
         now: seconds since 1970, for a Retry-After that is a date.
     """
     said, marks = _said(_parsed(raw), clean)
+    words = f"{marks} {said}"
     why = f"status {status}" + (f": {said}" if said else "")
     wait = retry_after(headers.get("retry-after", ""), now)
+    if status == 402 or (status in {400, 403, 429} and _SPENT.search(words)):
+        return QuotaSpent(
+            f"the account at {host} cannot spend more",
+            why=why,
+            hint="add credit or raise the limit there; what was answered is kept and will not be asked again",
+            status=status,
+        )
     if status in {401, 403}:
         return KeyRefused(
             f"the endpoint at {host} refuses the key",
             why=f"status {status}" if status == 401 else why,  # words of a 401 like to repeat the key
             hint="check the key in the environment, and that it may use this model",
-            status=status,
-        )
-    if status == 402 or (status == 429 and _SPENT.search(marks)):
-        return QuotaSpent(
-            f"the account at {host} cannot spend more",
-            why=why,
-            hint="add credit or raise the limit there; what was answered is kept and will not be asked again",
             status=status,
         )
     if (
@@ -232,7 +245,11 @@ def failure(
             retry_after=wait,
             billable=status in _LOST,
         )
-    if status == 404:
+    if status == 400 and _NO_JSON in marks:
+        return Malformed(
+            f"the model at {host} wrote no JSON of the schema", why=why, status=status, billable=True
+        )
+    if 300 <= status < 400 or status in {404, 405, 410} or _NO_MODEL.search(words):
         return NoSuchModel(
             f"the endpoint at {host} has no such model, or nothing at this address",
             why=why,
@@ -265,6 +282,8 @@ def refused_option(status: int, raw: bytes, sent: Mapping[str, Any]) -> tuple[st
     error = body.get("error", body)
     named = error.get("param") if isinstance(error, dict) else None
     if _TOO_LONG_CODE.search(marks) or _TOO_LONG.search(words) or _FILTERED.search(marks):
+        return None
+    if _NO_JSON in marks:
         return None
     not_taken = _NOT_TAKEN.search(f"{words} {marks}")
     if status in {403, 500} and not not_taken and "valid" not in f"{words} {marks}".lower():

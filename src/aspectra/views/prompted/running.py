@@ -19,7 +19,6 @@ from aspectra.base.values import replace
 from aspectra.llm.assemble import Model
 from aspectra.llm.budget import Cost, prompt_tokens
 from aspectra.llm.chat import (
-    BadRequest,
     ChatModel,
     ContextExceeded,
     Message,
@@ -183,8 +182,8 @@ async def read_paper(
         before: the failed result of an earlier run; its answers are counted too.
 
     Raises:
-        ModelError: nothing is known about this paper, because the endpoint did not serve; another run may
-            do better.
+        ModelError: nothing is known about this paper, because the endpoint did not serve, or refused the
+            request for a reason that need not lie in the paper; another run may do better.
     """
     for share in _SHRINK:
         shown = show(paper, prompt, share)
@@ -196,10 +195,6 @@ async def read_paper(
             continue
         except Refused as error:
             return LensAnswer(None, f"declined: {error.what}", cut=shown.cut, simulated=model.simulated)
-        except BadRequest as error:
-            if error.fatal:
-                raise
-            return LensAnswer(None, f"not accepted: {error.what}", calls=0, cut=shown.cut)
     return LensAnswer(None, "too long for the model", calls=0, cut=True)
 
 
