@@ -155,6 +155,13 @@ def test_malformed_replies_are_asked_again_with_what_was_wrong(library, world):
     assert (reading.calls, reading.malformed) == (3, 2)
 
 
+def test_a_value_cut_off_at_the_limit_is_asked_again(library, world):
+    lens = PromptedLens("bird", PROMPT.replace("usual_tokens", 'reply = "text"\nusual_tokens'))
+    world.script = lambda request: Reply("An ow", finish="stop" if request.repeat else "length")
+    report = world.run(library, lens)
+    assert (report.values, report.malformed) == (4, 4)
+
+
 def test_a_paper_asked_about_in_vain_is_counted_and_only_asked_again_on_request(library, world):
     world.script = lambda request: "no idea" if request.subjects[0] == "owl" else answer("x")
     report = world.run(library)

@@ -92,6 +92,15 @@ def test_a_schema_that_means_nothing_is_refused(wrong):
         (NUMBER, '{"value": "0.25"}', 0.25, True),
         (NUMBER, "0.25", 0.25, True),
         (WHOLE, '{"value": 3}', 3.0, False),
+        (LABEL, 'Maybe {"value": "for"}? no</think>\nagainst', "against", True),
+        (LABEL, '[THINK]{"value": "for"}?[/THINK]{"value": "against"}', "against", True),
+        (
+            LABEL,
+            '<|channel|>analysis<|message|>{"value": "for"}<|end|><|channel|>final<|message|>against',
+            "against",
+            True,
+        ),
+        (TEXT, '{"value": "a <think> mark"}', "a <think> mark", False),
     ],
 )
 def test_what_can_only_mean_one_thing_is_read(schema, reply, value, repaired):
@@ -115,11 +124,54 @@ def test_what_can_only_mean_one_thing_is_read(schema, reply, value, repaired):
         (NUMBER, '{"value": NaN}'),
         (NUMBER, "between 0.2 and 0.3"),
         (WHOLE, '{"value": 1.5}'),
+        (TEXT, '<think>It could be {"value": "a sentence"}. Let me read'),
+        (LABEL, '<think>If it were {"value": "for"} it would'),
+        (NUMBER, '◁think▷{"value": 1} would mean'),
     ],
 )
 def test_what_could_mean_anything_is_malformed(schema, reply):
     with pytest.raises(Unreadable):
         schema.read(reply)
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("Owls hunt.", "Owls hunt."),
+        ("The user wants an answer.</think>\n\nOwls hunt.", "Owls hunt."),
+        ("[THINK]hm[/THINK]Owls hunt.", "Owls hunt."),
+        ("<|channel|>analysis<|message|>Hm<|end|><|channel|>final<|message|>Owls hunt.", "Owls hunt."),
+        ("<think>Okay, the user wants", None),
+        ("[THINK]Okay", None),
+        ("The paper puts <think> marks around it.", None),
+        ("<|channel|>analysis<|message|>We need to", None),
+    ],
+)
+def test_a_plain_text_is_read_without_thoughts(reply, value):
+    if value is None:
+        with pytest.raises(Unreadable):
+            TEXT.read(reply, plain=True)
+    else:
+        assert TEXT.read(reply, plain=True).value == value
+
+
+@pytest.mark.parametrize(
+    ("schema", "reply", "value"),
+    [
+        (TEXT, "Owls hunt mi", None),
+        (TEXT, 'The form is {"value": "a sentence"}. Now the paper says', None),
+        (TEXT, '```json\n{"value": "owls"}\n```\nThis is because', "owls"),
+        (TEXT, '{"value": "owls"}', "owls"),
+        (NUMBER, "0.2", None),
+        (LABEL, "against", "against"),
+    ],
+)
+def test_a_reply_that_was_cut_off_is_read_where_its_value_is_whole(schema, reply, value):
+    if value is None:
+        with pytest.raises(Unreadable, match="cut off"):
+            schema.read(reply, plain=True, cut=True)
+    else:
+        assert schema.read(reply, plain=True, cut=True).value == value
 
 
 @given(

@@ -133,13 +133,13 @@ class LensPrompt:
         }
         return self.talk.messages({**values, **plain})
 
-    def read(self, reply: str) -> LensReply:
-        """The value in a reply.
+    def read(self, reply: str, *, cut: bool = False) -> LensReply:
+        """The value in a reply; ``cut`` if it ended at its limit.
 
         Raises:
             Unreadable: there is none, or more than one could be meant.
         """
-        found = self.schema.read(reply, plain=self.talk.reply == "text")
+        found = self.schema.read(reply, plain=self.talk.reply == "text", cut=cut)
         if self.schema.kind == "text" and (
             self.talk.repeats(str(found.value)) or found.value == self.schema.in_words()
         ):

@@ -220,7 +220,7 @@ async def _read(
             simulated=spent.simulated or reply.simulated,
         )
         try:
-            found = prompt.read(reply.text)
+            found = prompt.read(reply.text, cut=reply.finish == "length")
         except Unreadable as error:
             why = str(error)
             spent = replace(spent, malformed=spent.malformed + 1)

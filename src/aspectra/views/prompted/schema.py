@@ -27,7 +27,7 @@ _KEYS = {
     "label": ("type", "enum", "description"),
     "number": ("type", "minimum", "maximum", "description"),
 }
-_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+_OBJECT_FIRST = re.compile(r"\s*(```\w*)?\s*\{")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
@@ -139,20 +139,31 @@ class ValueSchema(Struct, frozen=True):
         high = "" if self.maximum is None else f" to {self.maximum:g}"
         return f"a {'whole ' if self.whole else ''}number{low}{high}"
 
-    def read(self, reply: str, *, plain: bool = False) -> LensReply:
-        """The value in a reply; ``plain`` where a text that is not JSON was asked for.
+    def read(self, reply: str, *, plain: bool = False, cut: bool = False) -> LensReply:
+        """The value in a reply, behind what the model thinks aloud.
+
+        Args:
+            reply: of the model.
+            plain: whether a text that is not JSON was asked for.
+            cut: whether the reply ended at its limit; prose is then thoughts, or the start of a value.
 
         Raises:
             Unreadable: the reply holds no value, or several could be meant.
         """
-        text = _THOUGHT.sub("", reply).strip()
+        from aspectra.llm.prompts.conversation import without_thoughts  # a search reads schemas, no replies
+
+        text = reply.strip()
+        strict = text == reply
+        whole = _json(text)
+        if whole is None:
+            text, strict = without_thoughts(text).strip(), False
+            whole = _json(text)
+            if whole is None and (not cut or _OBJECT_FIRST.match(text)):
+                whole = _only_object(text)
         if not text:
             raise Unreadable("the reply is empty")
-        strict = text == reply
-        try:
-            whole = json.loads(text)
-        except (ValueError, RecursionError):
-            whole, strict = _only_object(text), False
+        if cut and self.kind != "label" and not isinstance(whole, dict):
+            raise Unreadable("the reply was cut off at its limit")
         if isinstance(whole, dict):
             if "value" not in whole:
                 raise Unreadable("the reply has no field value")
@@ -160,6 +171,8 @@ class ValueSchema(Struct, frozen=True):
         elif whole is not None:
             found, strict = whole, False
         elif self.kind == "text" and plain:
+            if not reply.rstrip().endswith(text):
+                raise Unreadable("the reply ends with thinking aloud, or speaks of a mark of it")
             found = text
         elif self.kind == "text":
             raise Unreadable("the reply is no JSON")  # any prose could be the value, or talk about it
@@ -228,6 +241,13 @@ def _wrong(why: str) -> UsageError:
         why=why,
         hint='write {"type": "string"}, {"enum": ["yes", "no"]} or {"type": "number", "minimum": 0}',
     )
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _only_object(text: str) -> dict[str, Any] | None:
