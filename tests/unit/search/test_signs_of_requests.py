@@ -489,3 +489,35 @@ def test_what_denied_studies_are_on_is_searched_for(told, study):
     assert found.spellings == (f"exclude topic={study.replace(' papers', '')}",) or study in str(
         found.spellings
     )
+
+
+NOT_NEEDED = """
+owls, English is not required
+owls, peer review is not required
+owls, RCTs are not required
+owls, Blinding is not required
+owls, RCTs aren't necessary
+owls, meta-analyses are not a must
+owls, theses are not compulsory
+owls, code isn't mandatory
+owls, code is not needed
+owls, open access is not essential
+Eulen, Reviews sind nicht erforderlich
+Eulen, Code ist kein Muss
+chouettes, le code n'est pas nécessaire
+chouettes, les revues ne sont pas obligatoires
+búhos, las revisiones no son necesarias
+búhos, el código no es obligatorio
+猫头鹰，代码不是必须的
+"""
+
+
+@pytest.mark.parametrize("text", NOT_NEEDED.split("\n")[1:-1])
+def test_what_need_not_be_is_not_denied(text):
+    read = read_instruction(text)
+    assert not read.spellings
+    assert not read.unread
+
+
+def test_kinds_of_papers_that_are_not_needed_are_avoided():
+    assert read_instruction("owls, reviews are not needed").spellings == ("avoid kind=survey",)
