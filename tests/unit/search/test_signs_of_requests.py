@@ -521,3 +521,44 @@ def test_what_need_not_be_is_not_denied(text):
 
 def test_kinds_of_papers_that_are_not_needed_are_avoided():
     assert read_instruction("owls, reviews are not needed").spellings == ("avoid kind=survey",)
+
+
+FORBIDDEN = """
+owls, preprints are not ok
+owls, preprints aren't okay
+owls, preprints are not allowed
+owls, preprints are not permitted please
+owls, preprints are never OK
+owls, preprints are not tolerated
+owls, I'm not ok with preprints
+owls, it is not ok to include preprints
+owls, no preprints allowed
+owls, no preprints are acceptable
+búhos, no se aceptan preprints
+búhos, los preprints no se permiten
+búhos, preprints no aceptados
+chouettes, les prépublications ne sont pas acceptées
+chouettes, prépublications non acceptées
+Eulen, Preprints sind nicht okay
+Eulen, Preprints sind nicht in Ordnung
+Eulen, Preprints nicht erlaubt
+"""
+
+
+@pytest.mark.parametrize("text", FORBIDDEN.split("\n")[1:-1])
+def test_a_permission_that_is_denied_excludes(text):
+    assert read_instruction(text).spellings == ("exclude status=preprint",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "owls, preprints are ok",
+        "owls, no code is ok",
+        "owls, not in English is ok",
+        "owls, papers without data allowed",
+        "owls, not only reviews, preprints allowed",
+    ],
+)
+def test_what_lacks_a_thing_and_is_permitted_is_not_denied(text):
+    assert not read_instruction(text).spellings

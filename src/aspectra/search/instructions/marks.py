@@ -288,6 +288,20 @@ def _named(marks: list[Mark]) -> None:
             marks[at] = replace(mark, cat="fix", sub="")
 
 
+def _forbidden(marks: list[Mark]) -> None:
+    """Make a permission that is denied a demand: *not allowed*, *no preprints allowed*."""
+    for at, mark in enumerate(marks):
+        if mark.cat == "perm" and mark.low in _WORDS["admits"] | _WORDS["permits"]:
+            before = [m for m in marks[max(0, at - _REACH) : at] if m.cat != "func"]
+            last = before[-1:]
+            while (
+                mark.low in _WORDS["permits"] and before and (before[-1].carries or before[-1].cat == "doc")
+            ):
+                before.pop()
+            if any(m.cat == "neg" and ([m] == last or m.low in _WORDS["none"]) for m in before[-1:]):
+                marks[at] = replace(mark, cat="hard")
+
+
 def _or_else(marks: list[Mark]) -> None:
     """*Code on GitHub or it is no use to me*: the denial behind *or* says that it must be."""
     for at, mark in enumerate(marks):
@@ -450,6 +464,7 @@ def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
         at += 1
     _phrasal(out)
     _around(out)
+    _forbidden(out)
     _or_else(out)
     _named(out)
     _reported(text, out)
