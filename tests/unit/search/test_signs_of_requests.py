@@ -562,3 +562,40 @@ def test_a_permission_that_is_denied_excludes(text):
 )
 def test_what_lacks_a_thing_and_is_permitted_is_not_denied(text):
     assert not read_instruction(text).spellings
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("published by anyone but Elsevier", "publisher=Elsevier"),
+        ("from anyone but MDPI", "publisher=MDPI"),
+        ("any publisher but MDPI", "publisher=MDPI"),
+        ("anyone but Elsevier", "publisher=Elsevier"),
+        ("anywhere but in Nature", "venue=Nature"),
+        ("published in any journal but Nature", "venue=Nature"),
+        ("any journal but PLOS ONE", "venue=PLOS ONE"),
+        ("by anyone but Smith", "author=Smith"),
+        ("any author but Smith", "author=Smith"),
+        ("any kind but reviews", "kind=survey"),
+        ("all types but theses", "kind=thesis"),
+        ("any study but trials", "kind=trial"),
+        ("from anywhere but arXiv", "status=preprint"),
+    ],
+)
+def test_any_but_one_denies_it(text, expected):
+    assert read_instruction(f"owls, {text}").spellings == (f"exclude {expected}",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "any port but Rotterdam",
+        "nothing but nets",
+        "Anyone but him: the complexity of precluding an alternative",
+        "anywhere but here: leaving the village",
+        "any study but one: a lesson",
+        "parenting by anyone but the mother",
+    ],
+)
+def test_any_but_one_in_a_subject_denies_nothing(text):
+    assert not read_instruction(text).spellings

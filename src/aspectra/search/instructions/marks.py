@@ -33,6 +33,7 @@ _GRAMMAR = frozenset(
     "neg hard soft wish perm except fix but cue taste demand open label lead doc".split()
 ) | frozenset("func polite change word".split())
 _DOCUMENTS = ("kind", "status")  # attributes that say what papers are
+_PLACES = (*_DOCUMENTS, "publisher", "venue", "author", "audience")  # who writes, prints, or reads papers
 _BREAKS = ("comma", "dash")
 _FOREIGN = ("de", "fr", "es")
 # How words are typed without their accents.
@@ -222,6 +223,8 @@ def _beside(marks: list[Mark], at: int) -> Mark | None:
         return replace(mark, cat="func")  # "women only samples"
     if mark.low in _WORDS["people"] and first.cat == "doc" and last.low == "by":
         return replace(mark, cat="taste", sub="", attribute="", values=())  # "papers by women"
+    if mark.cat == "neg" and mark.low in _WORDS["anyone"] and not (ahead and ahead[0].attribute in _PLACES):
+        return replace(mark, cat="func", sub="")  # "anyone but him"
     named = [m for m in ahead if m.low not in ("a", "an", "the")]
     ends = bool(named) and named[0].carries and all(m.cat in (*DELIMITERS, "polite") for m in named[1:2])
     if mark.cat == "taste" and mark.low.startswith("anything that ") and ends:
