@@ -164,6 +164,38 @@ def test_a_closed_pipe_is_silent(library, aspectra):
     assert done.stderr == ""
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="nothing here is full")
+def test_output_that_cannot_be_written_undoes_nothing(library, aspectra, place):
+    (place / "later.bib").write_text("@article{later, title={Dense owls}, year=2021}")
+
+    def on_a_full_disk(*words):
+        with open("/dev/full", "w") as full:
+            done = aspectra(*words, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+        assert done.returncode == 1
+        assert "the output cannot be written" in done.stderr
+        assert "is kept" in done.stderr
+
+    on_a_full_disk("tag", "dense", "+owl")
+    assert "owl" in aspectra("list", "--json").stdout
+    aspectra("search", "dense", "--recipe", "bm25")
+    aspectra("save", "dense ones")
+    aspectra("add", "later.bib")
+    aspectra("index", "--no-encoder")
+    on_a_full_disk("news")
+    on_a_full_disk("news", "--json")
+    assert "1 new paper" in aspectra("news").stdout  # it was not shown before
+    assert "nothing new" in aspectra("news").stdout
+    for words in (("remove", "later", "--yes"), ("saved", "--delete", "dense ones"), ("index",)):
+        aspectra(*words)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such descriptors")
+@pytest.mark.parametrize("closed", [0, 1, 2])
+def test_a_stream_that_is_closed_is_done_without(library, aspectra, closed):
+    done = aspectra("list", preexec_fn=lambda: os.close(closed), stdin=None)
+    assert done.returncode == 0, done.stderr
+
+
 SLOW = """
 import atexit, signal, sys
 from aspectra.app import main, session

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from traceback import walk_tb
 
 from aspectra.base.errors import AspectraError
 
@@ -26,6 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     service cannot be reached; 130 interrupted (on Ctrl-C at its very end the process is ended by the signal,
     which a shell shows as 130 too); 141 the reader of a pipe left.
     """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed, as some supervisors do
+            setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given in (["--version"], ["-V"]):  # answered without importing anything else
         from aspectra.base.version import __version__
@@ -111,10 +115,26 @@ def _usage(error: Exception) -> int:
 
 
 def _pipe_closed() -> int:
+    _drop_output()
+    return _PIPE_CLOSED
+
+
+def _drop_output() -> None:
     # Python would complain once more when it flushes at exit.
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
-    return _PIPE_CLOSED
+
+
+def _of_output(error: OSError) -> bool:
+    """True if it is the output that could not be written; what is left of it is then dropped."""
+    from aspectra.app.terminal import screen
+
+    codes = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
+    in_screen = any(code.co_filename == screen.__file__ for code in codes)
+    found = error.filename is None and (in_screen or codes[-1:] == [main.__code__])
+    if found:
+        _drop_output()
+    return found
 
 
 def _report(error: Exception) -> int:
@@ -129,7 +149,13 @@ def _report(error: Exception) -> int:
         return error.exit_code
     if isinstance(error, OSError):
         where = f" {error.filename}" if error.filename else ""
-        if _disk_full(error):
+        if _of_output(error):
+            _say(
+                f"the output cannot be written: {(error.strerror or str(error)).lower()}",
+                why="what the command changed is kept, and only what it says is lost",
+                hint="look before you run it again, and write to another place",
+            )
+        elif _disk_full(error):
             _say(
                 f"the disk is full{' while writing' + where if where else ''}",
                 why="nothing of the interrupted step was kept; everything before it is safe",

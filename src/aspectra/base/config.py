@@ -158,7 +158,7 @@ def read_file(path: Path, keys: Mapping[str, Key]) -> dict[str, Any]:
         UsageError: not TOML, an unknown key, a wrong type, or a secret.
     """
     try:
-        loaded = list(_flatten(tomllib.loads(path.read_text(encoding="utf-8")), keys))
+        loaded = list(_flatten(tomllib.loads(path.read_text(encoding="utf-8-sig")), keys))
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:

@@ -86,6 +86,12 @@ def test_files_that_cannot_be_used(tmp_path, text, message):
     assert "abcdefghij" not in str(caught.value)
 
 
+def test_a_file_of_a_windows_editor_is_read(tmp_path):
+    path = tmp_path / "aspectra.toml"
+    path.write_bytes(b"\xef\xbb\xbf[search]\r\nlimit = 3\r\n")
+    assert read_file(path, KEYS) == {"search.limit": 3}
+
+
 def test_the_nearest_project_file_wins(tmp_path):
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)

@@ -53,11 +53,17 @@ class News:
         name: of the search.
         since: when it was run last.
         ranking: its hits that are new, with their ranks among all.
+        hits: ids of all its hits.
+        known: ids of hits of earlier runs.
+        last: positions up to which all papers are indexed now.
     """
 
     name: str
     since: str
     ranking: Ranking
+    hits: Sequence[str]
+    known: Sequence[str]
+    last: Sequence[int]
 
 
 class _Library(Protocol):
@@ -183,14 +189,17 @@ class SavedSearches:
         fresh = tuple(
             hit for hit in ranking if hit.id in young and not {hit.id, *hit.versions} & known.keys()
         )
+        news = News(name, found.ran, replace(ranking, hits=fresh), ranking.ids, [*known], self._last(before))
         if keep:
-            seen = [*known, *(i for i in ranking.ids if i not in known)][-_MOST_SEEN:]
-            row = (now(), _dumps(self._last(before)), json.dumps(seen), name)
-            with store.writing("news") as writer:
-                writer.connection.execute(
-                    "UPDATE saved SET ran = ?, last_pos = ?, ids = ? WHERE name = ?", row
-                )
-        return News(name, found.ran, replace(ranking, hits=fresh))
+            self.remember(news)
+        return news
+
+    def remember(self, news: News) -> None:
+        """Keep the hits of a run, so that they are not reported again."""
+        seen = [*dict.fromkeys((*news.known, *news.hits))][-_MOST_SEEN:]
+        row = (now(), _dumps(news.last), json.dumps(seen), news.name)
+        with self._library.store.writing("news") as writer:
+            writer.connection.execute("UPDATE saved SET ran = ?, last_pos = ?, ids = ? WHERE name = ?", row)
 
     def _one(self, name: str) -> SavedSearch:
         every = {one.name: one for one in self.all()}

@@ -219,6 +219,10 @@ class Screen:
             whole = Text(first.ljust(indent) if number == 0 else " " * indent)
             self.console.print(whole.append_text(part), soft_wrap=True)
 
+    def flush(self) -> None:
+        """Write all lines so far; raises the error of a full disk or a closed pipe."""
+        sys.stdout.flush()
+
     def lines(self, texts: Iterable[str]) -> None:
         """Lines of a result."""
         for text in texts:

@@ -244,20 +244,23 @@ def news(
     with session.open_library() as library:
         names = [name] if name is not None else [one.name for one in library.saved.all()]
         run = partial(run_plan, session, library)
-        found = [library.saved.news(one, run, keep=not keep) for one in names]
+        found = [library.saved.news(one, run, keep=False) for one in names]
         if as_json:
             rows = [
                 {"name": one.name, "since": one.since, "hits": [hit.to_dict() for hit in one.ranking]}
                 for one in found
             ]
             session.screen.document("news", {"searches": rows})
-            return
-        if not found:
+        elif not found:
             session.screen.line('No search is saved: aspectra search "...", then aspectra save NAME')
-        for one in found:
-            _show_news(session, library, one)
-        if len(found) == 1:
-            _remember(session, library, found[0])
+        else:
+            for one in found:
+                _show_news(session, library, one)
+            if len(found) == 1:
+                _remember(session, library, found[0])
+        session.screen.flush()  # what could not be shown stays new
+        for one in () if keep else found:
+            library.saved.remember(one)
 
 
 def _show_news(session: Session, library: Library, found: News) -> None:
