@@ -51,6 +51,23 @@ def test_a_backup_becomes_a_library_with_the_same_answers(lib, home, run):
     assert not list(home.glob(".a.backup*"))
 
 
+def test_a_library_that_was_indexed_by_the_defaults_is_indexed_again(home, run):
+    path, file = home / "plain", home / "a.backup"
+    with Store.create(path) as store, store.writing("add") as writer:
+        writer.add(PAPERS)
+    run("backup", file, "--library", path)
+    assert run("restore", file, "--library", home / "bare")[0] == 0
+    assert not (home / "bare" / "generations").exists()  # there was no index
+    assert run("index", "--library", path)[0] == 0
+    wanted = answer(run, path)
+    run("backup", file, "--library", path)
+    assert run("restore", file, "--library", home / "new")[0] == 0
+    assert answer(run, home / "new") == wanted
+    (path / "generations" / "CURRENT").unlink()
+    assert "built the index again" in run("doctor", "--repair", "--library", path)[1]
+    assert answer(run, path) == wanted
+
+
 def test_a_backup_is_one_snapshot_while_a_writer_works(library, tmp_path):
     code = (
         "import sys; from aspectra.papers.paper import Paper\n"

@@ -107,7 +107,7 @@ def set_(
         new = known[key].placed(new, Path.cwd())
     file = session.options.config or (Path(PROJECT_FILE) if project else user_file())
     before = read_file(file, known)  # a file that is wrong already is not made worse
-    table = tomlkit.parse(file.read_text(encoding="utf-8")) if file.is_file() else tomlkit.document()
+    table = tomlkit.parse(file.read_text(encoding="utf-8-sig")) if file.is_file() else tomlkit.document()
     inner: Any = table
     *above, last = key.split(".")
     for part in above:

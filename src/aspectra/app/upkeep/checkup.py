@@ -455,8 +455,9 @@ def _indexed(library: Store, progress: Progress, *, changed: bool) -> list[Check
         whole &= folder is not None
     if whole and not faults and not changed:
         return []
-    if not library.meta(SETTINGS_KEY) or not len(library):
-        return []  # it was never indexed
+    indexed = library.meta(SETTINGS_KEY) or library.generations.root.exists()
+    if not indexed or not len(library):
+        return []
     try:
         build = index_shards if library.shards else build_index
         report = build(library, progress=progress, rebuild=True)

@@ -29,7 +29,7 @@ from aspectra.views.build.draft import STANDARD, IndexReport
 from aspectra.views.build.records import write_citations
 from aspectra.views.build.run import build_index, merge_segments
 from aspectra.views.build.segments import Segments, added_up, written
-from aspectra.views.build.work import SETTINGS_KEY, current_generation, settings_of, with_encoders
+from aspectra.views.build.work import current_generation, keep_settings, settings_of, with_encoders
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.index.opened import GRAPH_VIEW
 from aspectra.views.lexical.collection import WordIndex
@@ -139,8 +139,7 @@ def index_shards(
     with library.writing("index") as writer:
         _, manifest = current_generation(library)
         built, _, _ = with_encoders(chosen, load, manifest, lenient)
-        if settings is not None:  # stored only once its encoders could be had
-            writer.set_meta(SETTINGS_KEY, settings.dumps())
+        keep_settings(library, writer, settings)  # once its encoders could be had
         share_definitions(library)
         full = [one for one in shards if one.fetch("SELECT 1 FROM papers WHERE full_hash != '' LIMIT 1")]
         # A standard lacks what views of other settings, or of full texts, are measured by.

@@ -34,11 +34,11 @@ from aspectra.views.build.segments import (
 )
 from aspectra.views.build.values import abstract_vectors, lens_values
 from aspectra.views.build.work import (
-    SETTINGS_KEY,
     Work,
     current_generation,
     fixed_as,
     fixed_state,
+    keep_settings,
     parts_read,
     settings_of,
     state_of,
@@ -145,7 +145,7 @@ def make_ahead(
     with WriterLock(library.folder, "index", name=_LOCK):
         if settings is not None:  # a run that goes on after a stop has the same
             with library.writing("index") as writer:
-                writer.set_meta(SETTINGS_KEY, settings.dumps())
+                keep_settings(library, writer, settings)
         while ahead is not None:
             complete = ahead.revision if ahead.run() else -1
             seconds.update(ahead.work.report.seconds)
@@ -286,8 +286,7 @@ def build_index(
     with library.writing("index") as writer:
         folder, manifest = current_generation(library)
         chosen, encoders, absent = with_encoders(chosen, load, manifest, lenient)
-        if settings is not None:  # stored only once its encoders could be had
-            writer.set_meta(SETTINGS_KEY, settings.dumps())
+        keep_settings(library, writer, settings)  # once its encoders could be had
         work = Work(library, writer, chosen, encoders, progress)
         work.report.absent = absent
         if folder is not None and not (rebuild or terms) and manifest["revision"] != library.revision:

@@ -18,6 +18,7 @@ from aspectra.base.values import replace
 from aspectra.papers.bibliography import FACTS_VERSION
 from aspectra.papers.library.derived import Missing, TakesValues
 from aspectra.papers.library.generations.folders import FORMAT
+from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.papers.text.cleaning import FOLDING_VERSION
 from aspectra.papers.text.references import STRIPPER_VERSION
@@ -189,6 +190,12 @@ def fixed_state(
 def settings_of(library: Store) -> IndexSettings:
     """The settings the library was last indexed with; or the defaults."""
     return IndexSettings.loads(library.meta(SETTINGS_KEY))
+
+
+def keep_settings(library: Store, writer: Writer, settings: IndexSettings | None) -> None:
+    """Store what is built, for the next time, and so that there was an index; ``{}`` means the defaults."""
+    if settings is not None or not library.meta(SETTINGS_KEY):
+        writer.set_meta(SETTINGS_KEY, "{}" if settings is None else settings.dumps())
 
 
 def with_encoders(
