@@ -385,6 +385,7 @@ def test_export_of_another_engine(tmp_path: Path) -> None:
         ("a.jsonl", '{"topic": "q", "id": "p1"}\n{"topic": "q", "id": "p2"}\n'),
         ("a.json", '[{"id": "p1", "title": "x"}, {"id": "p2"}]'),
         ("b.csv", "doc_id,similarity\np2,0.1\np1,0.2\n"),
+        ("e.csv", "query,id,rank,score\nq,p2,2,\nq,p1,1,\n"),  # its scores are left empty
         ("c.csv", "qid,docid,docno,rank,score\nq,0,p1,0,9.1\nq,1,p2,1,7.2\n"),  # PyTerrier
     ],
 )
@@ -394,12 +395,21 @@ def test_exports_by_id(tmp_path: Path, name: str, text: str) -> None:
     assert run.checks.counts == {"matched by id": 2}
 
 
+def test_each_topic_of_an_export_is_ordered_by_one_column(tmp_path: Path) -> None:
+    text = "query,id,rank,score\nq,p2,1,0.2\nq,p1,2,0.9\nr,p1,2,\nr,p2,1,\n"
+    run = read_export(put(tmp_path, "two.csv", text), TITLES)
+    assert (run.ranking("q"), run.ranking("r")) == (["p1", "p2"], ["p2", "p1"])
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("id,score\np1,1\n", "no topic"),
         ("query,score\nq,1\n", "neither an id nor a title"),
         ("query,id,score\nq,p1,best\n", "is not a number"),
+        ("query,id,rank,score\nq,p1,1,0.9\nq,p2,2,\nq,p3,3,0.1\n", "line 3: '' is not a number"),
+        ("query,id,rank\nq,p1,1\nq,p2,\n", "line 3: '' is not a number"),
+        ('{"query": "q", "id": "p1", "rank": 1}\n{"query": "q", "id": "p2", "score": 9}\n', "'' is not"),
         ("query,id,score\nq,p1,nan\n", "has no place in an order"),
         ("query,id,score\n", "has no rows"),
         ("[1, 2]", "not a JSON object"),

@@ -181,8 +181,9 @@ _RANK_KEYS = ("rank", "position", "place", "nr")
 def read_export(path: Path, titles: Mapping[str, str], *, topic: str = "") -> Run:
     """A run from a csv, tsv, JSON Lines or Parquet file with an id or a title in each row.
 
-    A row is matched by its id, else by its title reduced to letters and digits. The order is that of a score
-    column, else of a rank column, else of the file. A document that comes twice keeps its better place.
+    A row is matched by its id, else by its title reduced to letters and digits. The order of a topic is that
+    of a score column, else of a rank column, else of the file; the first that any of its rows fills must be
+    filled in all. A document that comes twice keeps its better place.
 
     Args:
         path: the file; the first line of csv and tsv names the columns.
@@ -204,7 +205,7 @@ def read_export(path: Path, titles: Mapping[str, str], *, topic: str = "") -> Ru
     found: dict[str, list[str]] = {
         what: [] for what in ("matched by id", "matched by title", "unmatched", "ambiguous", "listed again")
     }
-    rows: dict[str, list[tuple[float, int, str]]] = {}
+    rows: dict[str, list[tuple[Row, int, str]]] = {}
     for i, given_row in read_rows(path):
         row = {name.strip().lower(): value for name, value in given_row.items()}
         where = first_of(row, TOPIC_KEYS) or topic
@@ -227,11 +228,15 @@ def read_export(path: Path, titles: Mapping[str, str], *, topic: str = "") -> Ru
                 "ambiguous" if candidates else "unmatched",
             )
         found[what].append(f"{where}: {shown[:60]}")
-        rows.setdefault(where, []).append((_worth(row, i, path), i, doc))
+        rows.setdefault(where, []).append((row, i, doc))
     data: dict[str, dict[str, float]] = {}
     for where, listed in rows.items():
         docs: dict[str, float] = {}
-        for rank, (_, _, doc) in enumerate(sorted(listed, key=lambda x: (-x[0], x[1])), 1):
+        keys = next(
+            (keys for keys in (_SCORE_KEYS, _RANK_KEYS) if any(first_of(r, keys) for r, *_ in listed)), ()
+        )
+        worths = [(-_worth(row, keys, i, path), i, doc) for row, i, doc in listed]
+        for rank, (_, _, doc) in enumerate(sorted(worths), 1):
             if doc in docs:
                 found["listed again"].append(f"{where}: {doc[:60]}")
             else:
@@ -242,13 +247,19 @@ def read_export(path: Path, titles: Mapping[str, str], *, topic: str = "") -> Ru
     return Run(data, path.stem, Checks.of(found))
 
 
-def _worth(row: Row, i: int, path: Path) -> float:
-    """Higher is better: the score, else minus the rank, else 0, so that the file's order decides."""
-    score, rank = first_of(row, _SCORE_KEYS), first_of(row, _RANK_KEYS)
+def _worth(row: Row, keys: tuple[str, ...], i: int, path: Path) -> float:
+    """The score, or minus the rank; 0 without such a column, so that the order of the file decides."""
+    if not keys:
+        return 0.0
+    given = first_of(row, keys)
     try:
-        value = float(score) if score else -float(rank) if rank else 0.0
+        value = float(given) if keys is _SCORE_KEYS else -float(given)
     except ValueError as error:
-        raise BadInput(f"{path}, line {i}: {score or rank!r} is not a number") from error
+        raise BadInput(
+            f"{path}, line {i}: {given!r} is not a number",
+            why=f"its topic is ordered by {keys[0]}",
+            hint="fill that column in all rows of a topic, or in none",
+        ) from error
     if not math.isfinite(value):
         raise BadInput(f"{path}, line {i}: a score that is {value} has no place in an order")
     return value
