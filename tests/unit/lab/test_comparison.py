@@ -147,6 +147,11 @@ def test_a_mean_of_means_is_said_to_be_none_over_units():
     (table,) = comparison_tables([system("base", BASE, mean=0.5), system("mine", WEAK)], "base")
     assert any(note.startswith("nDCG@10: its mean is of other means") for note in table.notes)
     assert not any("of other means" in note for note in table_of().notes)
+    # All means of equal values are the same: the other system shows how they were made.
+    (table,) = comparison_tables(
+        [system("base", dict.fromkeys(UNITS, 0.0)), system("mine", BASE, mean=0.5)], "base"
+    )
+    assert any(note.startswith("nDCG@10: its mean is of other means") for note in table.notes)
 
 
 def outcome(name, values, measure="nDCG@10", mean=None, labels=None, sets=("gold",), remarks=()):
@@ -189,6 +194,13 @@ def test_nothing_is_marked_where_lower_is_better():
 def test_an_interval_stands_only_beside_the_mean_that_it_is_of():
     table = main_table("x", scores_of([outcome("base", BASE, mean=0.7)]))
     assert (table.rows[0][1].value, table.rows[0][1].low) == (70.0, None)
+    # The mean of pairs is of means also where all of them are equal.
+    equal = dict.fromkeys(UNITS, 0.0)
+    low = {
+        sets: main_table("x", scores_of([outcome("b", equal, sets=(sets,))])).rows[0][1].low
+        for sets in ("gold", "pairs")
+    }
+    assert low == {"gold": 0.0, "pairs": None}
 
 
 def test_two_judgement_sets_of_one_measure_are_told_apart():

@@ -70,12 +70,14 @@ def number_of(
         intervals: also give the interval.
         deviation: over runs.
     """
-    span = mean_interval(values) if intervals and mean is not None else None
-    if span is not None and math.isclose(0.5 * (span.low + span.high), mean or 0.0, abs_tol=1e-9):
-        span = interval_of(values, measure)
-    else:
-        span = None
+    known = intervals and mean is not None and _is_plain(mean, mean_of(values))
+    span = interval_of(values, measure) if known else None
     return Number.of(mean, parse(measure).family.scale, span, deviation)
+
+
+def _is_plain(mean: float | None, plain: float | None) -> bool:
+    """False if a mean is not the plain mean over units: of other means (folds, pairs), or of a ratio."""
+    return mean is None or plain is None or math.isclose(mean, plain, abs_tol=1e-9)
 
 
 def half_of(unit: str) -> str:
@@ -340,7 +342,8 @@ def main_table(
         cells: list[Cell] = [system.name + " [failed]" * bool(system.failed)]
         for c in columns:
             values, spread = system.values.get(c, {}), system.deviations.get(c)
-            cells.append(number_of(values, c[1], system.means.get(c), intervals=intervals, deviation=spread))
+            spans = intervals and c[0] != "pairs"
+            cells.append(number_of(values, c[1], system.means.get(c), intervals=spans, deviation=spread))
         cells += [None if system.failed else round(1000 * system.cell["seconds"], 1)] if times else []
         # Money with its parts, counts without.
         cost = {name: system.cell["cost"].get(name, 0.0) for name in paid}
@@ -542,18 +545,19 @@ def _compared(
     ]
     if column[0] == "pairs" and others:
         notes.append(f"{name}: pairs of one paper are tested as if independent: p and intervals flatter")
-    mean, plain = base.means.get(column), mean_of(own)
-    if plain is not None and mean is not None and not math.isclose(mean, plain, abs_tol=1e-9):
+    shown = [base, *(s for s in scored if s.name in others)]
+    # The baseline alone does not show it: where its values are equal, so are all means of them.
+    if not all(_is_plain(s.means.get(column), mean_of(values[s.name])) for s in shown):
         notes.append(
             f"{name}: its mean is of other means (folds, pairs) or of a ratio; differences are plain means"
             " over units"
         )
     compared = compare(own, others, **how)
     rows: list[tuple[Any, ...]] = []
-    for system in (base, *(s for s in scored if s.name in others)):
-        shown = (name, system.name, Number.of(system.means.get(column), family.scale))
+    for system in shown:
+        first = (name, system.name, Number.of(system.means.get(column), family.scale))
         if system is base:
-            rows.append((*shown, None, None, len(own), None, ""))
+            rows.append((*first, None, None, len(own), None, ""))
             continue
         found, ours = compared[system.name], others[system.name]
         p = found.p if found.adjusted is None else found.adjusted
@@ -561,5 +565,5 @@ def _compared(
         difference = Number.of(found.difference, family.scale, found.interval)
         printed = None if p is None else f"{p:.4f}" if p >= 0.0001 else f"{p:.1e}"
         star = "*" if found.significant() else ""
-        rows.append((*shown, difference, "{}/{}/{}".format(*won), found.units, printed, star))
+        rows.append((*first, difference, "{}/{}/{}".format(*won), found.units, printed, star))
     return rows, notes

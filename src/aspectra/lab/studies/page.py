@@ -267,8 +267,9 @@ def _cell(column: Column, systems: Sequence[System], spec: TableSpec, units: dic
         if (key := next(scored, None)) is not None:
             own = system.on(where) if where else system
             values, mean = own.values[key], own.means[key]
-            span = bootstrap_interval(values) if spec.resampled and spec.intervals else None
-            number = number_of(values, key[1], mean, intervals=spec.intervals and not spec.resampled)
+            spans = spec.intervals and (bool(where) or key[0] != "pairs")
+            span = bootstrap_interval(values) if spec.resampled and spans else None
+            number = number_of(values, key[1], mean, intervals=spans and not spec.resampled)
             found.append(Number.of(mean, family_of(key).scale, span) if span else number)
             units[column.measure + "".join(f", {k} {v}" for k, v in where.items())] = len(values)
     if len(found) > 1:
