@@ -599,3 +599,43 @@ def test_any_but_one_denies_it(text, expected):
 )
 def test_any_but_one_in_a_subject_denies_nothing(text):
     assert not read_instruction(text).spellings
+
+
+DENIED_TWICE = """
+owls, no preprints without code
+owls, no trials without blinding
+owls, no reviews without a protocol
+owls, no preprints that do not share code
+owls, no reviews that are not systematic
+owls, no preprints without a journal version
+owls, exclude trials without a control group
+owls, skip preprints that aren't in English
+owls, no preprints with no code
+owls, preprints with no code
+Eulen, keine Preprints ohne Code
+chouettes, pas de prépublications sans code
+búhos, no quiero preprints sin código
+"""
+
+
+@pytest.mark.parametrize("text", DENIED_TWICE.split("\n")[1:-1])
+def test_a_denial_of_some_documents_denies_neither_all_nor_the_others(text):
+    read = read_instruction(text)
+    assert not read.spellings
+    assert [one.words for one in read.unread] == [text.split(", ")[1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("no papers with no code", ("require artifacts=code",)),
+        ("nothing with no data", ("require artifacts=data",)),
+        ("papers with no code are not ok", ("require artifacts=code",)),
+        ("papers that are not in English are not allowed", ("require language=en",)),
+        ("papers with no code", ("exclude artifacts=code",)),
+        ("no reviews or no theses", ("exclude kind=survey", "exclude kind=thesis")),
+        ("no reviews no theses", ("exclude kind=survey", "exclude kind=thesis")),
+    ],
+)
+def test_two_denials_of_one_thing_cancel_out_and_those_of_a_list_do_not(text, expected):
+    assert read_instruction(f"owls, {text}").spellings == expected

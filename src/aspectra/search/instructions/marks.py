@@ -203,6 +203,11 @@ def _phrasal(marks: list[Mark]) -> None:
                 break
 
 
+def _denied(marks: list[Mark]) -> bool:
+    """True if something was denied since the last punctuation."""
+    return any(m.cat == "neg" for m in takewhile(lambda m: m.cat not in DELIMITERS, reversed(marks)))
+
+
 def _beside(marks: list[Mark], at: int) -> Mark | None:
     """A mark as its neighbours make it another thing; None where they do not."""
     mark, ahead = marks[at], marks[at + 1 : at + 4]
@@ -265,6 +270,9 @@ def _named(marks: list[Mark]) -> None:
             else:
                 marks[at + 1] = replace(after, cat="word", attribute="", values=())
             continue
+        if mark.cat == "neg" and before.low in _WORDS["with"] and _denied(marks[:at]):
+            marks[at] = replace(mark, low=f"{before.low} {mark.low}")  # "no papers with no code"
+            continue
         if other := _beside(marks, at):
             marks[at] = other
             continue
@@ -303,6 +311,8 @@ def _forbidden(marks: list[Mark]) -> None:
                 before.pop()
             if any(m.cat == "neg" and ([m] == last or m.low in _WORDS["none"]) for m in before[-1:]):
                 marks[at] = replace(mark, cat="hard")
+                if _denied(marks[: marks.index(before[-1])]):  # "not in German are not ok" denies twice
+                    marks[marks.index(before[-1])] = replace(before[-1], low=f"{before[-1].low} {mark.low}")
 
 
 def _or_else(marks: list[Mark]) -> None:

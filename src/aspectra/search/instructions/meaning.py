@@ -118,7 +118,11 @@ def sign_of(piece: Piece) -> Sign:
     swallowed = rules[0].cat == "neg" and any(m.cat == "perm" and "swallow" in m.flags for m in rules)
     if swallowed or _narrates(piece.marks, first) or _twice(piece.marks, rules):
         return Sign(tuple(rules), "unsure")
-    if not any(m.free or (m.cat == "cue" and n) for n, m in enumerate(piece.marks[:first])):
+    before = piece.marks[:first]
+    if rules[0].cat == "neg" and before and before[-1].cat == "cue" and not piece.free:
+        clear = not any(m.carries for m in before)  # "papers with no code", not "preprints with no code"
+        return Sign(tuple(rules), "lead" if clear else "unsure")
+    if not any(m.free or (m.cat == "cue" and n) for n, m in enumerate(before)):
         return Sign(tuple(rules), "lead")
     last = piece.marks.index(rules[-1])
     if rules[-1].low in _WORDS["states"] and any(m.cat in _VERBS for m in piece.marks[last + 1 : last + 2]):

@@ -108,6 +108,12 @@ def _limits_papers(marks: Sequence[Mark], at: int) -> bool:
     return held is not None and _of_papers(held)
 
 
+def _denies_documents(marks: Sequence[Mark], at: int) -> bool:
+    """True if a denial is of some of the documents denied before it: *no preprints without code*."""
+    denial = next((n for n, m in enumerate(marks[:at]) if m.cat == "neg"), at)
+    return any(m.attribute in DOCUMENTS for m in marks[denial:at]) and marks[denial].low != marks[at].low
+
+
 def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
     """True if a denial inside a run begins a new piece."""
     before, mark = marks[at - 1], marks[at]
@@ -120,6 +126,8 @@ def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
         return False  # "I have no login"
     if any(m.cat == "neg" for m in marks[:at]) and not any(m.carries or m.free for m in marks[:at]):
         return False  # two denials in one: "nothing without code"
+    if mark.low in _WORDS["modifies"] and _denies_documents(marks, at):
+        return False
     said = sum(m.free or m.cat == "label" for m in marks[:at])
     if question and mark.low in _WORDS["modifies"] and said < _SEVERAL:
         if not said and any(m.cat == "lead" for m in marks[:at]):
@@ -189,6 +197,7 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         doubly = any(m.cat == "neg" for m in marks[:at])
         # "nothing that is not German"; "no essays that mention zinc" denies what is both
         doubly = doubly and (marks[at + 1].cat == "term" or not any(m.carries or m.free for m in marks[:at]))
+        doubly = doubly or (marks[at + 1].cat == "neg" and _denies_documents(marks, at + 1))
         cut = marks[at + 1].cat in ("neg", "term") or _limits_papers(marks, at + 1)
         return "inline" if cut and not doubly else ""
     subject = question and any(m.free for m in marks[:at])
