@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import random
 import sys
 from pathlib import Path
@@ -105,6 +106,72 @@ LABELS = [str(n) for n in range(1, 13)]
 def test_readings(text, labels, form):
     found = read_labels(text, LABELS)
     assert (found.labels, found.form) == (labels, form)
+
+
+LISTS = {
+    "table": "| {n} | {x} |",
+    "table of reasons": "| {n} | Paper {x} | it names 3 owls |",
+    "ranks": "Rank {n}: Paper {x}",
+    "ranks without a mark": "#{n} Paper {x} - why",
+    "places": "Platz {n}: Text {x}",
+    "dashes": "{n} - {x}",
+    "arrows": "{n} -> {x}",
+    "other arrows": "{n} → Paper {x}",
+    "papers": "{n}. **Paper {x}**: owls",
+    "bare": "{x}",
+}
+HEADS = {
+    "none": "",
+    "count": "Here are the {count} papers ranked from most to least relevant:\n\n",
+    "scale": "Ranking of the {count} papers (1 = best):\n",
+    "columns": "| Rank | Paper |\n|---|---|\n",
+    "scores": "{scores}\n\nFinal ranking:\n",
+}
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("form", LISTS)
+@given(st.integers(3, 12).flatmap(lambda n: st.permutations(LABELS[:n])))
+@settings(max_examples=10)
+def test_the_numbers_of_a_list_and_of_its_heading_are_no_labels(head, form, order):
+    scores = "\n".join(f"Paper {n + 1}: {9 - n % 3}/10" for n in range(len(order)))
+    text = HEADS[head].format(count=len(order), scores=scores)
+    text += "\n".join(LISTS[form].format(n=n + 1, x=x) for n, x in enumerate(order))
+    assert read_labels(text, LABELS[: len(order)]).labels == tuple(order)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda order: {"ranking": {str(n + 1): int(x) for n, x in enumerate(order)}},
+        lambda order: {"ranking": {x: n + 1 for n, x in enumerate(order)}},
+        lambda order: [{"paper_id": int(x), "rank": n + 1} for n, x in enumerate(order)],
+        lambda order: [{"doc_id": x, "score": 9 - n} for n, x in enumerate(order)],
+        lambda order: {"order": [{"rank": n + 1, "text_label": x} for n, x in enumerate(order)]},
+        lambda order: {"order": [{"label": x, "rank": order.index(x) + 1} for x in sorted(order)]},
+    ],
+)
+@given(st.integers(3, 12).flatmap(lambda n: st.permutations(LABELS[:n])))
+@settings(max_examples=20)
+def test_ranks_in_json_are_no_labels(form, order):
+    found = read_labels(json.dumps(form(order)), LABELS[: len(order)])
+    assert (found.labels, found.form) == (tuple(order), "json")
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("1 - 3 - 2", ("1", "3", "2")),
+        ("1 → 3 → 2", ("1", "3", "2")),
+        ("The best is Paper 3.\nPaper 1 is next.\nPaper 2 follows.", ("3", "1", "2")),
+        ("Here is the order of all 3 texts: 3, 1, 2", ("3", "1", "2")),
+        ("[1] score 8\n[2] score 7\n[3] score 9\n\n**Order:** 3, 1, 2", ("3", "1", "2")),
+        ("Final ranking: [3] > [1] > [2]\n\nExplanation:\n[1] is about owls.", ("3", "1", "2")),
+        ("[3] > [1] > [2]\n\nThis is my final order.", ("3", "1", "2")),
+    ],
+)
+def test_a_conclusion_and_an_order_on_one_line(text, labels):
+    assert read_labels(text, LABELS[:3]).labels == labels
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,10 @@ _LABELS = (
 )
 _LABELS_UNSPACED = r"(?:答案|回答|评分|得分|分数|정답|점수)"
 _ORDER_KEYS = "order ranking ranked rank ranks permutation result results answer output ids".split()
-_LABEL_KEYS = "label id candidate_num candidate number num paper document doc passage text".split()
+_LABEL_KEYS = (
+    "label id paper_id doc_id document_id passage_id text_id paper_label text_label candidate_num candidate"
+    " number num paper document doc passage text"
+).split()
 _THOUGHT_KEY = re.compile(r'"\w{0,30}(?:thought|analys|reasoning)\w{0,10}"\s*:', re.I)
 _ORDER_KEY = re.compile(rf'"(?:{"|".join(_ORDER_KEYS)})"\s*:', re.I)
 _KEYED = re.compile(rf'"(?:{"|".join(_LABEL_KEYS)})"\s*:\s*"?\[?(\w{{1,6}})\b', re.I)
@@ -48,7 +51,18 @@ _BETWEEN = re.compile(rf"(?:[^\w]|\b{_FILLER}\b)*", re.I)
 _BRACKETED = re.compile(r"\[\s*(\w{1,6})\s*\]")
 _NUMBER = re.compile(r"(?<![\w.])(\d{1,6})(?!\w|\.\d)")
 _LETTER = re.compile(r"(?<!\w)([A-Za-z])(?!\w)")
-_COUNTED = re.compile(r"^\W*(\d{1,6})\s*[.):]\s*")
+_COUNTED = re.compile(
+    rf"^\W*(?:(?:rank|place|position|platz|rang|no|nr)\b\W*)?(\d{{1,6}})\s*"
+    rf"(?:([.):])|\||[–—-]>?|→|(?={_FILLER}\b))\s*",
+    re.I,
+)
+_BULLET = "•"  # in the place of a list's number
+_LABEL_LEADS = re.compile(rf"^\s*{_BULLET}|^\W*(?:{_FILLER}\b\W*)*\d", re.I)
+_CONCLUDES = re.compile(
+    r"\b(?:final|overall)\s(?:ranking|ranked|order|answer|list)\b[^\n\d\[]{0,40}"
+    r"|^[^\w\n]*(?:(?:ranking|order|answer)[^\w\n:]{0,9}|here\b[^\n:]{0,99}):",
+    re.I | re.M,
+)
 _LETTER_LEADS = re.compile(r"^\W*([A-Z])(?:\W*$|\s*[\]).:>-])")
 
 
@@ -135,7 +149,13 @@ def read_labels(text: str, labels: Sequence[str], *, cut: bool = False) -> Found
     prose = cut and len(re.findall(r"[^\W\d_]{3,}", text)) > 3
     if not ordered and (prose or _THOUGHT_KEY.search(text)):
         return FoundLabels((), "none")  # cut off before the order; labels in the thoughts are not an order
-    answer = text[ordered[-1] :] if ordered else text
+    token = _LETTER if letters else _NUMBER
+    concluded = [
+        m.end()
+        for m in _CONCLUDES.finditer(text)
+        if len(known.intersection(n[1] for n in token.finditer(text, m.end()))) > 1
+    ][-1:]
+    answer = text[(ordered or concluded or [0])[-1] :]
     best, most = FoundLabels((), "none"), 0
     for readings in _readings(text, answer if letters else _uncounted(answer, known), letters):
         for form, found in readings:
@@ -170,12 +190,14 @@ def _readings(text: str, answer: str, letters: bool) -> Iterator[Iterable[tuple[
 
 
 def _uncounted(text: str, known: set[str]) -> str:
-    """The text without the numbers of a numbered list whose every line also names a label."""
+    """The text with bullets for the numbers of a numbered list whose every line also names a label."""
     lines = text.splitlines()
     counted = [(n, found) for n, line in enumerate(lines) if (found := _COUNTED.match(line))]
     if [int(found[1]) for _, found in counted] != list(range(1, len(counted) + 1)):
         return text
-    rest = {n: lines[n][found.end() :] for n, found in counted}
+    if len(counted) == 1 and not counted[0][1][2]:  # 1 - 3 - 2 on one line is an order itself
+        return text
+    rest = {n: f"{_BULLET} {lines[n][found.end() :]}" for n, found in counted}
     if not all(known.intersection(m[1] for m in _NUMBER.finditer(line)) for line in rest.values()):
         return text
     return "\n".join(rest.get(n, line) for n, line in enumerate(lines))
@@ -202,12 +224,21 @@ def _chain(text: str, token: re.Pattern[str]) -> list[str]:
 
 
 def _line_labels(text: str, letters: bool) -> list[str]:
-    """The first label of each line."""
+    """The first label of each line; a number in a heading over such lines is none if one of them names it."""
     lines = text.splitlines()
     if letters:
         firsts = [_LETTER_LEADS.match(_COUNTED.sub("", line)) for line in lines]
     else:
         firsts = [_BRACKETED.search(line) or _NUMBER.search(line) for line in lines]
+        leading = {
+            first[1] for first, line in zip(firsts, lines, strict=True) if first and _LABEL_LEADS.match(line)
+        }
+        if len(leading) > 1:
+            firsts = [
+                first
+                for first, line in zip(firsts, lines, strict=True)
+                if first and (first[1] not in leading or _LABEL_LEADS.match(line))
+            ]
     return [first[1] for first in firsts if first]
 
 
@@ -249,12 +280,20 @@ def json_values(text: str) -> Iterator[Any]:
 def _order_in(value: Any, token: re.Pattern[str], depth: int) -> list[str]:
     """The list of labels in a JSON value."""
     if isinstance(value, list):
+        rows = [item if isinstance(item, Mapping) else {} for item in value]
+        ranks: list[Any] = [row.get("rank", row.get("position")) for row in rows]
+        if all(type(rank) is int for rank in ranks):
+            value = [item for _, item in sorted(zip(ranks, value, strict=True), key=lambda pair: pair[0])]
         return [name for item in value if (name := _label_of(item, token)) is not None]
     if isinstance(value, str):
         return _chain(value, _BRACKETED) or _chain(value, token)
     if not isinstance(value, Mapping) or depth > 4:
         return []
     folded = {str(key).casefold(): inner for key, inner in value.items()}
+    if len(folded) > 1 and list(folded) == [str(n + 1) for n in range(len(folded))]:  # rank -> label
+        return _order_in(list(folded.values()), token, depth + 1)
+    if len(folded) > 1 and list(folded.values()) == list(range(1, len(folded) + 1)):  # label -> rank
+        return _order_in(list(folded), token, depth + 1)
     for key in _ORDER_KEYS:
         if key in folded and (found := _order_in(folded[key], token, depth + 1)):
             return found
