@@ -27,7 +27,7 @@ _KEYS = {
     "label": ("type", "enum", "description"),
     "number": ("type", "minimum", "maximum", "description"),
 }
-_OBJECT_FIRST = re.compile(r"\s*(```\w*)?\s*\{")
+_OBJECT_FIRST = re.compile(r"(?:```\w*\s*)?\{")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
