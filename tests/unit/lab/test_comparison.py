@@ -13,6 +13,8 @@ from aspectra.lab.experiments.scoring import CellOutcome
 from aspectra.lab.measures.protocol import parse
 from aspectra.lab.reports.scores import System, breakdown_table, comparison_tables, main_table
 from aspectra.lab.reports.tables import render
+from aspectra.lab.studies.file import Column, TableSpec
+from aspectra.lab.studies.page import _column_table
 from aspectra.search.recipe import Recipe
 
 UNITS = [f"q{n}" for n in range(8)]
@@ -201,6 +203,35 @@ def test_an_interval_stands_only_beside_the_mean_that_it_is_of():
         for sets in ("gold", "pairs")
     }
     assert low == {"gold": 0.0, "pairs": None}
+
+
+def columns_of_parts(measures, counts, **told):
+    """A study's table with a column for each measure of each benchmark."""
+    parts = []
+    for name, values in counts.items():
+        cell = {"recipe": "bm25", "notes": (), "failed": 0}
+        about = {"revision": "1", "documents": 9, "topics": len(values)}
+        for measure in measures:
+            sets = "pairs" if measure == "p-MRR" else "gold"
+            one = system("bm25", values, measure, judgements=sets)
+            parts.append(replace(one, benchmark=name, cell=cell, about=about))
+    columns = tuple(Column(m, told.get(n, ""), benchmark=n) for n in counts for m in measures)
+    return _column_table(TableSpec("x", columns=columns, intervals=True), parts, parts)
+
+
+def test_columns_of_one_measure_over_different_units_are_told_apart():
+    few, many = ({f"q{n}": 0.1 * n for n in range(count)} for count in (2, 40))
+    notes = columns_of_parts(["nDCG@10"], {"owls": few, "mice": many}).notes
+    assert {"2 units, small: nDCG@10 on owls", "40 units: nDCG@10 on mice"} <= set(notes)
+    notes = columns_of_parts(["nDCG@10"], {"owls": few, "mice": many}, owls="prey").notes
+    assert "2 units, small: prey" in notes
+    notes = columns_of_parts(["nDCG@10", "AP"], {"owls": many, "mice": many}).notes
+    assert "40 units: nDCG@10, AP" in notes
+
+
+def test_a_column_of_pairs_has_no_interval():
+    table = columns_of_parts(["nDCG@10", "p-MRR"], {"owls": dict.fromkeys(UNITS, 0.0)})
+    assert [cell.low for cell in table.rows[0][1:]] == [0.0, None]
 
 
 def test_two_judgement_sets_of_one_measure_are_told_apart():

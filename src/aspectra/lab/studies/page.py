@@ -232,9 +232,12 @@ def _fits(system: System, spec: TableSpec, column: Column | None = None) -> bool
     return all(one in ("", own) for one, own in wanted)
 
 
+_Units = tuple[str, str, int]  # measure of a column, its heading, the units of one of its means
+
+
 def _column_table(spec: TableSpec, every: Sequence[System], here: Sequence[System]) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    units: dict[str, int] = {}
+    units: list[_Units] = []
     for recipe in dict.fromkeys(system.recipe for system in here):
         own = [system for system in every if system.recipe == recipe]
         rows.append((recipe, *(_cell(column, own, spec, units) for column in spec.columns)))
@@ -248,8 +251,8 @@ def _column_table(spec: TableSpec, every: Sequence[System], here: Sequence[Syste
     return Table(spec.title, header, tuple(rows), (*spec.notes, *_notes(spec, here, units)))
 
 
-def _cell(column: Column, systems: Sequence[System], spec: TableSpec, units: dict[str, int]) -> Cell:
-    """The one value of a column in a row, or None.
+def _cell(column: Column, systems: Sequence[System], spec: TableSpec, units: list[_Units]) -> Cell:
+    """The one value of a column in a row, or None; its number of units is added to ``units``.
 
     Raises:
         UsageError: there are several.
@@ -271,7 +274,9 @@ def _cell(column: Column, systems: Sequence[System], spec: TableSpec, units: dic
             span = bootstrap_interval(values) if spec.resampled and spans else None
             number = number_of(values, key[1], mean, intervals=spans and not spec.resampled)
             found.append(Number.of(mean, family_of(key).scale, span) if span else number)
-            units[column.measure + "".join(f", {k} {v}" for k, v in where.items())] = len(values)
+            only = "".join(f", {k} {v}" for k, v in where.items())
+            heading = column.name or f"{column.measure} on {system.benchmark}"
+            units.append((column.measure + only, heading + only, len(values)))
     if len(found) > 1:
         labels = (f"{s.recipe} on {s.benchmark}{' (pools)' * (s.protocol == 'pool')}" for s in fitting)
         raise UsageError(
@@ -282,14 +287,15 @@ def _cell(column: Column, systems: Sequence[System], spec: TableSpec, units: dic
     return found[0] if found else None
 
 
-def _notes(spec: TableSpec, here: Sequence[System], units: Mapping[str, int]) -> list[str]:
+def _notes(spec: TableSpec, here: Sequence[System], units: Sequence[_Units]) -> list[str]:
     benchmarks = {s.benchmark: s.about for s in here}
     notes = [
         f"{name}, revision {b['revision'][:12]}, {b['documents']:,} documents, {b['topics']:,} topics"
         for name, b in benchmarks.items()
     ]
-    notes += counted(units.items())
-    notes += [SMALL_NOTE] if any(count < SMALL for count in units.values()) else []
+    counts = {measure: {n for name, _, n in units if name == measure} for measure, *_ in units}
+    notes += counted((heading if len(counts[name]) > 1 else name, n) for name, heading, n in units)
+    notes += [SMALL_NOTE] if any(n < SMALL for *_, n in units) else []
     if any(s.name != s.recipe for s in here):
         notes.append("*simulated*: an oracle that knows the judgements answers, and no language model")
     if spec.intervals:
