@@ -12,7 +12,7 @@ from study_tables import study_table
 SHOWN = ("0.0", "0.8", "2.0", "3.0")
 
 panels = []
-for place, column in (("pools", "NDCG%20"), ("collection", "NDCG@20")):
+for place, column in (("pools", "NDCG%20"), ("collection", "csfcube_ndcg@20")):
     series: dict[str, list[Point]] = {}
     for row in study_table(Path(sys.argv[1]), "What contrast buys and costs"):
         roles, _, weight = row["recipe"].rpartition(", contrast ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import tomllib
 from pathlib import Path
@@ -13,6 +14,7 @@ from aspectra.app.main import main
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.evaluation.means import get_preset
+from aspectra.lab.measures.protocol import parse
 from aspectra.lab.statistics.significance import bootstrap_interval
 from aspectra.lab.studies.file import read_study_file
 from aspectra.lab.studies.page import check_paper_table
@@ -112,6 +114,10 @@ def test_a_study_of_the_repository_shows_what_it_runs(path):
             measured |= {str(get_preset(part.preset).parse(text)) for text in own}
         shown = [column.measure for column in spec.columns] + ([spec.measure] if spec.measure else [])
         assert {measure.partition(" [")[0] for measure in shown} <= measured
+        for column in spec.columns:
+            for word in column.name.split():  # a heading that spells a measure spells that of its column
+                with contextlib.suppress(UsageError):
+                    assert parse(word).family == parse(column.measure.partition(" [")[0]).family
         if file.paper is not None and spec.published:
             check_paper_table(spec, file.paper, file.parts)
     name = path.relative_to(ROOT / "studies").with_suffix("")
