@@ -64,13 +64,17 @@ class Number:
 
         >>> Number(53.284, 50.01, 55.0).text(2), Number(1.0, deviation=0.5).text(1)
         ('53.28 [50.0, 55.0]', '1.0 ± 0.5')
+        >>> Number(99.8, 99.6, 99.9).text(1), Number(-0.01, -0.4, 0.2).text(1)
+        ('99.8 [99.6, 99.9]', '0.0 [0, 0]')
         """
-        out = f"{self.value:.{digits}f}"
+        out = f"{self.value:z.{digits}f}"
         if self.deviation is not None:
             out += f" ± {self.deviation:.{digits}f}"
         if self.low is not None and self.high is not None:
             rough = max(0, digits - 1)
-            out += f" [{self.low:.{rough}f}, {self.high:.{rough}f}]"
+            if not round(self.low, rough) <= round(self.value, digits) <= round(self.high, rough):
+                rough = digits  # the mean would be printed outside its interval
+            out += f" [{self.low:z.{rough}f}, {self.high:z.{rough}f}]"
         return out
 
     def to_dict(self) -> dict[str, float]:
