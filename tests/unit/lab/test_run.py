@@ -12,7 +12,7 @@ import pytest
 
 from aspectra.base.decompression import zstd
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.runs.files import Checks, check_run, order_ids
+from aspectra.lab.runs.files import Checks, check_run, judge, order_ids
 from aspectra.lab.runs.rows import read_rows
 from aspectra.lab.runs.run import UNMATCHED, Qrels, Run, read_export
 
@@ -125,6 +125,33 @@ def test_what_cannot_stand_is_refused(tmp_path: Path, text: str | bytes, said: s
     with pytest.raises(BadInput) as caught:
         Run.read(put(tmp_path, "bad", text))
     assert said in str(caught.value)
+
+
+def test_a_name_twice_in_json_is_not_lost(tmp_path: Path) -> None:
+    topics = put(tmp_path, "topics.json", '{"q1": {"a": 3}, "q2": {"a": 1}, "q1": {"b": 5}}')
+    docs = put(tmp_path, "docs.json", '{"q1": {"a": 3, "b": 1, "a": 2}}')
+    for path, duplicates in ((topics, "error"), (topics, "first"), (docs, "error")):
+        with pytest.raises(BadInput, match="is in it twice"):
+            Run.read(path, duplicates=duplicates)
+    run = Run.read(docs, duplicates="first")
+    assert (run["q1"], run.checks.lines()) == (
+        {"a": 3, "b": 1},
+        ("1 documents listed twice, the first kept (a)",),
+    )
+    same = Qrels.read(put(tmp_path, "same.json", '{"q1": {"a": 3, "a": 3}}'))
+    assert (same["q1"], same.checks.lines()) == ({"a": 3}, ("1 judgements repeated with the same grade (a)",))
+
+
+def test_judgements_with_blanks_and_tabs_have_the_columns_of_trec_eval(tmp_path: Path) -> None:
+    text = "1 0\tD1 \t1\n1\t0 D2\t0\n"
+    assert Qrels.read(put(tmp_path, "mixed", text)).data == {"1": {"D1": 1.0, "D2": 0.0}}
+
+
+def test_scores_beyond_32_bits_are_equal_there(recwarn: pytest.WarningsRecorder) -> None:
+    scores = {"a": 2e39, "b": 1e39, "c": 1.0}
+    assert order_ids(scores, precision="float32") == ["b", "a", "c"]
+    assert judge(scores, ["a", "c"], np.ones(2), precision="float32").ranks.tolist() == [2, 3]
+    assert not recwarn.list
 
 
 def test_no_file(tmp_path: Path) -> None:

@@ -142,6 +142,12 @@ class Judged:
         )
 
 
+def _compared(scores: Array, precision: Precision) -> Array:
+    """Scores as they are compared; in 32 bits, those beyond their range are infinite, as in trec_eval."""
+    with np.errstate(over="ignore"):
+        return scores.astype(precision, copy=False)
+
+
 def order_ids(
     scores: Mapping[str, float], order: Order = "id-descending", precision: Precision = "float64"
 ) -> list[str]:
@@ -154,9 +160,7 @@ def order_ids(
     """
     check_choice(order, _ORDERS, "order")
     ids = list(scores) if order == "input" else sorted(scores, reverse=order == "id-descending")
-    values = np.fromiter(map(scores.__getitem__, ids), np.float64, len(ids))
-    if precision == "float32":
-        values = values.astype(np.float32)
+    values = _compared(np.fromiter(map(scores.__getitem__, ids), np.float64, len(ids)), precision)
     return [ids[i] for i in np.argsort(-values, kind="stable").tolist()]
 
 
@@ -197,9 +201,7 @@ def judge(
         )
     nan = math.nan
     own: Array = np.array([scores.get(doc, nan) for doc in docs], np.float64)
-    keys = own
-    if precision == "float32":
-        values, keys = values.astype(np.float32), own.astype(np.float32)
+    values, keys = _compared(values, precision), _compared(own, precision)
     rising = np.sort(values)
     ranked = ~np.isnan(own)
     left = np.searchsorted(rising, keys, "left")
@@ -459,8 +461,10 @@ def _read_trec(blocks: Iterator[bytes], filling: _Filling) -> None:
             for i, line in enumerate(text.split("\n"), number + 1):
                 if not line.strip():
                     continue
-                tabs = kind is QRELS and "\t" in line
-                words = [word.strip() for word in line.split("\t")] if tabs else line.split()
+                words = line.split()
+                # An id may hold blanks between tabs; a line with the second column of TREC has none.
+                if kind is QRELS and "\t" in line and not (len(words) == 4 and words[1] in ("0", "Q0")):
+                    words = [word.strip() for word in line.split("\t")]
                 if words[0] == "#" or (words[0][0] == "#" and len(words) not in (3, columns)):
                     raise filling.fail(f"line {i}", "a comment", "remove the lines that begin with #")
                 if not filling.added and kind is QRELS and len(words) == 3:
@@ -513,8 +517,21 @@ def _header(line: str) -> bool:
 
 
 def _read_json(raw: bytes, filling: _Filling) -> None:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        held: dict[str, Any] = {}
+        for key, value in pairs:
+            if key not in held:
+                held[key] = value
+            elif filling.kind.repeats and held[key] == value:
+                filling.repeated.append(key)
+            elif filling.duplicates == "error" or isinstance(value, (dict, list)):
+                raise filling.fail("an object", f"{key!r} is in it twice", "keep one of them")
+            else:
+                filling.twice.append(key)
+        return held
+
     try:
-        whole = json.loads(_text(raw, filling))
+        whole = json.loads(_text(raw, filling), object_pairs_hook=unique)
     except (ValueError, RecursionError):
         whole = None
     if isinstance(whole, dict) and _lower(whole).keys().isdisjoint((*TOPIC_KEYS, "_id")):
