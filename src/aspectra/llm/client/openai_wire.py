@@ -49,7 +49,10 @@ _FILTERED = re.compile(r"content_filter|content_policy|moderation", re.I)
 _TOO_LONG_CODE = re.compile(r"context_length_exceeded|exceed_context_size|string_above_max_length", re.I)
 _TOO_LONG = re.compile(
     r"(maximum|available|exceed\w{0,10}|longer than)[^.]{0,60}context"
-    r"|context (length|size|window)[^.]{0,40}exceed",
+    r"|context (length|size|window)[^.]{0,40}(exceed|not enough)|contextwindowexceeded|maximum prompt length"
+    r"|token count[^.]{0,40}exceed|too many tokens|must have less than \d+ tokens"
+    r"|inputs?\W{1,3}tokens[^.]{0,30}must be <="
+    r"|\b(prompt|inputs?|text|request) (is|are) too (long|large)|too large to process|range of input length",
     re.I,
 )
 _MEANT = {  # of an error under status 200 without a status of its own
