@@ -181,7 +181,17 @@ FULL = Request(ASKED.messages, seed=1, schema={"type": "object"}, top_logprobs=2
             "max_tokens",
             "max_completion_tokens",
         ),
-        (422, [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}], "seed", None),
+        (422, {"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}, "seed", None),
+        (
+            422,
+            {
+                "object": "error",
+                "message": {"detail": [{"loc": ["body", "logprobs"], "msg": "Extra inputs"}]},
+            },
+            "logprobs",
+            None,
+        ),
+        (400, [{"error": {"message": 'Unknown name "logprobs": Cannot find field.'}}], "logprobs", None),
     ],
 )
 @pytest.mark.parametrize("wrapped", [False, True])
@@ -192,8 +202,8 @@ def test_a_refused_option_is_left_out_after_one_lost_call_and_said_once(
         def _refuse(self, body, headers):
             if field not in body or body[field] == other:
                 return None
-            if isinstance(said, list):
-                return status, {"detail": said}
+            if isinstance(said, list) or {"detail", "object"} & set(said):  # a whole body
+                return status, said
             return (200, {"error": said | {"code": status}}) if wrapped else (status, {"error": said})
 
     async def go(server):

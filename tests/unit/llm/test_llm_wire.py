@@ -179,6 +179,9 @@ def test_refusals_in_a_good_status():
     [
         (401, {"message": "Incorrect API key"}, KeyRefused),
         (403, {"message": "no"}, KeyRefused),
+        (400, {"message": "Incorrect API key provided: ab***yz"}, KeyRefused),
+        (400, b'[{"error": {"message": "API key not valid. Please pass a valid API key."}}]', KeyRefused),
+        (400, b'[{"error": {"code": 400, "message": "The input token count exceeds it"}}]', ContextExceeded),
         (402, {"message": "pay"}, QuotaSpent),
         (429, {"message": "slow down", "code": "rate_limit_exceeded"}, Transient),
         (429, {"message": "You exceeded", "type": "insufficient_quota"}, QuotaSpent),
@@ -249,6 +252,7 @@ def test_words_of_the_endpoint_are_one_short_clean_line():
     assert len(found.why) < 250
     assert "oops" not in str(refused(401, {"message": "oops"}))
 
+    assert "ab***yz" not in str(refused(400, {"message": "Incorrect API key provided: ab***yz"}))
     assert "not for your plan" in str(refused(403, {"message": "not for your plan"}))
 
 

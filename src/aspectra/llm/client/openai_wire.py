@@ -45,6 +45,7 @@ _NO_MODEL = re.compile(
     re.I,
 )
 _NO_JSON = "json_validate_failed"  # Groq's code for what the model wrote
+_WRONG_KEY = re.compile(r"api.?key (is )?(not valid|invalid)|(invalid|incorrect) api.?key", re.I)
 _FILTERED = re.compile(r"content_filter|content_policy|moderation", re.I)
 _TOO_LONG_CODE = re.compile(r"context_length_exceeded|exceed_context_size|string_above_max_length", re.I)
 _TOO_LONG = re.compile(
@@ -219,10 +220,10 @@ def failure(
             hint="add credit or raise the limit there; what was answered is kept and will not be asked again",
             status=status,
         )
-    if status in {401, 403}:
+    if status in {401, 403} or (status == 400 and _WRONG_KEY.search(said)):
         return KeyRefused(
             f"the endpoint at {host} refuses the key",
-            why=f"status {status}" if status == 401 else why,  # words of a 401 like to repeat the key
+            why=why if status == 403 else f"status {status}",  # the others' words like to repeat the key
             hint="check the key in the environment, and that it may use this model",
             status=status,
         )
@@ -347,11 +348,15 @@ def context_in_card(card: Mapping[str, Any]) -> int | None:
 
 
 def _parsed(raw: bytes) -> Any:
-    """The JSON value, or None; the decoder's error is dropped because it holds the whole text."""
+    """The JSON value, or None; the decoder's error is dropped because it holds the whole text.
+
+    Of a list its first entry: Gemini's endpoint puts errors into one.
+    """
     try:
-        return json.loads(raw)
+        body = json.loads(raw)
     except (ValueError, RecursionError):
         return None
+    return body[0] if isinstance(body, list) and body else body
 
 
 def _malformed(host: str, why: str, usage: Usage | None = None) -> Malformed:
@@ -378,6 +383,8 @@ def _said(body: Any, clean: Clean, most: int = 200) -> tuple[str, str]:
     if not isinstance(error, dict):
         return "", ""
     words = error.get("message") or error.get("detail") or ""
+    if isinstance(words, dict):  # Mistral puts FastAPI's form inside
+        words = words.get("detail") or words.get("message") or ""
     if isinstance(words, list):  # FastAPI: one entry a field
         words = "; ".join(
             f"{'.'.join(map(str, row.get('loc') or ()))}: {row.get('msg')}"
