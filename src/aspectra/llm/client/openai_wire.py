@@ -46,7 +46,12 @@ _NO_MODEL = re.compile(
 )
 _NO_JSON = "json_validate_failed"  # Groq's code for what the model wrote
 _WRONG_KEY = re.compile(r"api.?key (is )?(not valid|invalid)|(invalid|incorrect) api.?key", re.I)
-_FILTERED = re.compile(r"content_filter|content_policy|moderation", re.I)
+_FILTERED = re.compile(
+    r"content_filter|content_?policy|moderation_|_moderation|requires moderation|flagged as"
+    r"|\b(in|out)put was flagged|(prompt|content) was flagged|data_inspection"
+    r"|content exists risk|violates usage|content management policy",
+    re.I,
+)
 _TOO_LONG_CODE = re.compile(r"context_length_exceeded|exceed_context_size|string_above_max_length", re.I)
 _TOO_LONG = re.compile(
     r"(maximum|available|exceed\w{0,10}|longer than)[^.]{0,60}context"
@@ -220,6 +225,8 @@ def failure(
             hint="add credit or raise the limit there; what was answered is kept and will not be asked again",
             status=status,
         )
+    if status in {400, 403} and _FILTERED.search(words):
+        return Refused(f"a filter at {host} declines the request", why=why, status=status)
     if status in {401, 403} or (status == 400 and _WRONG_KEY.search(said)):
         return KeyRefused(
             f"the endpoint at {host} refuses the key",
@@ -238,8 +245,6 @@ def failure(
             hint="send fewer or shorter texts, or ask for a shorter answer",
             status=status,
         )
-    if status == 400 and _FILTERED.search(marks):
-        return Refused(f"a filter at {host} declines the request", why=why, status=status)
     if status in _TRANSIENT or (status >= 500 and status != 501 and not _INVALID.search(said)):
         return Transient(
             f"the endpoint at {host} is not available",
@@ -285,9 +290,9 @@ def refused_option(status: int, raw: bytes, sent: Mapping[str, Any]) -> tuple[st
     words, marks = _said(body, str, 600)
     error = body.get("error", body)
     named = error.get("param") if isinstance(error, dict) else None
-    if _TOO_LONG_CODE.search(marks) or _TOO_LONG.search(words) or _FILTERED.search(marks):
+    if _TOO_LONG_CODE.search(marks) or _TOO_LONG.search(words) or _NO_JSON in marks:
         return None
-    if _NO_JSON in marks:
+    if _FILTERED.search(f"{marks} {words}"):
         return None
     not_taken = _NOT_TAKEN.search(f"{words} {marks}")
     if status in {403, 500} and not not_taken and "valid" not in f"{words} {marks}".lower():
