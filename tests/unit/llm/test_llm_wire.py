@@ -101,6 +101,14 @@ def test_reply_is_read():
 
 
 @pytest.mark.parametrize(
+    ("total", "answered"), [(2042, 2005), (42, 5), (40, 5), (None, 5), ("2042", 5), (True, 5), (2042.0, 5)]
+)
+def test_thoughts_that_only_the_total_counts_are_tokens_of_the_answer(total, answered):
+    usage = {"prompt_tokens": 37, "completion_tokens": 5, "total_tokens": total}
+    assert read({"choices": [{"message": {"content": "a"}}], "usage": usage}).usage == Usage(37, answered)
+
+
+@pytest.mark.parametrize(
     ("content", "text"),
     [
         ("a", "a"),

@@ -407,8 +407,9 @@ def _line(words: str, most: int = 200) -> str:
 def _usage(given: Any) -> Usage:
     if not isinstance(given, dict):
         return Usage()
-    counts = [given.get(name) for name in ("prompt_tokens", "completion_tokens")]
-    return Usage(*(count if type(count) is int and count > 0 else 0 for count in counts))
+    counts = [given.get(name) for name in ("prompt_tokens", "completion_tokens", "total_tokens")]
+    asked, answered, total = (count if type(count) is int and count > 0 else 0 for count in counts)
+    return Usage(asked, max(answered, total - asked))  # xAI and Gemini count thoughts in the total alone
 
 
 def _text(content: Any) -> str:
