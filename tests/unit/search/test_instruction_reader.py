@@ -902,3 +902,33 @@ def test_what_is_another_thing_by_what_stands_beside_it(text, spellings, topic, 
     reading = read_instruction(text)
     assert (reading.spellings, reading.topic) == (spellings, topic)
     assert [one.words for one in reading.unread] == unread
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("owls, by O'Brien", ["O'Brien"]),
+        ("papers by O'Brien on asthma", ["O'Brien"]),
+        ("owls, by D’Souza", ["D’Souza"]),
+        ("owls, by O'Neill and Smith", ["O'Neill", "Smith"]),
+        ("chouettes, par D'Alembert", ["D'Alembert"]),
+        ("owls, by J. Smith, K. Jones", ["J. Smith", "K. Jones"]),
+    ],
+)
+def test_a_name_may_begin_with_a_letter_and_an_apostrophe(text, names):
+    assert read_instruction(text).spellings == tuple(f"require author={name}" for name in names)
+
+
+@pytest.mark.parametrize("place", ["Sweden", "Germany", "London", "China", "the US"])
+@pytest.mark.parametrize("told", ["published", "not published", "only papers published"])
+def test_a_place_is_no_venue_and_no_record_says_where_papers_were_printed(told, place):
+    reading = read_instruction(f"owls, {told} in {place}")
+    assert (reading.topic, reading.spellings) == ("owls", ())
+    assert [one.words for one in reading.unread] == [f"{told} in {place}"]
+
+
+@pytest.mark.parametrize(
+    "text", ["owls, cited by Smith 2015", "papers cited by Smith", "that were cited by Smith"]
+)
+def test_who_cites_papers_did_not_write_them(text):
+    assert not [one for one in read_instruction(text).conditions if one.attribute == "author"]

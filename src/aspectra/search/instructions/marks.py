@@ -230,6 +230,8 @@ def _beside(marks: list[Mark], at: int) -> Mark | None:
         return replace(mark, cat="taste", sub="", attribute="", values=())  # "papers by women"
     if mark.cat == "neg" and mark.low in _WORDS["anyone"] and not (ahead and ahead[0].attribute in _PLACES):
         return replace(mark, cat="func", sub="")  # "anyone but him"
+    if mark.cat == "name" and mark.attribute == "population" and last.low in _WORDS["printed"]:
+        return replace(mark, cat="taste", attribute="", values=())  # "published in Sweden"
     named = [m for m in ahead if m.low not in ("a", "an", "the")]
     ends = bool(named) and named[0].carries and all(m.cat in (*DELIMITERS, "polite") for m in named[1:2])
     if mark.cat == "taste" and mark.low.startswith("anything that ") and ends:

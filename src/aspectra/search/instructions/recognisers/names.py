@@ -223,7 +223,9 @@ _FROM = Expression(
 _QUOTED = Expression(r"[‘'“\"`「]([^’'”\"`」]+)[’'”\"`」]")
 _PROPER = Expression(r"(?:^|\s)(?:[A-Z][\w’'-]*|[a-z]+-[a-z]+|[^\W\d]*+\d\w*+)(?=\s|$)")
 _NO_NAME = Expression(_PATTERNS["no_name"])
-_NO_AUTHOR = Expression(rf"{_NO_NAME.pattern}|\w(?!\w)(?!\.\s*[A-Z])|[\w-]*\d|(?:[a-z]\w*|\w+(?=ing\s))ing")
+_NO_AUTHOR = Expression(
+    rf"{_NO_NAME.pattern}|\w(?![\w'’])(?!\.\s*[A-Z])|[\w-]*\d|(?:[a-z]\w*|\w+(?=ing\s))ing"
+)
 _OUR_WORDS = Expression(_PATTERNS["our_words"], re.IGNORECASE)
 
 
@@ -378,13 +380,16 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         return match.end(), Name("population", tuple(f"!{name}" for name in match.groups() if name))
     if match := _FROM_PLACE.match(text, at):
         return match.end(), Name("population", (match["name"] or match["based"],), sure=False)
-    if (match := _APPEARED.match(text, at)) and not _NO_NAME.match(match["name"]):
+    if (match := _APPEARED.match(text, at)) and is_place(match["name"].strip()):
+        return None  # where it was printed
+    if match and not _NO_NAME.match(match["name"]):
         return match.end("name"), Name("venue", (match["name"].strip(),))
     if match := _IN_VENUE.match(text, at):
         return match.end(), Name("venue", ((match["name"] or match["own"]).strip(),))
     if match := _CITES.match(text, at):
         return match.end(), Name("cites", (match["name"].strip(),), sure=False)
     of = _OF.match(text, at) and not _WRITTEN.search(text[max(0, at - _BEFORE) : at])
+    of = of or text.endswith("cited ", 0, at)  # "cited by Smith"
     if (match := _AUTHOR.match(text, at)) and not of and not _NO_AUTHOR.match(match["people"]):
         names = _several(match["people"])
         running = text.startswith("by ", at) and _RUNNING.search(text[max(0, at - _BEFORE) : at])
