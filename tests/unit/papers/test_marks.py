@@ -186,6 +186,12 @@ def test_undoing_a_removal_keeps_a_paper_that_was_added_meanwhile(marked):
     assert "owl" in marked
 
 
+def test_names_are_edited_as_they_are_read(library):
+    with library.writing("edit") as writer:
+        writer.marks.edit("owl", authors=["van der Berg, Jan", "Ada Lovelace", "King, Martin Luther, Jr."])
+    assert library.get("owl").authors == ("Jan van der Berg", "Ada Lovelace", "Martin Luther King Jr.")
+
+
 def test_an_edit_lasts_when_the_file_is_added_again(marked):
     with marked.writing("add") as writer:
         report = writer.add(PAPERS)

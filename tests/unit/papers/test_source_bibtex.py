@@ -216,3 +216,17 @@ def test_a_page_that_quotes_an_entry_is_no_bibliography(tmp_path: Path) -> None:
 def test_addresses(tmp_path: Path, field: str, url: str) -> None:
     papers, _ = read(tmp_path, "@misc{a, title={T}, " + field + "}")
     assert papers["a"].url == url
+
+
+@pytest.mark.parametrize(
+    ("fields", "date", "pages"),
+    [
+        ("month=jul, day=4, eid={064105}", "2020-07-04", "064105"),
+        ("month={7}, pages={1--4}, eid={9}", "2020-07", "1-4"),
+        ("month={May-June}", None, None),
+        ("month=jul, date={2020-07-05}", "2020-07-05", None),
+    ],
+)
+def test_dates_and_places_in_several_fields(tmp_path: Path, fields: str, date: str, pages: str) -> None:
+    found, _ = read(tmp_path, f"@article{{a, title={{T}}, year=2020, {fields}}}")
+    assert (found["a"].metadata.get("date"), found["a"].metadata.get("pages")) == (date, pages)

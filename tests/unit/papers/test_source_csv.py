@@ -352,3 +352,9 @@ def test_lists() -> None:
     assert list_in("['a', 'b; c']") == ["a", "b; c"]
     assert list_in("[" * 1000 + "]" * 1000)
     assert list_in("a, b\nc") == ["a, b", "c"]
+
+
+def test_an_article_number_is_the_place_where_no_page_is(tmp_path):
+    head = "Title,Page start,Page end,Art. No.\n"
+    assert one(tmp_path, f"{head}Owls,,,064105\n").metadata["pages"] == "064105"
+    assert one(tmp_path, f"{head}Owls,3,9,064105\n").metadata["pages"] == "3-9"

@@ -220,3 +220,8 @@ def test_editors_of_both_tags_are_seen_and_an_isbn_is_no_issn(tmp_path: Path) ->
     assert (paper.identifiers, paper.metadata.get("issn")) == ({"isbn": "9783161484100"}, None)
     (paper,) = read(tmp_path, text.replace("978-3-16-148410-0", "1234-5678"))[0]
     assert paper.metadata["issn"] == "1234-5678"
+
+
+def test_an_article_number_is_the_place(tmp_path: Path) -> None:
+    papers, _ = read(tmp_path, "TY  - JOUR\nTI  - T\nC7  - 064105\nER  -\n")
+    assert papers[0].metadata["pages"] == "064105"

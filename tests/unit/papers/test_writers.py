@@ -240,6 +240,15 @@ def test_jsonl_writes_our_own_format() -> None:
     assert Paper.from_dict(json.loads(WRITERS.get("jsonl").write([HARD]))) == HARD
 
 
+@pytest.mark.parametrize("database", ["", "Scopus", "PubMed"])
+def test_ris_keeps_the_database_of_a_paper_with_a_pmid(tmp_path: Path, database: str) -> None:
+    paper = Paper("a", "T", url="https://x.org/a", identifiers={"pmid": "31452109"})
+    told = replace(paper, metadata={"database": database} if database else {})
+    (again,) = back(tmp_path, "ris", [told])
+    assert (again.identifiers, again.url) == (paper.identifiers, paper.url)
+    assert again.metadata.get("database", "") == database
+
+
 def test_ris_keeps_the_arxiv_id_of_a_paper_without_link(tmp_path: Path) -> None:
     (paper,) = back(tmp_path, "ris", [Paper("a", title="T", identifiers={"arxiv": "2101.01234"})])
     assert paper.identifiers == {"arxiv": "2101.01234"}

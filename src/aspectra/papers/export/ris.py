@@ -134,8 +134,10 @@ def _identifiers(paper: Paper, back: ReadBack) -> _Tags:
     for scheme, value in back.identifiers().items():
         if scheme in tags:
             out.append((tags[scheme], value))
-        elif scheme == "pmid":
+        elif scheme == "pmid" and shared_text(paper.metadata, "database") == "PubMed":
             out += [("AN", value), ("DB", "PubMed")]
+        elif scheme == "pmid":  # an accession number would make the record one of PubMed
+            out.append(("UR", f"https://pubmed.ncbi.nlm.nih.gov/{value}"))
         elif scheme == "arxiv":
             out.append(("UR", f"https://arxiv.org/abs/{value}"))
     return out

@@ -25,6 +25,7 @@ from aspectra.papers.library.marks.values import (
 )
 from aspectra.papers.library.row_sums import MARKED, ROWS, SUMMED, row_hash
 from aspectra.papers.library.rows import bump, stored_paper
+from aspectra.papers.names import given_first
 from aspectra.papers.text.cleaning import one_line
 
 # Marks of a damaged library, saved into a new one.
@@ -246,6 +247,8 @@ class MarksWriter:
         unknown = set(fields).difference(EDITABLE)
         if unknown:
             raise UsageError(f"there is no field {min(unknown)!r}", hint=f"one of {', '.join(EDITABLE)}")
+        if isinstance(names := fields.get("authors"), list | tuple):
+            fields["authors"] = [given_first(one) if isinstance(one, str) else one for one in names]
         with self.action("edit", "") as step:
             ((_, pos),) = self._positions([paper]).items()
             row = self._db.execute("SELECT given FROM edits WHERE pos = ?", (pos,)).fetchone()

@@ -14,7 +14,7 @@ from typing import Any
 from bibtexparser.middlewares.names import parse_single_name_into_parts, split_multiple_persons_names
 
 from aspectra.base.expressions import expression
-from aspectra.papers.bibliography import csl_types, database_of, language_of, names_in
+from aspectra.papers.bibliography import csl_types, database_of, date_parts, language_of, names_in
 from aspectra.papers.identifiers import named_identifiers, parse_identifier
 from aspectra.papers.names import (
     given_first,
@@ -26,7 +26,7 @@ from aspectra.papers.names import (
     spelt_out,
 )
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.assembly import assemble
+from aspectra.papers.sources.assembly import assemble, year_in
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.sources.tables.columns import screening_of
 from aspectra.papers.text.cleaning import clean, latex_to_text, one_line, storable
@@ -144,6 +144,13 @@ def _title(fields: Mapping[str, str], kind: str) -> str:
     return title or subtitle
 
 
+def _date(year: str, month: str, day: str) -> str:
+    """The date that BibTeX parts into fields, in numbers; "" for a year alone."""
+    written = "-".join(filter(None, (year, month, day))) if month.isdecimal() else f"{month} {day}"
+    parts = date_parts(written, year_in(year)) if month else ()
+    return "-".join(f"{part:02}" for part in parts) if len(parts) > 1 else ""
+
+
 def _shared(kind: str, fields: Mapping[str, str]) -> dict[str, Any]:
     """Metadata under the names that all bibliographic formats share."""
     texts = NAMES.shared_texts(lambda name: _text(fields.get(name)))
@@ -156,6 +163,7 @@ def _shared(kind: str, fields: Mapping[str, str]) -> dict[str, Any]:
     found = {
         "type": told or NAMES.types.get(kind, "document"),
         **texts,
+        "date": texts["date"] or _date(*(_text(fields.get(name)) for name in ("year", "month", "day"))),
         "note": _long_text(fields.get("note")).replace("\n\n", "\n"),
         "editors": names_of(fields.get("editor", "")),
         "database": database_of(*([one] for one in stated)) or source,

@@ -62,7 +62,8 @@ def ris_paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterato
     names = (names_in_lines(record.all(tag)) for tag in ("A2", "ED"))
     shared = {
         "type": NAMES.types.get(kind, "document"),
-        "pages": page_range(one_line(record.first("SP")), one_line(record.first("EP"))),
+        "pages": page_range(one_line(record.first("SP")), one_line(record.first("EP")))
+        or one_line(record.first("C7")),
         "issn": "; ".join(map(one_line, record.all("SN"))),
         "note": "\n".join(map(one_line, record.all("N1"))),
         "keywords": record.all("KW"),

@@ -54,7 +54,8 @@ def _paper(article: Element, place: str, options: ReadOptions) -> Iterator[Paper
         "subjects": [text for s in found(meta, "article-categories//subject") if (text := text_of(s))],
         "volume": text_of(meta, "volume"),
         "issue": text_of(meta, "issue"),
-        "pages": "-".join(p for n in ("fpage", "lpage") if (p := text_of(meta, n))),
+        "pages": "-".join(p for n in ("fpage", "lpage") if (p := text_of(meta, n)))
+        or text_of(meta, "elocation-id"),
         "publisher": text_of(article, "front/journal-meta/publisher/publisher-name"),
         "issn": "; ".join(map(text_of, [*found(article, "front/journal-meta/issn"), *found(meta, "isbn")])),
         "license": text_of(meta, "permissions/license"),
