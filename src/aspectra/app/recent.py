@@ -136,7 +136,7 @@ def _numbers(words: Sequence[str], found: int) -> list[int]:
             raise UsageError(
                 f"the last search has no paper {part}",
                 why=f"it found {found:,}: 1-{found}" if found else "it found none",
-                hint='aspectra search "..." -n 50 finds more',
+                hint='aspectra search "..." -n 50 finds more' if found else "ask in other words, or for less",
             )
         out += range(first, last + 1)
     if not out:

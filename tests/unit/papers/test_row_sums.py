@@ -241,6 +241,7 @@ def test_errors_are_told_apart_by_code_not_by_words(library, monkeypatch):
         sqlite3.SQLITE_READONLY: "cannot be written",
         sqlite3.SQLITE_CANTOPEN: "cannot be opened",
         sqlite3.SQLITE_BUSY: "in use by another program",
+        sqlite3.SQLITE_IOERR_WRITE: "could not be written to its end",
     }
     for code, words in kinds.items():
         error = sqlite3.OperationalError("etwas ging schief")

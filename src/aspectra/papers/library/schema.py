@@ -41,6 +41,7 @@ _OURS = ("library.db", ".library.db.new", "writer.lock")  # what an interrupted 
 _MOVE = "Aspectra writes no such file: ask where it comes from, or move it away"
 _LEAST_SPACE = 1 << 16  # bytes; SQLite's shared memory takes half of it
 _NO_ROOM = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+_UNWRITTEN = {sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_TRUNCATE, sqlite3.SQLITE_IOERR_SHMSIZE}
 
 
 def translate(error: sqlite3.Error | UnicodeError, path: Path) -> AspectraError:
@@ -64,6 +65,12 @@ def translate(error: sqlite3.Error | UnicodeError, path: Path) -> AspectraError:
             f"the disk is full while using {path}",
             why="nothing of the interrupted step was kept; everything before it is safe",
             hint=_FULL,
+        )
+    if code in _UNWRITTEN:
+        return AspectraError(
+            f"{path} could not be written to its end",
+            why=f"{text}, as a quota or a limit for the size of files gives it",
+            hint=f"raise it, or {_FULL}",
         )
     if main in _DAMAGED or (code is None and "decode" in text):
         return LibraryCorrupt(f"{path} is damaged", why=text, hint=_RESTORE)
