@@ -54,6 +54,18 @@ def test_names_of_a_list_made_by_hand_are_turned_round(tmp_path: Path) -> None:
     assert paper.authors == ("Ann Thule", "ACME, Inc.")
 
 
+def test_markup_of_a_list_made_by_hand_is_undone(tmp_path: Path) -> None:
+    record = {
+        "id": "x",
+        "title": "Nano\xadparticles in \ufb01sh &amp; chips",
+        "abstract": "A\u200bB <i>c</i>.",
+    }
+    paper = one(tmp_path, record)
+    assert (paper.title, paper.abstract) == ("Nanoparticles in fish & chips", "AB c.")
+    kept = one(tmp_path, {**record, "metadata": {"of": "us"}, "sentences": [[0, 3, ""]]})
+    assert (kept.title, kept.abstract) == (record["title"], record["abstract"])
+
+
 def test_beir_text_is_the_abstract(tmp_path: Path) -> None:
     paper = one(tmp_path, {"_id": 12, "title": "", "text": "Only text.", "metadata": {"url": "u"}})
     assert (paper.id, paper.title, paper.abstract, paper.metadata) == ("12", "", "Only text.", {"url": "u"})

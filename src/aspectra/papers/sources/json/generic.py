@@ -14,7 +14,7 @@ from aspectra.papers.sources.assembly import assemble, identifiers_of, role_of, 
 from aspectra.papers.sources.json.records import SHOWN, WRAPPERS, JsonFormat, as_dict, as_list, at, first_keys
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.tables.columns import people_in
-from aspectra.papers.text.cleaning import clean, one_line, storable
+from aspectra.papers.text.cleaning import clean, one_line, storable, unmarked
 
 # Answers of DataCite, Europe PMC and Semantic Scholar: what they nest, under the names other records have.
 #
@@ -190,27 +190,31 @@ def papers_in_record(record: Mapping[str, Any], place: str, options: ReadOptions
 
 
 def _own(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
-    """Our own layout: nothing renamed or moved. Names are turned round only where no source left metadata."""
+    """Our own layout: nothing renamed or moved; where no source left metadata, names are turned."""
+    turn = "metadata" not in record  # and markup is undone
+    undo = unmarked if options.markup and turn else str
     abstract_raw = record.get("abstract")
     sentences: list[Sentence] = []
     if isinstance(abstract_raw, list):
         abstract, sentences = _joined(abstract_raw, [])
     else:
         abstract = clean(abstract_raw)
-        if spans := record.get("sentences"):
+        if not (spans := record.get("sentences")):
+            abstract = clean(undo(abstract))
+        else:
             sentences, problem = _spans(spans, abstract, moved=abstract != abstract_raw)
             if problem:
                 yield Remark(place, f"sentence spans left out: {problem}", skipped=False)
-    authors, turn = record.get("authors"), "metadata" not in record
+    authors = record.get("authors")
     listed = [person(one, turn=turn) for one in as_list(authors)]
     names = split_names(authors) if isinstance(authors, str) else listed
     paper = Paper(
         id=clean(record["id"]),
-        title=clean(record.get("title")),
+        title=clean(undo(clean(record.get("title")))),
         abstract=abstract,
         authors=tuple(filter(None, names)),
         year=year_in(record.get("year")),
-        venue=_name(record.get("venue")),
+        venue=undo(_name(record.get("venue"))),
         identifiers=_cleaned(record.get("identifiers")),
         url=clean(record.get("url")),
         language=clean(record.get("language")),
