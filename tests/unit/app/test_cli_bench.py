@@ -304,11 +304,11 @@ def test_measure_of_modes(run, home, files):
     code, out, err = run(*arguments, "-m", "p-MRR", "-m", "R@1")
     assert code == 0, err
     assert "| R@1 | instructed |" in out
-    # q1: a falls from 1 to 2, 1 - 1/2; q2 has no changed document; q3 is not ranked and scores 0
-    assert "| p-MRR |  | 0.2500 | 2 | 1 | 1 |" in out
+    # q1: a falls from 1 to 2, 1 - 1/2; q2 and q3 have no changed document
+    assert "| p-MRR |  | 0.5000 | 1 | 1 | 2 |" in out
     both = ("measure", "--mode", f"original={ranked},instructed={other}")
     more = ("--judged", f"original={judged}", "--judged", f"instructed={changed}", "-m", "p-MRR")
-    assert "| 0.2500 |" in run(*both, *more)[1]
+    assert "| 0.5000 |" in run(*both, *more)[1]
     short = put(home / "c.run", "q1 Q0 a 1 1.0 x\n")
     code, _, err = run(*arguments[:3], "--mode", f"instructed={short}", "--judged", f"instructed={changed}")
     assert code == 1
