@@ -932,3 +932,48 @@ def test_a_place_is_no_venue_and_no_record_says_where_papers_were_printed(told, 
 )
 def test_who_cites_papers_did_not_write_them(text):
     assert not [one for one in read_instruction(text).conditions if one.attribute == "author"]
+
+
+@pytest.mark.parametrize(
+    ("text", "year"),
+    [
+        ("since January 2020", ">=2020"),
+        ("since Jan. 2020", ">=2020"),
+        ("since 1 January 2020", ">=2020"),
+        ("since 2020-01-01", ">=2020"),
+        ("since spring 2020", ">=2020"),
+        ("since mid-2020", ">=2020"),
+        ("since about 2015", ">=2015"),
+        ("before June 2020", "<=2020"),
+        ("before January 2020", "<=2019"),
+        ("before 2020-06-01", "<=2020"),
+        ("not before June 2020", ">=2020"),
+        ("not since June 2020", "<=2020"),
+        ("until December 2019", "<=2019"),
+        ("after March 2018", ">=2018"),
+        ("after December 2019", ">=2020"),
+        ("from June 2019 to May 2021", "2019..2021"),
+        ("January 2015 - December 2020", "2015..2020"),
+        ("seit Januar 2020", ">=2020"),
+        ("vor Juni 2020", "<=2020"),
+        ("depuis mars 2020", ">=2020"),
+        ("desde enero de 2020", ">=2020"),
+        ("wheat, spring 2019-2021", "2019..2021"),
+    ],
+)
+def test_a_part_of_a_year_is_of_that_year(text, year):
+    assert read_instruction(f"owls, {text}").spellings == (f"require year={year}",)
+
+
+def test_of_two_numbers_of_years_the_larger_counts():
+    assert read_instruction("owls, the last 2-3 years").spellings == (
+        f"require year=>={date.today().year - 3}",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["the January 2020 bushfires", "wheat in spring 2020", "geology after Mars landings", "before May Day"],
+)
+def test_a_part_of_a_year_in_a_subject_is_searched_for(text):
+    assert read_instruction(text).topic == text

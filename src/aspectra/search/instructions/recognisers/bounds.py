@@ -99,22 +99,25 @@ _ABOUT = Expression(
 )
 
 _YEAR = r"(?:1[5-9]\d\d|20\d\d)(?!\d)"
+_MONTH = rf"(?:{_PATTERNS['month']})?+"
+_PART = rf"(?:{_PATTERNS['part']}|{_PATTERNS['month']})?+"  # of the year behind it: "June", "early"
+_DAY = r"(?:-\d\d-\d\d(?!\d))?+"  # what stands behind the year in 2021-12-31
 # 2021, 2022 or 2023
 _LISTED = r"(?:\s*+[,/&、或和]\s*+(?:(?:and|or)\s++)?+|\s++(?:and|or|und|oder|et|ou|y|o)\s++)"
 _DONE = _PATTERNS["done"]  # published, erschienen ...
 _SPAN = Expression(
     rf"(?:(?:the\s+)?(?:years?|period|jahre[n]?|年份)\s+)?+(?:{_DONE})?+"
-    rf"(?:(?P<lead>{_PATTERNS['range_lead']})\s*+)?+(?P<first>{_YEAR})\s*+年?+\s*+"
-    rf"(?:(?P<join>{_PATTERNS['range_join']})\s*+(?P<last>{_YEAR}|(?<=\d[-–/])\d\d(?![\d%]))年?+"
+    rf"(?:(?P<lead>{_PATTERNS['range_lead']})\s*+{_PART}|{_MONTH})(?P<first>{_YEAR})\s*+年?+\s*+"
+    rf"(?:(?P<join>{_PATTERNS['range_join']})\s*+{_PART}(?P<last>{_YEAR}|(?<=\d[-–/])\d\d(?![\d%]))年?+"
     rf"|(?P<open>[-–—](?=\s*+(?:$|[,.;:)])|\s*+(?:present|now|today|heute))(?:\s*+(?:present|now|today|heute))?+|(?:to|until|till|through|bis|à)\s+(?:date|present|now|today|heute|aujourd'hui)|至今))",
     part=_ANY_DIGIT,
 )
 _ONE = Expression(
     rf"(?:{_DONE})?+(?:"
-    rf"(?P<after>{_PATTERNS['after']})(?:the\s+year\s+)?+(?P<ya>{_YEAR})年?+(?!\s*%)"
-    rf"|(?P<before>{_PATTERNS['before']})(?:the\s+year\s+)?+(?P<yb>{_YEAR})年?+"
-    rf"|(?:{_PATTERNS['since']})(?:the\s+year\s+)?+(?P<ys>{_YEAR})年?+(?:\s+(?:on\b(?!\s+(?!(?:and|or|but|please)\b)\w)|onwards?))?+(?:以后|以来|起|之后)?+"
-    rf"|(?:{_PATTERNS['until']})(?:the\s+year\s+)?+(?P<yu>{_YEAR})年?+"
+    rf"(?P<after>{_PATTERNS['after']})(?:the\s+year\s+)?+{_PART}(?P<ya>{_YEAR}){_DAY}年?+(?!\s*%)"
+    rf"|(?P<before>{_PATTERNS['before']})(?:the\s+year\s+)?+{_PART}(?P<yb>{_YEAR}){_DAY}年?+"
+    rf"|(?:{_PATTERNS['since']})(?:the\s+year\s+)?+{_PART}(?P<ys>{_YEAR}){_DAY}年?+(?:\s+(?:on\b(?!\s+(?!(?:and|or|but|please)\b)\w)|onwards?))?+(?:以后|以来|起|之后)?+"
+    rf"|(?:{_PATTERNS['until']})(?:the\s+year\s+)?+{_PART}(?P<yu>{_YEAR}){_DAY}年?+"
     rf"|(?:{_PATTERNS['in_lead']})?+(?P<yo>{_YEAR})(?:{_PATTERNS['or_later']})"
     rf"|(?:{_PATTERNS['in_lead']})?+(?P<ye>{_YEAR})(?:{_PATTERNS['or_earlier']})"
     rf"|(?P<dlead>{_PATTERNS['in_lead']}|of\s+|the\s+)?+(?:the\s+)?+(?:years?\s+)?+(?P<decade>(?:1[5-9]\d|20\d)0|(?<=the\s)[2-9]0)'?s(?!\w)"
@@ -123,11 +126,13 @@ _ONE = Expression(
     rf"|(?P<lead>{_PATTERNS['in_lead']}|year(?:\s*+:)?\s++)?+(?P<year>{_YEAR})年?+(?P<more>(?:{_LISTED}{_YEAR}年?+)++)?+)",
     part=_ANY_DIGIT,
 )
+_IN_A_YEAR = Expression(rf"{_PATTERNS['part']}|{_PATTERNS['month']}|-\d\d-\d\d$")
+_EDGES = {"ya": Expression(_PATTERNS["ends"]), "yb": Expression(_PATTERNS["begins"])}
 _AGO = Expression(
     rf"(?:{_DONE})?+(?:(?P<older>{_PATTERNS['older']})(?P<on>{_NUMBER})(?:\s+|-)?+{_PATTERNS['years']}(?:\s+(?:old|ago))?+"
     rf"|(?P<younger>{_PATTERNS['younger']})(?P<yn>{_NUMBER})\s*+{_PATTERNS['years']}(?:\s+(?:old|alt))?+"
     rf"|(?P<most>{_NUMBER})\s*+{_PATTERNS['years']}(?:\s+(?:max(?:imum)?|at\s+most|tops)\b|[以之]?内(?:的|(?=[，。；,;]|$)))"
-    rf"|(?:{_PATTERNS['within']})?+(?:{_PATTERNS['last']})(?:(?P<n>{_NUMBER})\s*+{_PATTERNS['years']}|(?P<months>{_NUMBER})\s*+{_PATTERNS['months']}"
+    rf"|(?:{_PATTERNS['within']})?+(?:{_PATTERNS['last']})(?:(?:{_NUMBER}\s*+(?:[-–]|to|or|bis|oder|ou|o)\s*+)?+(?P<n>{_NUMBER})\s*+{_PATTERNS['years']}|(?P<months>{_NUMBER})\s*+{_PATTERNS['months']}"
     rf"|(?P<few>{_PATTERNS['few_years']})|(?P<one>{_PATTERNS['a_year']})|(?P<ten>{_PATTERNS['decade']}))"
     rf"|(?:{_PATTERNS['within']})?+(?:des|les|ces|the)\s+(?P<nn>{_NUMBER})\s+(?:derni[eè]res\s+années|(?:last|past)\s+years)"
     rf"|(?P<these>{_PATTERNS['this_year']}))(?![^\W\u3400-\u9fff])",
@@ -298,6 +303,11 @@ def _one(match: re.Match[str], low: str) -> Bound:
     for name in ("ya", "yb", "ys", "yf", "yo", "yu", "ye"):
         if got[name]:
             shift = {"ya": 1, "yb": -1}.get(name, 0)
+            said, sharp = match.group(), _EDGES["yb" if name in ("yb", "ys") else "ya"]
+            if _IN_A_YEAR.within(said) and not sharp.within(said):  # "before June 2020" has a part of 2020
+                ends = f"<={got[name]}", f">={got[name]}"
+                value, opposite = ends if name in ("yb", "yu") else ends[::-1]
+                return Bound("year", (value,), opposite)
             whole = int(got[name]) + shift - match.group().endswith("前")  # 以前 leaves the year itself out
             bound = _half(whole, upper=name in ("yb", "yu", "ye"))
             # "nothing from 2020" denies 2020
