@@ -639,3 +639,35 @@ def test_a_denial_of_some_documents_denies_neither_all_nor_the_others(text):
 )
 def test_two_denials_of_one_thing_cancel_out_and_those_of_a_list_do_not(text, expected):
     assert read_instruction(f"owls, {text}").spellings == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    """
+no small trials
+no small cohorts
+no small RCTs
+no small datasets
+no big trials
+no long reviews
+no detailed reviews
+no trials with few patients
+exclude trials that are small
+no trials that are too small
+without small trials
+no theses or long reviews
+""".split("\n")[1:-1],
+)
+def test_a_denied_size_denies_not_all_documents(text):
+    read = read_instruction(f"owls, {text}")
+    assert (read.topic, read.spellings) == ("owls", ())
+    assert [one.words for one in read.unread] == [text]
+
+
+def test_a_denied_size_leaves_the_subject():
+    assert read_instruction("no small trials on owls").topic == "owls"
+
+
+@pytest.mark.parametrize("disease", ["long covid", "small cell lung cancer"])
+def test_the_size_in_a_name_is_of_no_document(disease):
+    assert "kind=trial and topic=" in read_instruction(f"owls, no {disease} trials").spellings[0]

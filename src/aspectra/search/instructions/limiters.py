@@ -74,6 +74,9 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     if is_event(piece):
         return Read(piece, "unread", sign, why=EVENT)
     values = requests_of(piece, sign, company=True)
+    if any(m.cat == "neg" for m in sign.rules) and _sized(piece):
+        led = _led(piece, values, sign) if question and not others else None
+        return Read(piece, "unread", sign, subject=led, why=_COMBINED)
     if sign.negative and _cites(text, piece):
         return Read(piece, "unread", sign, why=MEANT)
     if combined(piece, values, sign) and (others or not question):
@@ -137,6 +140,13 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     lost = tuple(judged) if judged else tastes(piece) if values else ()
     requests = _modified(text, values, free) if sign.negative else (*values, *free)
     return Read(piece, "request", sign, requests, lost=lost)
+
+
+def _sized(piece: Piece) -> bool:
+    """True if words of size say which documents are meant: *small trials*, *trials with few patients*."""
+    told = any(m.low in _WORDS["sizes"] and n.attribute in _DOCUMENTS for m, n in pairwise(piece.marks))
+    kinds = [m.end for m in piece.marks if m.attribute in _DOCUMENTS]
+    return told or any(m.low in _WORDS["few"] and m.start >= kinds[0] for m in piece.marks if kinds)
 
 
 def _modified(
