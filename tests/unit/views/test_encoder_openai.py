@@ -32,6 +32,7 @@ class _Script:
         self.bodies: list[dict[str, Any]] = []
         self.authorization: list[str | None] = []
         self.url = ""
+        self.too_long: tuple[int, dict[str, str], Any] | None = None  # the answer to a text of 100 characters
 
 
 @pytest.fixture
@@ -47,6 +48,8 @@ def script() -> Iterator[_Script]:
                 "data": [{"index": i, "embedding": [float(len(t)), 1.0]} for i, t in enumerate(body["input"])]
             }
             status, headers, answer = state.answers.pop(0) if state.answers else (200, {}, good)
+            if state.too_long and any(len(text) > 100 for text in body["input"]):
+                status, headers, answer = state.too_long
             raw = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(status)
             for name, value in {**headers, "Content-Length": str(len(raw))}.items():
@@ -126,6 +129,8 @@ def test_nobody_listens(waits: list[float]) -> None:
         (404, b"<html>", openai.RequestRejected, 2),
         (302, b"", openai.RequestRejected, 2),
         (200, b"not json", openai.Unavailable, 7),
+        (200, {"error": "Unexpected endpoint or method. (POST /embeddings)"}, openai.RequestRejected, 2),
+        (200, _error("insufficient credit"), QuotaSpent, 5),
         (200, {"data": []}, openai.Unavailable, 7),
         (200, {"data": [{"index": 0, "embedding": [float("nan"), 1]}]}, openai.Unavailable, 7),
         (200, {"data": [{"index": 3, "embedding": [1, 1]}]}, openai.Unavailable, 7),
@@ -296,6 +301,38 @@ def test_a_batch_that_is_refused_is_sent_in_smaller_ones(script: _Script) -> Non
     assert [len(body["input"]) for body in script.bodies] == [4, 2, 2, 2, 2]
     encoder.encode(["a", "bb", "ccc"])
     assert [len(body["input"]) for body in script.bodies[5:]] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (400, {}, _error("This model's maximum context length is 16 tokens.")),
+        (413, {}, {"error": "`inputs` must have less than 16 tokens. Given: 30"}),
+        (500, {}, _error("input (30 tokens) is too large to process. increase the physical batch size")),
+    ],
+)
+def test_a_text_too_long_for_the_endpoint_is_cut_and_named_and_the_others_keep_their_batches(
+    script: _Script, waits: list[float], caplog: pytest.LogCaptureFixture, answer: Any
+) -> None:
+    script.too_long = answer
+    encoder = make(f"m?base_url={script.url}&batch=4&document=d:%20")
+    found = encoder.encode(["a", "检索" * 150, "ccc", "dddd"])
+    assert found.truncated.tolist() == [False, True, False, False]
+    assert [len(text) for body in script.bodies for text in body["input"] if "检" in text][-1] == 75
+    assert all(text.startswith("d: ") for body in script.bodies for text in body["input"])
+    assert found.vectors.any(axis=1).all()
+    assert caplog.text.count("max_tokens=") == caplog.text.count("'检索") == 1
+    assert waits == []
+    script.bodies.clear()
+    encoder.encode(["a", "bb", "ccc", "dddd"])
+    assert len(script.bodies) == 1
+
+
+def test_a_short_text_that_is_said_to_be_too_long_is_an_error(script: _Script) -> None:
+    script.answers = [(400, {}, _error("maximum context length is 1 tokens"))] * 9
+    with pytest.raises(openai.RequestRejected, match="context"):
+        make(f"m?base_url={script.url}").encode(["a" * 60])
+    assert len(script.bodies) == 2
 
 
 @pytest.mark.parametrize("nothing", [None, [], [None, None], [0.0, 0.0]])

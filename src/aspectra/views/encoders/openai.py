@@ -36,6 +36,7 @@ from aspectra.base.trust import (
 )
 from aspectra.llm import chat as failures
 from aspectra.llm.client.openai_compatible import ACCEPTED, Body, Endpoint
+from aspectra.llm.client.openai_wire import inner_status
 from aspectra.views.encoders.protocol import (
     ENCODERS,
     EncoderFactory,
@@ -55,6 +56,8 @@ _LONGEST_WAIT = 60.0  # seconds; a server that asks for more is reported, not wa
 _REQUEST_CHARACTERS = 400_000  # OpenAI refuses requests above 300,000 tokens
 # Without the server's tokenizer we cut by characters: English has some 4 a token, so 3 errs on the safe side.
 _CHARACTERS_PER_TOKEN = 3
+_SHORTEST = 40  # characters; a text that is too long is not cut below
+_LARGEST_ERROR = 2**16  # bytes of an error under status 200; vectors are not parsed twice
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 
@@ -169,7 +172,7 @@ class OpenAIEmbeddings:
     def dimensions(self) -> int:
         """Length of a vector; where it was not asked for, the first use sends one word to find out."""
         if not self._dimensions:
-            self._request(["dimensions"])
+            self._request(["dimensions"], set())
         return self._dimensions
 
     @dimensions.setter
@@ -187,7 +190,7 @@ class OpenAIEmbeddings:
         """Encode texts, in order; see :class:`aspectra.views.encoders.protocol.Encoder`.
 
         Texts without any visible character are not sent (endpoints refuse them): their vectors are zeros.
-        ``instruction`` is ignored.
+        A text that the endpoint finds too long is halved until it is taken. ``instruction`` is ignored.
 
         Raises:
             UsageError: spans were asked for, or the endpoint refuses the request.
@@ -206,7 +209,17 @@ class OpenAIEmbeddings:
         truncated = np.array([len(text) > limit for text in texts], dtype=np.bool_)
         full = [index for index, text in enumerate(texts) if text.strip()]
         ready = [prompt + texts[index][:limit].translate(_SURROGATES) for index in full]
-        parts = [self._request(ready[part]) for part in self._parts(ready)]
+        cut: set[str] = set()
+        parts = [self._request(ready[part], cut) for part in self._parts(ready)]
+        for index, text in zip(full, ready, strict=True):
+            if text in cut:
+                truncated[index] = True
+                begins = " ".join(texts[index].split())[:80]
+                _LOG.warning(
+                    "%s reads less than this text, and only its start is encoded; max_tokens= cuts all: %r",
+                    self.remote,
+                    begins,
+                )
         vectors = np.zeros((len(texts), self.dimensions if not parts else parts[0].shape[1]), np.float32)
         if parts:
             vectors[full] = np.concatenate(parts)
@@ -231,8 +244,8 @@ class OpenAIEmbeddings:
         except failures.ModelError as error:
             raise _for_encoders(error) from None
 
-    def _request(self, texts: list[str]) -> Vectors:
-        """One request, tried up to five times; (texts, dimensions)."""
+    def _request(self, texts: list[str], cut: set[str]) -> Vectors:
+        """One request, tried up to five times; (texts, dimensions). What was too long is added to ``cut``."""
         self._check()
         body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._asked is not None:
@@ -246,9 +259,14 @@ class OpenAIEmbeddings:
                 )
                 if refused and len(texts) > 1:  # perhaps too many texts, or too long ones together
                     half = (len(texts) + 1) // 2
-                    vectors = np.concatenate([self._request(texts[:half]), self._request(texts[half:])])
-                    self._batch = min(self._batch, half)
-                    return vectors
+                    known = len(cut)
+                    halves = [self._request(part, cut) for part in (texts[:half], texts[half:])]
+                    if len(cut) == known:
+                        self._batch = min(self._batch, half)
+                    return np.concatenate(halves)
+                if isinstance(error, failures.ContextExceeded) and len(texts[0]) > _SHORTEST:
+                    cut.add(texts[0])
+                    return self._request([texts[0][: len(texts[0]) // 2]], cut)
                 asked = error.retry_after
                 trouble = error.why + (f" (asks to wait {asked:.0f} s)" if asked is not None else "")
                 last = attempt == _ATTEMPTS or (asked or 0) > _LONGEST_WAIT
@@ -289,6 +307,8 @@ class OpenAIEmbeddings:
                 hint="try again later; what was encoded before is kept",
             ) from None
         raw = self._endpoint.scrub(status, read.whole())
+        if len(raw) < _LARGEST_ERROR:
+            status = inner_status(status, raw)
         if status != 200:
             raise self._endpoint.failure(status, headers, raw)
         return raw
