@@ -227,3 +227,14 @@ def digest_texts(texts: Iterable[str]) -> str:
         raw = text.encode("utf-8", "surrogatepass")
         state.update(len(raw).to_bytes(8, "little") + raw)
     return state.hexdigest()
+
+
+_LEAST_SPACE = 1 << 16  # bytes; SQLite's shared memory takes half of it
+
+
+def disk_is_full(folder: Path) -> bool:
+    """True if so little space is left that SQLite cannot create even the files it needs for reading."""
+    try:
+        return shutil.disk_usage(folder).free < _LEAST_SPACE
+    except OSError:
+        return False

@@ -6,22 +6,18 @@ change a number.
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, groupby
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.decompression import zstd
-from aspectra.base.errors import BadInput, UsageError, check_choice
-from aspectra.base.trec import trec_lines, trec_words
+from aspectra.base.errors import BadInput, check_choice
 from aspectra.base.values import replace
 from aspectra.lab.runs.rows import Row, read_rows, text_of
 from aspectra.papers.sources.files import InputFile
@@ -601,68 +597,3 @@ def _add_docs(place: str, topic: str, docs: Any, filling: _Filling) -> None:
         raise filling.fail(place, f"documents with a {filling.kind.number} each were expected")
     for doc, value in pairs:
         filling.add(place, topic, str(doc), value)
-
-
-def _write(path: Path, chunks: Iterable[str]) -> None:
-    raw: Any
-    if path.name.endswith(".gz"):
-        raw = gzip.GzipFile(filename="", mode="wb", fileobj=path.open("wb"), mtime=0)
-        raw.myfileobj = raw.fileobj
-    elif path.name.endswith(".zst"):
-        raw = zstd.ZstdFile(path, "wb")
-    else:
-        raw = path.open("wb")
-    with io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as out:
-        for chunk in chunks:
-            out.write(chunk)
-
-
-def _trec_run(data: Mapping[str, Mapping[str, float]], name: str, order: Order) -> Iterator[str]:
-    """TREC run lines, a topic at a time, tie-free."""
-    trec_words("topic", data)
-    for topic, docs in data.items():
-        ids = order_ids(docs, order)
-        if not all(map(math.isfinite, docs.values())):
-            raise BadInput(f"topic {topic!r} has a score that is NaN or infinite")
-        yield trec_lines(topic, ids, [docs[doc] for doc in ids], name)
-
-
-def _trec_qrels(data: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    topics = trec_words("topic", data)
-    for topic, docs in data.items():
-        words = trec_words("document", docs)
-        yield from (f"{topics[topic]} 0 {words[doc]} {grade:.15g}\n" for doc, grade in docs.items())
-
-
-def write_run(
-    path: Path, data: Mapping[str, Mapping[str, float]], name: str, form: str, order: Order
-) -> None:
-    """Write a run as ``trec``, ``beir`` (JSON) or ``jsonl``."""
-    best = ((topic, {doc: docs[doc] for doc in order_ids(docs, order)}) for topic, docs in data.items())
-    if form == "trec":
-        _write(path, _trec_run(data, name, order))
-    elif form == "beir":
-        _write(path, [json.dumps(dict(best), ensure_ascii=False, allow_nan=False) + "\n"])
-    elif form == "jsonl":
-        _write(path, _jsonl(best))
-    else:
-        raise UsageError(f"there is no format {form!r} for runs", why="known: trec, beir, jsonl")
-
-
-def write_qrels(path: Path, data: Mapping[str, Mapping[str, float]], form: str) -> None:
-    """Write judgements as ``trec``, ``beir`` (tsv with a header) or ``jsonl``."""
-    if form == "trec":
-        _write(path, _trec_qrels(data))
-    elif form == "beir":
-        rows = (f"{t}\t{doc}\t{grade:.15g}\n" for t, docs in data.items() for doc, grade in docs.items())
-        _write(path, chain(["query-id\tcorpus-id\tscore\n"], rows))
-    elif form == "jsonl":
-        _write(path, _jsonl((topic, dict(docs)) for topic, docs in data.items()))
-    else:
-        raise UsageError(f"there is no format {form!r} for judgements", why="known: trec, beir, jsonl")
-
-
-def _jsonl(topics: Iterable[tuple[str, dict[str, float]]]) -> Iterator[str]:
-    for topic, docs in topics:
-        row = {"query_id": topic, "docs": docs}
-        yield json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"

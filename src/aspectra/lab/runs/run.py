@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from aspectra.base.errors import BadInput
+from aspectra.base.decompression import zstd
+from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.trec import trec_lines, trec_words
 from aspectra.lab.runs import files as run_files
 from aspectra.lab.runs.files import DOCUMENT_KEYS, DUPLICATES, TOPIC_KEYS, Checks, Order, order_ids
 from aspectra.lab.runs.rows import Row, first_of, read_rows
@@ -116,7 +121,7 @@ class Run(_Table):
             BadInput: two ids become one word in TREC format, or a score is not a number. UsageError: no such
                 format.
         """
-        run_files.write_run(Path(path), self.data, self.name or "aspectra", format, order)
+        write_run(Path(path), self.data, self.name or "aspectra", format, order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +162,7 @@ class Qrels(_Table):
 
     def write(self, path: Path | str, format: str = "trec") -> None:  # noqa: A002
         """Write as ``trec``, ``beir`` (tsv with a header) or ``jsonl``; see :meth:`Run.write`."""
-        run_files.write_qrels(Path(path), self.data, format)
+        write_qrels(Path(path), self.data, format)
 
 
 def _stem(path: Path) -> str:
@@ -338,3 +343,71 @@ def _json(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+# The files that runs and judgements are written to.
+
+
+def _write(path: Path, chunks: Iterable[str]) -> None:
+    raw: Any
+    if path.name.endswith(".gz"):
+        raw = gzip.GzipFile(filename="", mode="wb", fileobj=path.open("wb"), mtime=0)
+        raw.myfileobj = raw.fileobj
+    elif path.name.endswith(".zst"):
+        raw = zstd.ZstdFile(path, "wb")
+    else:
+        raw = path.open("wb")
+    with io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as out:
+        for chunk in chunks:
+            out.write(chunk)
+
+
+def _trec_run(data: Mapping[str, Mapping[str, float]], name: str, order: Order) -> Iterator[str]:
+    """TREC run lines, a topic at a time, tie-free."""
+    trec_words("topic", data)
+    for topic, docs in data.items():
+        ids = order_ids(docs, order)
+        if not all(map(math.isfinite, docs.values())):
+            raise BadInput(f"topic {topic!r} has a score that is NaN or infinite")
+        yield trec_lines(topic, ids, [docs[doc] for doc in ids], name)
+
+
+def _trec_qrels(data: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    topics = trec_words("topic", data)
+    for topic, docs in data.items():
+        words = trec_words("document", docs)
+        yield from (f"{topics[topic]} 0 {words[doc]} {grade:.15g}\n" for doc, grade in docs.items())
+
+
+def write_run(
+    path: Path, data: Mapping[str, Mapping[str, float]], name: str, form: str, order: Order
+) -> None:
+    """Write a run as ``trec``, ``beir`` (JSON) or ``jsonl``."""
+    best = ((topic, {doc: docs[doc] for doc in order_ids(docs, order)}) for topic, docs in data.items())
+    if form == "trec":
+        _write(path, _trec_run(data, name, order))
+    elif form == "beir":
+        _write(path, [json.dumps(dict(best), ensure_ascii=False, allow_nan=False) + "\n"])
+    elif form == "jsonl":
+        _write(path, _jsonl(best))
+    else:
+        raise UsageError(f"there is no format {form!r} for runs", why="known: trec, beir, jsonl")
+
+
+def write_qrels(path: Path, data: Mapping[str, Mapping[str, float]], form: str) -> None:
+    """Write judgements as ``trec``, ``beir`` (tsv with a header) or ``jsonl``."""
+    if form == "trec":
+        _write(path, _trec_qrels(data))
+    elif form == "beir":
+        rows = (f"{t}\t{doc}\t{grade:.15g}\n" for t, docs in data.items() for doc, grade in docs.items())
+        _write(path, chain(["query-id\tcorpus-id\tscore\n"], rows))
+    elif form == "jsonl":
+        _write(path, _jsonl((topic, dict(docs)) for topic, docs in data.items()))
+    else:
+        raise UsageError(f"there is no format {form!r} for judgements", why="known: trec, beir, jsonl")
+
+
+def _jsonl(topics: Iterable[tuple[str, dict[str, float]]]) -> Iterator[str]:
+    for topic, docs in topics:
+        row = {"query_id": topic, "docs": docs}
+        yield json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"

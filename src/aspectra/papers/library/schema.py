@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import sqlite3
 import struct
 import threading
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import AspectraError, LibraryBusy, LibraryCorrupt, LibraryNotFound, UsageError
-from aspectra.base.files import digest_texts, disk, make_folder, refuse_journal
+from aspectra.base.files import digest_texts, disk, disk_is_full, make_folder, refuse_journal
 from aspectra.base.values import now
 from aspectra.papers.library import row_sums
 from aspectra.papers.library.folder.lock import WriterLock, hold, noted_error, noting, remembering
@@ -39,7 +38,6 @@ _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT
 _DAMAGED |= {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT}
 _OURS = ("library.db", ".library.db.new", "writer.lock")  # what an interrupted `init` leaves
 _MOVE = "Aspectra writes no such file: ask where it comes from, or move it away"
-_LEAST_SPACE = 1 << 16  # bytes; SQLite's shared memory takes half of it
 _NO_ROOM = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 _UNWRITTEN = {sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_TRUNCATE, sqlite3.SQLITE_IOERR_SHMSIZE}
 
@@ -95,14 +93,6 @@ def writable(connection: sqlite3.Connection, path: Path) -> None:
     """
     if at_rest(connection) and disk_is_full(path.parent):
         raise AspectraError(f"the disk is full, so {path} cannot be written", hint=_FULL)
-
-
-def disk_is_full(folder: Path) -> bool:
-    """True if so little space is left that SQLite cannot create even the files it needs for reading."""
-    try:
-        return shutil.disk_usage(folder).free < _LEAST_SPACE
-    except OSError:
-        return False
 
 
 def create(folder: Path) -> None:
