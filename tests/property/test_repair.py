@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aspectra.llm.prompts.conversation import plain_digits, without_hidden
-from aspectra.search.rerank.repair import read_choice, read_labels, read_number, repair, without_thoughts
+from aspectra.llm.prompts.conversation import plain_digits, without_hidden, without_thoughts
+from aspectra.search.rerank.repair import read_choice, read_labels, read_number, repair
 from long import LONG
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "repair_fuzz.py"

@@ -24,12 +24,12 @@ from aspectra.base.values import replace
 from aspectra.llm import loops
 from aspectra.llm.budget import Cost
 from aspectra.llm.chat import ChatModel, Reply, Request, object_schema
+from aspectra.llm.prompts.conversation import without_thoughts
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.instructions.reading import OUTER, Reading, read_instruction
 from aspectra.search.query import Unread
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.question import Question
-from aspectra.search.rerank.repair import without_thoughts
 from aspectra.search.rerank.shown_texts import Prompt, ShownTexts, TextBudget
 
 _ITEM = object_schema(words={"type": "string"}, condition={"type": "string"})

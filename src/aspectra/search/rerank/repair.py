@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from aspectra.llm.prompts.conversation import plain_digits
-from aspectra.llm.prompts.conversation import without_thoughts as without_thoughts
+from aspectra.llm.prompts.conversation import plain_digits, without_thoughts
 
 Form = Literal["json", "keys", "chain", "lines", "brackets", "bare", "words", "none"]
 

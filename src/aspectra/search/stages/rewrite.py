@@ -14,9 +14,10 @@ from aspectra.base.registry import spell
 from aspectra.base.values import replace
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request, object_schema
+from aspectra.llm.prompts.conversation import without_thoughts
 from aspectra.search.plan import Search, Step
 from aspectra.search.rerank.asker import Asker
-from aspectra.search.rerank.repair import json_values, without_thoughts
+from aspectra.search.rerank.repair import json_values
 from aspectra.search.rerank.shown_texts import Prompt, ShownTexts, check_tokens, criteria, fit_for
 from aspectra.search.stages.protocol import STAGES, Context, SearchState
 from aspectra.views.index.opened import GRAPH_VIEW

@@ -71,7 +71,9 @@ class _Task:
         """Aspect -> what was written about it, "" for nothing; {} where that cannot be read."""
         if len(self.aspects) == 1:
             try:
-                return {self.aspects[0]: str(self.prompt.read(reply.text).value)}
+                return {
+                    self.aspects[0]: str(self.prompt.read(reply.text, cut=reply.finish == "length").value)
+                }
             except Unreadable:
                 return {}
         talk = prompt("write_all", self.path).talk
