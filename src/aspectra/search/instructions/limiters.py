@@ -145,8 +145,10 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
 def _sized(piece: Piece) -> bool:
     """True if words of size say which documents are meant: *small trials*, *trials with few patients*."""
     told = any(m.low in _WORDS["sizes"] and n.attribute in _DOCUMENTS for m, n in pairwise(piece.marks))
-    kinds = [m.end for m in piece.marks if m.attribute in _DOCUMENTS]
-    return told or any(m.low in _WORDS["few"] and m.start >= kinds[0] for m in piece.marks if kinds)
+    kinds = [n for n, m in enumerate(piece.marks) if m.attribute in _DOCUMENTS]
+    behind = [m.low for m in piece.marks[kinds[0] + 1 :]] if kinds else []
+    links = [n for n, low in enumerate(behind) if low in _WORDS["qualifies"]]  # not "... and keep it small"
+    return told or any(low in _WORDS["few"] for low in (behind[links[0] :] if links else ()))
 
 
 def _modified(

@@ -111,7 +111,7 @@ def _limits_papers(marks: Sequence[Mark], at: int) -> bool:
 def _denies_documents(marks: Sequence[Mark], at: int) -> bool:
     """True if a denial is of some of the documents denied before it: *no preprints without code*."""
     denial = next((n for n, m in enumerate(marks[:at]) if m.cat == "neg"), at)
-    told = any(m.carries or m.free for m in marks[at + 1 :])  # unlike "abstracts without full papers"
+    told = marks[-1].cat != "doc"  # unlike "abstracts without full papers"
     return (
         told
         and any(m.attribute in DOCUMENTS for m in marks[denial:at])
