@@ -784,6 +784,26 @@ def test_of_alternatives_one_will_do(text, spellings):
         ("owls, please restrict to women authors", (), "owls", ["please restrict to women authors"]),
         ("owls, by Chinese researchers", (), "owls", ["by Chinese researchers"]),
         ("owls, no policy editorials", ("exclude combination=kind=editorial and topic=policy",), "owls", []),
+        *(
+            (f"owls, {said}", (f"exclude combination=kind={kind} and topic={words}",), "owls", [])
+            for said, kind, words in (
+                ("no narrative reviews", "survey", "narrative reviews"),
+                ("no pilot trials", "trial", "pilot trials"),
+                ("exclude non-randomised trials", "trial", "non-randomised trials"),
+                ("no phase 2 trials", "trial", "phase 2 trials"),
+                ("no retrospective studies", "cohort", "retrospective studies"),
+                ("no double-blind trials", "rct", "double-blind trials"),
+                ("keine narrativen Reviews", "survey", "narrativen Reviews"),
+            )
+        ),
+        ("owls, only narrative reviews", ("require kind=survey",), "owls", []),
+        ("owls, no pregnant women", ("exclude combination=population=women and topic=pregnant",), "owls", []),
+        (
+            "owls, exclude HIV-positive adults",
+            ("exclude combination=population=adults and topic=HIV-positive",),
+            "owls",
+            [],
+        ),
         ("热泵，不要政策类综述", ("exclude combination=kind=survey and topic=政策",), "热泵", []),
         ("owls, nothing published by Elsevier or Wiley",
          ("exclude publisher=Elsevier", "exclude publisher=Wiley"), "owls", []),

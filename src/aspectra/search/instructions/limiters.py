@@ -73,7 +73,7 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
         return Read(piece, "unread", sign, why=MEANT)
     if is_event(piece):
         return Read(piece, "unread", sign, why=EVENT)
-    values = requests_of(piece, sign, company=True)
+    values = _narrowed(text, piece, requests_of(piece, sign, company=True))
     if any(m.cat == "neg" for m in sign.rules) and _sized(piece):
         led = _led(piece, values, sign) if question and not others else None
         return Read(piece, "unread", sign, subject=led, why=_COMBINED)
@@ -151,6 +151,18 @@ def _sized(piece: Piece) -> bool:
     return told or any(low in _WORDS["few"] for low in (behind[links[0] :] if links else ()))
 
 
+def _narrowed(text: str, piece: Piece, values: list[RequestedValue]) -> list[RequestedValue]:
+    """The values, where a denied kind that is said more narrowly is what is both: *no pilot trials*."""
+    narrow = {m.start for m in piece.marks if "narrow" in m.flags}
+    out = []
+    for one in values:
+        if one.relation in ("exclude", "avoid") and one.start in narrow:
+            both = combination([(one.attribute, one.value), ("topic", text[one.start : one.end])])
+            one = RequestedValue("combination", both, one.relation, one.start, one.end)  # noqa: PLW2901
+        out.append(one)
+    return out
+
+
 def _modified(
     text: str, values: Sequence[RequestedValue], free: Sequence[RequestedValue]
 ) -> tuple[RequestedValue, ...]:
@@ -158,7 +170,9 @@ def _modified(
     out = [*values, *free]
     for word, kind in product(free, values):
         gap = text[word.end : kind.start] if word.end <= kind.start else None
-        if kind.attribute in _DOCUMENTS and word.attribute == "topic" and gap in _WORDS["gaps"] | {"", " "}:
+        some = kind.attribute == "population" and " " not in word.value  # "no pregnant women"
+        sort = kind.attribute in _DOCUMENTS or some
+        if sort and word.attribute == "topic" and gap in _WORDS["gaps"] | {"", " "}:
             both = combination([(kind.attribute, kind.value), (word.attribute, word.value)])
             out = [request for request in out if request not in (word, kind)]
             out.append(RequestedValue("combination", both, kind.relation, word.start, kind.end))
