@@ -242,11 +242,12 @@ def test_jsonl_writes_our_own_format() -> None:
 
 @pytest.mark.parametrize("database", ["", "Scopus", "PubMed"])
 def test_ris_keeps_the_database_of_a_paper_with_a_pmid(tmp_path: Path, database: str) -> None:
-    paper = Paper("a", "T", url="https://x.org/a", identifiers={"pmid": "31452109"})
-    told = replace(paper, metadata={"database": database} if database else {})
-    (again,) = back(tmp_path, "ris", [told])
-    assert (again.identifiers, again.url) == (paper.identifiers, paper.url)
-    assert again.metadata.get("database", "") == database
+    for url in ("https://x.org/a", ""):
+        paper = Paper("a", "T", url=url, identifiers={"pmid": "31452109"})
+        told = replace(paper, metadata={"database": database} if database else {})
+        (again,) = back(tmp_path, "ris", [told])
+        assert (again.identifiers, again.url) == (paper.identifiers, paper.url)
+        assert again.metadata.get("database", "") == database
 
 
 def test_ris_keeps_the_arxiv_id_of_a_paper_without_link(tmp_path: Path) -> None:

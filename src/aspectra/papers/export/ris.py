@@ -137,7 +137,7 @@ def _identifiers(paper: Paper, back: ReadBack) -> _Tags:
         elif scheme == "pmid" and shared_text(paper.metadata, "database") == "PubMed":
             out += [("AN", value), ("DB", "PubMed")]
         elif scheme == "pmid":  # an accession number would make the record one of PubMed
-            out.append(("UR", f"https://pubmed.ncbi.nlm.nih.gov/{value}"))
+            out.append(("M2", f"PMID: {value}"))
         elif scheme == "arxiv":
             out.append(("UR", f"https://arxiv.org/abs/{value}"))
     return out

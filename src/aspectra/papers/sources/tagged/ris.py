@@ -106,6 +106,7 @@ def _identifiers(record: TaggedRecord, urls: list[str]) -> Iterator[tuple[str, o
     accession = record.first("AN")
     if accession.isdigit() and any(name in database for name in ("pubmed", "medline", "nlm")):
         yield "pmid", accession
+    yield from (("pmid", value[5:]) for value in record.all("M2") if value.upper().startswith("PMID:"))
     if record.first("C2").upper().startswith("PMC"):
         yield "pmcid", record.first("C2")
 
