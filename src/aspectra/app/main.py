@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from traceback import walk_tb
 
 from aspectra.base.errors import AspectraError
 
@@ -127,6 +126,8 @@ def _drop_output() -> None:
 
 def _of_output(error: OSError) -> bool:
     """True if it is the output that could not be written; what is left of it is then dropped."""
+    from traceback import walk_tb  # for a failure alone
+
     from aspectra.app.terminal import screen
 
     codes = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]

@@ -20,7 +20,7 @@ from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, plain_d
 from aspectra.papers.names import name_parts, stated_names
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import year_in
-from aspectra.papers.sources.json.csl_json import NAMES, VARIABLES_OF, item_paper
+from aspectra.papers.sources.json.csl_json import NAMES, VARIABLES_OF, in_one_text, item_paper
 
 _DATES = ("issued", "accessed", "available-date", "event-date", "original-date", "published", "submitted")
 _SEVERAL = ("ISSN", "ISBN", "keyword")  # may have several values
@@ -76,7 +76,7 @@ def _valid(kept: Mapping[str, Any]) -> dict[str, Any]:
             out[name] = value
         elif isinstance(value, list) and all(isinstance(one, str | int) for one in value):
             if name in _TEXTS:
-                out[name] = ", ".join(map(str, value)) if name in _SEVERAL else next(iter(value), None)
+                out[name] = in_one_text(value) if name in _SEVERAL else next(iter(value), None)
         elif isinstance(value, list) and all(
             isinstance(one, dict) and one.keys() & _OF_PEOPLE for one in value
         ):

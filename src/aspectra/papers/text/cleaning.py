@@ -34,29 +34,6 @@ from aspectra.base.expressions import expression
 # is correct but thousands of times slower.
 
 _SPECIAL = expression(r"[\\{}$~]|--|``|''|[?!]`")
-_TOKEN = expression(
-    r"""
-      (?P<sign>\\(?:text(?:backslash|braceleft|braceright|asciitilde|asciicircum|less|greater|bar|underscore
-                |quotedbl|minus|alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|nu|xi
-                |omicron|pi|rho|sigma|tau|upsilon|phi|chi|psi|omega)
-                |copyright|pounds|euro|ddag|slash|S|P)(?:\{\}|(?![A-Za-z])[ ]*))
-    | (?P<escaped>\\[&%$\#_{}])
-    | (?P<space>\\[ ,;:!/@-]|\\(?=\n))
-    | (?P<accent>\\[`'^"~=.](?:\{\\[ij]\}|\{[A-Za-z]\}|\\[ij](?![A-Za-z])(?:[ ]|\{\})?|[ ]*[A-Za-z])
-                |\\[uvHtcdbkr](?:\{\\[ij]\}|\{[A-Za-z]\}|[ ]+[A-Za-z]))
-    | (?P<logo>\\(?:LaTeXe?|BibTeX|TeX)(?![A-Za-z])(?:\{\})?)
-    | (?P<letter>\\(?:ss|aa|AA|ae|AE|oe|OE|o|O|l|L|i|j|dh|DH|th|TH|dj|DJ|ng|NG)(?![A-Za-z])(?:\{\}|[ ]+)?)
-    | (?P<style>\\(?:emph|text(?:it|bf|sc|tt|rm|sf|sl|up|md)?|mbox|uppercase)[ ]*(?=\{)
-               |\\(?:it|bf|sc|tt|rm|em|sl)(?![A-Za-z])[ ]*|\\noopsort\{[^{}]*\}
-               |\\href[ ]*\{[^{}]*\}[ ]*(?=\{))
-    | (?P<math>(?<!\\)\$(?![\s$])[^$]{0,400}?(?<![\s\\])\$(?!\d))
-    | (?P<ligature>---|--|``|''|[?!]`)
-    | (?P<tie>~)
-    | (?P<brace>[{}])
-    | (?P<macro>\\)
-    """,
-    re.X,
-)
 _GREEK = (  # micro is a sign that pylatexenc knows
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda nu xi omicron pi rho sigma tau upsilon"
     " phi chi psi omega"
@@ -83,6 +60,26 @@ _SIGNS = {
     "S": "§",
     "P": "¶",
 }
+_TOKEN = expression(
+    rf"(?P<sign>\\(?:{'|'.join(_SIGNS)})(?:\{{\}}|(?![A-Za-z])[ ]*))"
+    r"""
+    | (?P<escaped>\\[&%$\#_{}])
+    | (?P<space>\\[ ,;:!/@-]|\\(?=\n))
+    | (?P<accent>\\[`'^"~=.](?:\{\\[ij]\}|\{[A-Za-z]\}|\\[ij](?![A-Za-z])(?:[ ]|\{\})?|[ ]*[A-Za-z])
+                |\\[uvHtcdbkr](?:\{\\[ij]\}|\{[A-Za-z]\}|[ ]+[A-Za-z]))
+    | (?P<logo>\\(?:LaTeXe?|BibTeX|TeX)(?![A-Za-z])(?:\{\})?)
+    | (?P<letter>\\(?:ss|aa|AA|ae|AE|oe|OE|o|O|l|L|i|j|dh|DH|th|TH|dj|DJ|ng|NG)(?![A-Za-z])(?:\{\}|[ ]+)?)
+    | (?P<style>\\(?:emph|text(?:it|bf|sc|tt|rm|sf|sl|up|md)?|mbox|uppercase)[ ]*(?=\{)
+               |\\(?:it|bf|sc|tt|rm|em|sl)(?![A-Za-z])[ ]*|\\noopsort\{[^{}]*\}
+               |\\href[ ]*\{[^{}]*\}[ ]*(?=\{))
+    | (?P<math>(?<!\\)\$(?![\s$])[^$]{0,400}?(?<![\s\\])\$(?!\d))
+    | (?P<ligature>---|--|``|''|[?!]`)
+    | (?P<tie>~)
+    | (?P<brace>[{}])
+    | (?P<macro>\\)
+    """,
+    re.X,
+)
 _UNKNOWN_SIGN = expression(r"\\(" + "|".join([*_SIGNS][5:]) + r")(?:\{\}|(?![A-Za-z])[ ]*)")
 _MARKS_OF_TEX = {"---": "—", "--": "–", "``": "“", "''": "”", "?`": "¿", "!`": "¡"}
 _MATH = expression(r"(?<!\\)\$[^$]{1,400}(?<!\\)\$")

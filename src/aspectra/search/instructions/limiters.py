@@ -107,7 +107,7 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     if sign.negative and not question and free and all(r.value.lower() in aspect_names() for r in free):
         return Read(piece, "unread", sign, why=MEANT)  # "by method, not by task"
     values, free = _of_whom(text, piece, values, free)
-    if sign.rules[0].low in _WORDS["reads"] and free and all(text[r.start].isupper() for r in free):
+    if sign.rules[0].low in _WORDS["before_authors"] and free and all(text[r.start].isupper() for r in free):
         free = [replace(r, attribute="author") for r in free]  # "I've read Piketty and Saez"
     if _verb_behind(text, piece, sign, values, free):
         return Read(piece, "unread", sign, why=MEANT)

@@ -36,7 +36,8 @@ def _one(value: Any) -> Any:
     return value
 
 
-def _several(value: Any) -> Any:
+def in_one_text(value: Any) -> Any:
+    """The value; of a list its entries, between commas."""
     return ", ".join(map(str, value)) if isinstance(value, list) else value
 
 
@@ -77,7 +78,7 @@ def _identifiers(item: Mapping[str, Any], notes: Mapping[str, str]) -> Iterator[
 
 def _shared(item: Mapping[str, Any]) -> dict[str, Any]:
     texts = NAMES.shared_texts(
-        lambda name: _text(_several(item.get(name)) if name == "ISSN" else item.get(name))
+        lambda name: _text(in_one_text(item.get(name)) if name == "ISSN" else item.get(name))
     )
     return {
         "type": NAMES.types.get(kind := _text(item.get("type")), kind),

@@ -190,8 +190,8 @@ def papers_in_record(record: Mapping[str, Any], place: str, options: ReadOptions
 
 
 def _own(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
-    """Our own layout: nothing renamed or moved; where no source left metadata, names are turned."""
-    turn = "metadata" not in record  # and markup is undone
+    """Our own layout, nothing renamed or moved. Without metadata, names are turned and markup is undone."""
+    turn = "metadata" not in record
     undo = unmarked if options.markup and turn else str
     abstract_raw = record.get("abstract")
     sentences: list[Sentence] = []
