@@ -93,7 +93,7 @@ t = [time.perf_counter()]
 from aspectra.views.encoders.protocol import ENCODERS
 encoder = ENCODERS.get({family!r})({place!r})
 t.append(time.perf_counter())
-from aspectra.views.encoders.openvino_import import import_openvino
+from aspectra.views.encoders.transformer.weights import import_openvino
 import_openvino()
 import tokenizers
 t.append(time.perf_counter())
@@ -134,7 +134,7 @@ def sgemm_limit(size: int = 2048) -> float:
 
 def matmul_limit(dtype: str, threads: int, size: int = 2048) -> float:
     """GFLOP/s of one matrix product with constant weights in OpenVINO."""
-    from aspectra.views.encoders.openvino_import import import_openvino
+    from aspectra.views.encoders.transformer.weights import import_openvino
 
     ov = import_openvino()
     op = ov.opset13

@@ -38,8 +38,7 @@ from aspectra.cluster.parts import Shards, Wire
 from aspectra.cluster.shard import ShardSearch, arithmetic
 from aspectra.cluster.wire import Call, decode_answer, encode
 from aspectra.papers.library.shards import Collection
-from aspectra.search.scoring.phases import Mask, Part
-from aspectra.search.scoring.scores import Parted
+from aspectra.search.scoring.phases import Mask, Part, Parted
 from aspectra.views.build.collection import Builder, ShardBuild
 from aspectra.views.build.draft import IndexReport
 from aspectra.views.index.opened import Index

@@ -35,7 +35,7 @@ from aspectra.search.evidence.hits import (
     why_not,
 )
 from aspectra.search.instructions.understanding import SecondReader
-from aspectra.search.plan import Plan, Step
+from aspectra.search.plan import Plan, Query, Step, Unread
 from aspectra.search.planning.aspects import NOT_APPLIED
 from aspectra.search.planning.index_views import (
     aspect_vectors,
@@ -48,13 +48,12 @@ from aspectra.search.planning.index_views import (
 )
 from aspectra.search.planning.planners.plain import lens_warnings
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
-from aspectra.search.query import Query, Unread
 from aspectra.search.ranking import Hit, Ranking
 from aspectra.search.recipe import Recipe
 from aspectra.search.scoring.engine import Engine
-from aspectra.search.scoring.scores import Parted
+from aspectra.search.scoring.phases import Parted
+from aspectra.search.stages.moves import Move, Prefixes, run_steps
 from aspectra.search.stages.protocol import Context, SearchState
-from aspectra.search.stages.running import Move, Prefixes, run_steps
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats
@@ -211,7 +210,7 @@ class Searcher:
             query: the question, or its words.
             recipe: how to search, or its spelling: ``bm25 | rerank``.
             explain: also find each hit's rank in every probe's own order.
-            fields: of the :class:`~aspectra.search.query.Query`, where words are given: ``limit``,
+            fields: of the :class:`~aspectra.search.plan.Query`, where words are given: ``limit``,
                 ``conditions`` ...
         """
         asked = Query(query, **fields) if isinstance(query, str) else query
@@ -259,7 +258,7 @@ class Searcher:
             plan: what to run.
             salt: another one makes all requests new to a journal: the number of a repeat, say.
             prefixes: shared by plans of one question that may begin alike, see
-                :func:`~aspectra.search.stages.running.run_steps`.
+                :func:`~aspectra.search.stages.moves.run_steps`.
 
         Raises:
             UsageError: a stage needs a model, and none is set.

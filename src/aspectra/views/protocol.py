@@ -16,7 +16,7 @@ from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.readers.protocol import ASPECT_READERS, READERS
 from aspectra.views.storage.arrays import StoredArray
 from aspectra.views.storage.folder import Units
-from aspectra.views.text.weighing import Statistics
+from aspectra.views.text.tokens import Statistics
 from aspectra.views.view import Floats, Metric, Positions, Probe, Scored
 
 TERMS = "terms"  # base of the views of terms of aspects

@@ -104,11 +104,11 @@ def test_nothing_says_where_it_was_made():
 
 
 def test_openvino_is_imported_in_one_place():
-    """It reports each plain import to a web service, see ``views/encoders/openvino_import.py``."""
+    """It reports each plain import to a web service, see ``views/encoders/transformer/weights.py``."""
     plain = re.compile(r"^\s*(?:import openvino|from openvino[ .])", re.M)
     texts = [*FILES, *(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
     found = {file.name for file in texts if plain.search(file.read_text("utf-8"))}
-    assert found == {"openvino_import.py", "test_no_telemetry.py"}
+    assert found == {"weights.py", "test_no_telemetry.py"}
 
 
 def test_slow_tests_exist_and_no_mutant_needs_one():

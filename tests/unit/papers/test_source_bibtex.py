@@ -8,7 +8,7 @@ from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.protocol import SOURCES, Remark
-from aspectra.papers.sources.tagged.entry import names_of
+from aspectra.papers.sources.tagged.records import names_of
 from aspectra.papers.text.cleaning import latex_to_text, text_to_latex
 
 

@@ -7,7 +7,7 @@ import pytest
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper, Remark
 from aspectra.papers.sources.detection import detect, read_papers
-from aspectra.papers.sources.tables.identifiers import identifier_in_line
+from aspectra.papers.sources.tables.columns import identifier_in_line
 
 
 def read(folder: Path, text: str) -> tuple[list[Paper], list[Remark]]:

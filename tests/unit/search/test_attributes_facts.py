@@ -13,7 +13,7 @@ from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper, Section, field_text
 from aspectra.search.conditions.attributes.content.keyword import FORM_GRADE, Term, inflections
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.search.conditions.attributes.record.venue import venue_grade
+from aspectra.search.conditions.attributes.record.named import venue_grade
 from aspectra.views.index.opened import Index
 from aspectra.views.text.tokens import LexicalSettings
 from fake_encoder import FakeEncoder

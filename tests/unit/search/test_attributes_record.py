@@ -16,8 +16,8 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.papers.paper import Paper, Reference, Section
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.attributes.record.facts import status_of
 from aspectra.search.conditions.attributes.record.named import named_papers
-from aspectra.search.conditions.attributes.record.status import status_of
 from aspectra.search.conditions.condition import Condition, Exemption
 from aspectra.search.conditions.grading import Grader, bound_conditions, conditions_mask, without_data
 from aspectra.search.conditions.lists import UserLists

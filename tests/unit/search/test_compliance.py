@@ -24,8 +24,7 @@ from aspectra.search.conditions.grading import (
     unknown_papers,
     without_data,
 )
-from aspectra.search.plan import Plan, Search
-from aspectra.search.query import Query
+from aspectra.search.plan import Plan, Query, Search
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.lenses.protocol import TextSpan
@@ -194,7 +193,7 @@ def test_the_field_is_of_the_papers_that_pass(small, attribute, monkeypatch):
     attribute.table["v"] = [1, 0, 1]
     counted = []
     monkeypatch.setattr(
-        "aspectra.search.scoring.scores.lead", lambda scores, among: counted.append(among) or 1
+        "aspectra.search.scoring.phases.lead", lambda scores, among: counted.append(among) or 1
     )
     wanted = Condition("given", "v", "prefer")
     small.search("alpha", conditions=[wanted])

@@ -19,7 +19,7 @@ from aspectra.cluster.parts import Shards
 from aspectra.cluster.shard import ShardSearch
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.evidence.hits import unfiltered
-from aspectra.search.query import Query
+from aspectra.search.plan import Query
 from aspectra.search.scoring.chain import Scale
 from aspectra.search.scoring.engine import Engine
 from aspectra.views.terms import view as heads
@@ -182,7 +182,7 @@ def test_the_best_share_is_of_the_papers_of_all_shards(searchers, monkeypatch):
     plan = replace(plan, within=tuple(paper.id for paper in PAPERS[:50]))
     counted = []
     monkeypatch.setattr(
-        "aspectra.search.scoring.scores.lead", lambda scores, among: counted.append(among) or 1
+        "aspectra.search.scoring.phases.lead", lambda scores, among: counted.append(among) or 1
     )
     same(searchers, plan)
     assert {*counted} == {50}

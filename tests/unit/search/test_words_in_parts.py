@@ -16,8 +16,7 @@ from aspectra.views.lexical.collection import WordIndex
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.terms import view as heads
-from aspectra.views.text.tokens import METHODS, LexicalSettings
-from aspectra.views.text.weighing import Statistics
+from aspectra.views.text.tokens import METHODS, LexicalSettings, Statistics
 from aspectra.views.view import Probe
 from token_encoder import TokenEncoder, made_up_head
 

@@ -15,12 +15,11 @@ from aspectra.llm.chat import ContextExceeded
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
-from aspectra.search.plan import Fusion, Plan
-from aspectra.search.query import Query
+from aspectra.search.plan import Fusion, Plan, Query
 from aspectra.search.recipe import ProbeRecipe, Recipe, SearchRecipe
 from aspectra.search.searcher import Searcher
+from aspectra.search.stages.moves import estimate_steps
 from aspectra.search.stages.protocol import Context
-from aspectra.search.stages.running import estimate_steps
 from aspectra.views.build.run import build_index
 from aspectra.views.prompted.definition import PromptedLens, builtin_text
 from aspectra.views.prompted.running import bound_to, run_lens

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from aspectra.base.values import replace
 from aspectra.papers.library.rows import part_sql
 from aspectra.papers.paper import Paper, Reference, Section, Sentence, field_text
-from aspectra.views.dense.lens_vectors import vector_lens
+from aspectra.views.dense.reverse import vector_lens
 from aspectra.views.lenses.protocol import (
     LENSES,
     Lens,

@@ -9,7 +9,7 @@ import pytest
 
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.papers.paper import Paper, Section
-from aspectra.views.dense.lens_vectors import LensEncoder, vector_lens
+from aspectra.views.dense.reverse import LensEncoder, vector_lens
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.lenses.style import StyleLens
 from aspectra.views.storage.folder import StoredFolder

@@ -24,12 +24,11 @@ from aspectra.base.version import __version__
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
-from aspectra.search.plan import Tally
+from aspectra.search.plan import Query, Tally
 from aspectra.search.planning.planners.protocol import PLANNERS, Planner
-from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
-from aspectra.search.stages.running import Prefixes
+from aspectra.search.stages.moves import Prefixes
 from aspectra.views.build.run import build_index
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.protocol import TOKENS, ViewFacts

@@ -24,7 +24,7 @@ from aspectra.papers.bibliography import (
 from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, plain_doi, raw_record, tidy
 from aspectra.papers.names import stated_names
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.tagged.entry import NAMES, entry_paper, names_of
+from aspectra.papers.sources.tagged.records import NAMES, entry_paper, names_of
 from aspectra.papers.text.cleaning import latex_to_text, text_to_latex
 
 # Pandoc refuses a file for signs outside words that are not ASCII, and for ^<>|.

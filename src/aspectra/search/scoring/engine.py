@@ -25,8 +25,18 @@ from aspectra.search.conditions.grading import (
 )
 from aspectra.search.plan import Plan, Search
 from aspectra.search.scoring.chain import Chain
-from aspectra.search.scoring.phases import Fused, Held, Mask, Part, Rows, Scoring, each
-from aspectra.search.scoring.scores import Parted, score_exactly, score_papers
+from aspectra.search.scoring.phases import (
+    Fused,
+    Held,
+    Mask,
+    Part,
+    Parted,
+    Rows,
+    Scoring,
+    each,
+    score_exactly,
+    score_papers,
+)
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Positions
 

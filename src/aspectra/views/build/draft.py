@@ -25,8 +25,7 @@ from aspectra.views.lexical.reverse import Document, WordPairs, build_moments
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import new_array, save_array, save_json
 from aspectra.views.storage.folder import StoredFolder, Units
-from aspectra.views.text.tokens import LexicalSettings
-from aspectra.views.text.weighing import Statistics, least_rarity
+from aspectra.views.text.tokens import LexicalSettings, Statistics, least_rarity
 from aspectra.views.view import Floats, Positions
 
 # What is usual in a library, kept while papers are added and until its index is written anew.

@@ -35,7 +35,7 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.text.references import STRIPPER_VERSION, strip_citations
 from aspectra.views.build.draft import Draft, by_all_cores
 from aspectra.views.dense.late.view import TokenTaker, token_values
-from aspectra.views.dense.lens_vectors import build_lens_vectors
+from aspectra.views.dense.reverse import build_lens_vectors
 from aspectra.views.encoders.protocol import Encoder, Vectors
 from aspectra.views.lenses.protocol import LENSES, found_in_package
 from aspectra.views.protocol import ViewFacts

@@ -17,7 +17,7 @@ from aspectra.base.values import replace
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
 from aspectra.views.dense.late.view import LateView, Rarity
-from aspectra.views.dense.lens_vectors import LensEncoder
+from aspectra.views.dense.reverse import LensEncoder
 from aspectra.views.dense.view import DenseView
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.encoders.query_encoder import QueryEncoder
@@ -27,8 +27,7 @@ from aspectra.views.lexical.collection import WordIndex
 from aspectra.views.protocol import NOTES, TERMS, Asked, VectorView, View, ViewFacts, WordView
 from aspectra.views.storage.folder import EncodedText
 from aspectra.views.terms.view import TermView, aspect_weights, terms_of_paper
-from aspectra.views.text.tokens import Tokeniser
-from aspectra.views.text.weighing import Statistics
+from aspectra.views.text.tokens import Statistics, Tokeniser
 from aspectra.views.view import Floats, Matching, Positions, Probe, Scored
 
 # Papers by their citation links to the seeds: what both cite, what cites both, and direct links.

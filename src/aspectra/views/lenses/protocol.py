@@ -45,7 +45,7 @@ class Lens(Protocol):
         version: another number means that cached values are computed anew.
         kind: ``paper``: one row of values per paper; ``sentence``: one row per unit of
             :func:`~aspectra.views.storage.folder.paper_spans` (the title, then each sentence); ``vector``:
-            one row per paper that becomes a view of its own, see :mod:`aspectra.views.dense.lens_vectors`.
+            one row per paper that becomes a view of its own, see :mod:`aspectra.views.dense.reverse`.
         labels: names of the columns. A lens documents their scale; grades go from 0 to 1, and NaN says that
             nothing is known.
         reads: the parts of a paper that values depend on, as in

@@ -1,7 +1,7 @@
 """Style of a text, independent of its topic: function words, runs of characters, habits of punctuation.
 
 The lens keeps raw shares; a view made from it standardises them over the library, see
-:mod:`aspectra.views.dense.lens_vectors`. It needs no model and no training. Names are masked first, because
+:mod:`aspectra.views.dense.reverse`. It needs no model and no training. Names are masked first, because
 they reveal the topic: every capitalised word inside a sentence becomes one sign. Quotation marks, apostrophes
 and dashes are reduced to the plain ones, since the choice between them is the typesetter's habit and not the
 writer's.

@@ -22,8 +22,14 @@ from aspectra.views.lexical.collection import Postings, WordIndex, alphabetical,
 from aspectra.views.lexical.reverse import WordPairs, build_pairs
 from aspectra.views.protocol import Asked, View, ViewFacts
 from aspectra.views.storage.folder import StoredFolder, Units
-from aspectra.views.text.tokens import LexicalSettings, Tokeniser, TokenSettings
-from aspectra.views.text.weighing import Statistics, Weighing, least_rarity
+from aspectra.views.text.tokens import (
+    LexicalSettings,
+    Statistics,
+    Tokeniser,
+    TokenSettings,
+    Weighing,
+    least_rarity,
+)
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
 
 _ABSTRACTS = ViewFacts.words_of("abstract").name

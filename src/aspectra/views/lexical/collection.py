@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from aspectra.views.storage.arrays import StoredArray, save_array, save_json
 from aspectra.views.storage.folder import StoredFolder
-from aspectra.views.text.tokens import LexicalSettings
-from aspectra.views.text.weighing import Statistics, least_rarity
+from aspectra.views.text.tokens import LexicalSettings, Statistics, least_rarity
 from aspectra.views.view import Floats, Positions
 
 # Postings: which documents hold a word, and how often. What a word weighs there is computed when it is
@@ -248,7 +247,7 @@ class WordIndex:
 
     @cached_property
     def _lengths(self) -> tuple[tuple[int, int], ...]:
-        """See :attr:`~aspectra.views.text.weighing.Statistics.lengths`."""
+        """See :attr:`~aspectra.views.text.tokens.Statistics.lengths`."""
         lengths = self.lengths
         if lengths.ndim == 1:
             return ((int(lengths.sum()), self.documents),)

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from aspectra.views.lexical.collection import Segment, next_places, some_rows
 from aspectra.views.storage.arrays import StoredArray, save_array
 from aspectra.views.storage.folder import StoredFolder
-from aspectra.views.text.tokens import LexicalSettings
-from aspectra.views.text.weighing import Statistics, Weighing, least_rarity
+from aspectra.views.text.tokens import LexicalSettings, Statistics, Weighing, least_rarity
 from aspectra.views.view import Floats, Positions
 
 # Words that a paper asks with: those of the highest frequency times rarity. Fifty to two hundred do about

@@ -19,7 +19,7 @@ from aspectra.papers.paper import Paper, Section, normalise_title
 from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.children import ZipMembers, zip_names
 from aspectra.papers.sources.files import InputFile
-from aspectra.papers.sources.pages.hypertext import Block, outline_of
+from aspectra.papers.sources.pages.html import Block, outline_of
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.xml.elements import first, found, records, text_of
 from aspectra.papers.text.cleaning import clean, one_line, storable

@@ -17,7 +17,7 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.children import ZipMembers, zip_names
 from aspectra.papers.sources.files import LIMITS, InputFile
-from aspectra.papers.sources.pages.hypertext import Block, blocks_of, outline_of, parsed
+from aspectra.papers.sources.pages.html import Block, blocks_of, outline_of, parsed
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.xml.elements import attribute, found, records, text_of
 from aspectra.papers.text.cleaning import clean, one_line, storable

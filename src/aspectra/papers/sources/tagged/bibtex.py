@@ -29,7 +29,7 @@ from aspectra.papers.bibliography import MONTHS, SHORT_MONTHS
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.files import LIMITS, InputFile
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.tagged.entry import NAMES, entry_paper
+from aspectra.papers.sources.tagged.records import NAMES, entry_paper
 from aspectra.papers.text.cleaning import clean, storable
 
 # Values of BibTeX fields: braces and quotes taken off, abbreviations put in, within limits.

@@ -18,7 +18,6 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from aspectra.base.errors import MissingExtra, UsageError
-from aspectra.views.encoders.openvino_import import import_openvino
 from aspectra.views.encoders.protocol import Vectors, unit_rows
 from aspectra.views.encoders.query_encoder import recall, remember
 from aspectra.views.encoders.transformer.weights import (
@@ -26,6 +25,7 @@ from aspectra.views.encoders.transformer.weights import (
     Shape,
     Tensors,
     as_float32,
+    import_openvino,
     needs_torch,
     weight_files,
 )

@@ -15,11 +15,11 @@ from aspectra.papers.sources.pages.layout.headings import (
     Heading,
     body_of,
     find_headings,
+    find_references,
     known_name,
     without_number,
 )
 from aspectra.papers.sources.pages.layout.lines import Line, PrintedPage, PrintedRow, group, is_prose, regions
-from aspectra.papers.sources.pages.layout.reference_lists import find_references
 from aspectra.papers.text.cleaning import clean, mend_hyphens, one_line, strip_invisible
 from aspectra.papers.text.structure import outline
 
