@@ -12,9 +12,7 @@ from aspectra.base.errors import MissingExtra
 try:
     import pytest
 
-    pytest.register_assert_rewrite(
-        *(f"aspectra.testing.{name}" for name in ("encoders", "library_machine", "sources", "views"))
-    )
+    pytest.register_assert_rewrite(*(f"aspectra.testing.{name}" for name in ("library_machine", "views")))
     from aspectra.testing.library_machine import LibraryMachine
     from aspectra.testing.simulated_disk import Fault, Outcome, run_with_fault
     from aspectra.testing.views import (

@@ -226,7 +226,7 @@ def test_keys_move_decide_and_undo_and_do_nothing_in_fields(served, browse):
     assert page.evaluate("document.activeElement.matches('.hits > li:nth-child(2)')")
     page.keyboard.press("i")
     page.wait_for_selector(".hits > li:nth-child(2) button[data-decide=include][aria-pressed=true]")
-    assert page.evaluate("!!document.activeElement.closest('.hits > li:nth-child(2)')")
+    page.wait_for_function("document.activeElement.closest('.hits > li:nth-child(2)')")  # after the swap
     page.keyboard.press("c")
     assert page.locator("[data-choose]").nth(1).is_checked()
     page.keyboard.press("/")
