@@ -24,7 +24,7 @@ from time import perf_counter, process_time
 import numpy as np
 
 from aspectra.papers.library.store import Store
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher, open_library
 from aspectra.views.build.run import build_index
 from aspectra.views.build.work import settings_of

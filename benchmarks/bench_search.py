@@ -28,7 +28,7 @@ import Stemmer
 
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.condition import Condition
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.build.work import settings_of

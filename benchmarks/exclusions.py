@@ -28,7 +28,7 @@ from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.content import subjects as _about
 from aspectra.search.conditions.attributes.content.subjects import PhraseFeatures, Weights
 from aspectra.search.conditions.condition import Condition
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 

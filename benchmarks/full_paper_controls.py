@@ -28,7 +28,7 @@ from aspectra.lab.reports.scores import half_of
 from aspectra.lab.reports.tables import Table, render
 from aspectra.lab.statistics.significance import paired_t
 from aspectra.papers.library.store import Store
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 from aspectra.search.scoring.chain import highest, reciprocal_ranks, scale
 from aspectra.search.searcher import Searcher
 from aspectra.views.readers.aspects import ASPECTS, sections_of

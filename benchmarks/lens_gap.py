@@ -37,7 +37,7 @@ from aspectra.llm.journal import JournalFile
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.searcher import Searcher
 from aspectra.search.stages.rerank import Method, rerank

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, replace
 from aspectra.search.instructions.understanding import Hints, understand
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 
 # What only the text of a paper decides: one family. Venues and publishers are another.
 _FAMILIES = {

@@ -27,8 +27,8 @@ from sklearn.linear_model import LogisticRegression
 from train_wordings import TITLES, lines, titles
 
 from aspectra.search.instructions.understanding import understand
-from aspectra.search.plan import Query
 from aspectra.search.planning.heads import HINT_LABELS, beside, hints
+from aspectra.search.query import Query
 from aspectra.views.encoders.protocol import TokenEncoder, load_encoder
 from aspectra.views.terms.view import TokenHead
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from aspectra.base.errors import AspectraError
     from aspectra.papers.paper import Paper
     from aspectra.search.conditions.condition import Condition, limits
-    from aspectra.search.plan import Plan, Query
+    from aspectra.search.plan import Plan
+    from aspectra.search.query import Query
     from aspectra.search.ranking import Ranking
     from aspectra.search.searcher import Searcher
 
@@ -54,7 +55,8 @@ _MODULES = {
     "aspectra.base.errors": ("AspectraError",),
     "aspectra.papers.paper": ("Paper",),
     "aspectra.search.conditions.condition": ("Condition", "limits"),
-    "aspectra.search.plan": ("Plan", "Query"),
+    "aspectra.search.plan": ("Plan",),
+    "aspectra.search.query": ("Query",),
     "aspectra.search.ranking": ("Ranking",),
     "aspectra.search.searcher": ("Searcher",),
 }

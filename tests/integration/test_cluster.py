@@ -22,7 +22,7 @@ from aspectra.cluster import CLUSTERS, is_started
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.collection import index_shards
 from aspectra.views.settings import IndexSettings

@@ -9,7 +9,8 @@ from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.lab.experiments.experiment import needs_full_text
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, field_text
-from aspectra.search.plan import Plan, Query
+from aspectra.search.plan import Plan
+from aspectra.search.query import Query
 from aspectra.search.recipe import ProbeRecipe, Recipe, SearchRecipe
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index

@@ -93,7 +93,7 @@ def answers(folder: Path) -> dict[str, Callable[[], Any]]:
     def search(text: str, *seeds: str, **more: Any) -> Callable[[], Any]:
         def go(searcher: Searcher, library: Store) -> Any:
             from aspectra.search.conditions.condition import Condition
-            from aspectra.search.plan import Query
+            from aspectra.search.query import Query
 
             conditions = tuple(Condition.parse(c) for c in more.get("conditions", ()))
             found = tuple(library.resolve(seed) for seed in seeds)

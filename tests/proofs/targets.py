@@ -27,7 +27,8 @@ from aspectra.papers.text.cleaning import latex_to_text
 from aspectra.papers.text.references import entries_of, read_reference, strip_citations
 from aspectra.papers.text.structure import outline, split_sentences
 from aspectra.search.conditions.condition import Condition
-from aspectra.search.plan import Plan, Query
+from aspectra.search.plan import Plan
+from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from aspectra.search.rerank.repair import read_choice, read_labels, read_number
 

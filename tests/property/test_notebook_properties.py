@@ -15,7 +15,8 @@ from aspectra.app.output.schemas import DOCUMENTS
 from aspectra.app.surfaces.notebook.forms import NO_MATH, OpenedPaper, element
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.search.conditions.condition import Condition
-from aspectra.search.plan import LONGEST_TEXT, Plan, Search, Unread
+from aspectra.search.plan import Plan, Search
+from aspectra.search.query import LONGEST_TEXT, Unread
 from aspectra.search.ranking import ConditionResult, Evidence, Fit, Hit, ProbeScore, Ranking
 from aspectra.views.view import Probe
 

@@ -15,7 +15,7 @@ from aspectra.search.instructions.reading import Reading, read_instruction
 from aspectra.search.instructions.recognisers.bounds import read_bound
 from aspectra.search.instructions.recognisers.names import read_name
 from aspectra.search.instructions.understanding import understand
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 
 WORDS = st.sampled_from(
     """

@@ -19,8 +19,8 @@ from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.marks.values import Note
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Section
-from aspectra.search.plan import Query
 from aspectra.search.planning.planners.protocol import PLANNERS
+from aspectra.search.query import Query
 from aspectra.search.recipe import ProbeRecipe, Recipe, SearchRecipe
 from aspectra.search.searcher import Searcher
 from aspectra.search.stages.protocol import STAGES

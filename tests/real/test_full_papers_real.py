@@ -11,7 +11,7 @@ import pytest
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.papers.library.store import Store
 from aspectra.papers.text.references import strip_citations
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.readers.protocol import ASPECT_READERS, READERS

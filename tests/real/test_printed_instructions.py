@@ -7,7 +7,7 @@ import re
 import pytest
 
 from aspectra.search.instructions.understanding import understand
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 
 # Row of a table -> what must be read of it, one of these; + wanted, - unwanted.
 MEANT = {

@@ -10,7 +10,7 @@ import pytest
 from aspectra.base.decompression import zstd
 from aspectra.search.instructions.reading import read_instruction
 from aspectra.search.instructions.understanding import understand
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 
 # name: exact texts with requests, precision and recall of conditions, silently lost at most, damaged at most.
 REACHED = {"dev": (0.90, 0.95, 0.93, 0.0, 0), "dev_extra": (0.74, 0.84, 0.86, 0.02, 1)}

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from aspectra.llm.chat import ChatModel
     from aspectra.papers.paper import Paper
     from aspectra.papers.sources.protocol import ReadOptions
-    from aspectra.search.plan import Plan, Query
+    from aspectra.search.plan import Plan
     from aspectra.search.planning.model_reader import ModelReader
+    from aspectra.search.query import Query
     from aspectra.search.ranking import Ranking
     from aspectra.search.recipe import Recipe
     from aspectra.search.searcher import Searcher

@@ -17,7 +17,7 @@ from aspectra.base.values import Value
 
 if TYPE_CHECKING:
     from aspectra.search.conditions.condition import Condition
-    from aspectra.search.plan import Query
+    from aspectra.search.query import Query
 
 
 DEFAULT_RECIPE = "guided"
@@ -244,7 +244,7 @@ def make_query(text: str, seeds: tuple[str, ...], given: Mapping[str, Any]) -> Q
         UsageError: the question cannot mean anything.
     """
     from aspectra.search.conditions.condition import Condition, limits
-    from aspectra.search.plan import Query
+    from aspectra.search.query import Query
 
     refuse_unknown(given, Preferences.__annotations__, "argument of a search")
     fields = dict(given)

@@ -27,7 +27,8 @@ from aspectra.cluster.wire import (
 )
 from aspectra.search.conditions.condition import Condition, Exemption
 from aspectra.search.conditions.grading import Grader
-from aspectra.search.plan import Plan, Query
+from aspectra.search.plan import Plan
+from aspectra.search.query import Query
 from aspectra.search.scoring.chain import Scale
 from aspectra.search.scoring.phases import Fused, Held, Mask, Part, Survey, each
 from aspectra.search.searcher import Searcher

@@ -10,7 +10,7 @@ from aspectra.base.files import digest
 from aspectra.base.registry import read_member, spell, split_line
 from aspectra.base.values import Value, force_setattr, replace
 from aspectra.search.instructions.understanding import Understood, understand
-from aspectra.search.plan import DIRECTIONS, MOST_STEPS, Fusion, Plan, Query, Search
+from aspectra.search.plan import MOST_STEPS, Fusion, Plan, Search
 from aspectra.search.planning.aspects import Aspect, named_sentences
 from aspectra.search.planning.index_views import for_encoders
 from aspectra.search.planning.planners.guided import Likeness
@@ -21,6 +21,7 @@ from aspectra.search.planning.planners.protocol import (
     ViewNames,
     search_with,
 )
+from aspectra.search.query import DIRECTIONS, Query
 from aspectra.search.stages.protocol import STAGES, read_stages
 from aspectra.views.view import Matching, Metric, Pooling, Probe
 

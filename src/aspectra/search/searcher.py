@@ -35,7 +35,7 @@ from aspectra.search.evidence.hits import (
     why_not,
 )
 from aspectra.search.instructions.understanding import SecondReader
-from aspectra.search.plan import Plan, Query, Step, Unread
+from aspectra.search.plan import Plan, Step
 from aspectra.search.planning.aspects import NOT_APPLIED
 from aspectra.search.planning.index_views import (
     aspect_vectors,
@@ -48,6 +48,7 @@ from aspectra.search.planning.index_views import (
 )
 from aspectra.search.planning.planners.plain import lens_warnings
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
+from aspectra.search.query import Query, Unread
 from aspectra.search.ranking import Hit, Ranking
 from aspectra.search.recipe import Recipe
 from aspectra.search.scoring.engine import Engine
@@ -210,7 +211,7 @@ class Searcher:
             query: the question, or its words.
             recipe: how to search, or its spelling: ``bm25 | rerank``.
             explain: also find each hit's rank in every probe's own order.
-            fields: of the :class:`~aspectra.search.plan.Query`, where words are given: ``limit``,
+            fields: of the :class:`~aspectra.search.query.Query`, where words are given: ``limit``,
                 ``conditions`` ...
         """
         asked = Query(query, **fields) if isinstance(query, str) else query

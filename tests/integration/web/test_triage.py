@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from aspectra.app.surfaces.service.question import Question
-from aspectra.search.plan import LIKE_DECIDED
+from aspectra.search.query import LIKE_DECIDED
 
 ANY = pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 WORDS = "rerank documents with language models"

@@ -14,8 +14,8 @@ from aspectra.base.errors import LibraryNotFound, NoSuchPaper, UsageError
 from aspectra.llm.scripted import Scripted
 from aspectra.search.conditions.condition import Relation
 from aspectra.search.conditions.lists import UserLists
-from aspectra.search.plan import DIRECTIONS
 from aspectra.search.planning.aspects import ASPECT_ROLES
+from aspectra.search.query import DIRECTIONS
 
 BIB = """@article{dense, title={Dense retrieval of papers}, year=2020, doi={10.1000/d}, author={Lovelace, A},
   abstract={Search engines match words. We train encoders for dense retrieval.}}

@@ -21,7 +21,8 @@ from aspectra.lab.figures.drawing import Drawing
 from aspectra.lab.reports.tables import Table
 from aspectra.papers.paper import Paper, Sentence
 from aspectra.search.conditions.condition import Condition
-from aspectra.search.plan import Fusion, Plan, Query, Search
+from aspectra.search.plan import Fusion, Plan, Search
+from aspectra.search.query import Query
 from aspectra.search.ranking import Evidence
 from aspectra.views.view import Probe
 

@@ -15,7 +15,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.papers.library.marks.reader import _years
 from aspectra.papers.paper import Paper, Section
-from aspectra.search.plan import Unread
+from aspectra.search.query import Unread
 from aspectra.search.ranking import Evidence, Ranking
 
 

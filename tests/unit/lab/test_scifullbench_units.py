@@ -11,9 +11,10 @@ from aspectra.lab.experiments.directory import FILES, Source, Study
 from aspectra.lab.experiments.execute import run_study
 from aspectra.lab.experiments.experiment import Records, prompts_hash
 from aspectra.papers.paper import Paper
-from aspectra.search.plan import Query, Search
+from aspectra.search.plan import Search
 from aspectra.search.planning.planners.plain import UNITS
 from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames
+from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from benchmark_fixtures import scifullbench
 from fake_encoder import FakeEncoder

@@ -10,10 +10,11 @@ from test_aspects import PAPERS, SEED, _paper
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
-from aspectra.search.plan import NAMED, Plan, Query, Search, Shares
+from aspectra.search.plan import Plan, Search
 from aspectra.search.planning.aspects import REST, Aspect, corrected_roles
 from aspectra.search.planning.index_views import IndexSeeds, term_warnings
 from aspectra.search.planning.planners import guided
+from aspectra.search.query import NAMED, Query, Shares
 from aspectra.search.scoring.phases import join
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.generation import FEW

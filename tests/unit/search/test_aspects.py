@@ -7,7 +7,7 @@ import pytest
 
 from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
 from aspectra.papers.paper import Paper, Sentence, field_text
-from aspectra.search.plan import CONTRAST_WEIGHT, Plan, Query, Search
+from aspectra.search.plan import Plan, Search
 from aspectra.search.planning.aspects import (
     REST,
     Aspect,
@@ -16,6 +16,7 @@ from aspectra.search.planning.aspects import (
     own_aspects,
     remove_aspect,
 )
+from aspectra.search.query import CONTRAST_WEIGHT, Query
 from aspectra.search.recipe import ProbeRecipe, Recipe
 from aspectra.search.searcher import Searcher
 from aspectra.views.dense.reverse import centroids, mean_query, score_means

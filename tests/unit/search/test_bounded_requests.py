@@ -9,7 +9,8 @@ import pytest
 
 from aspectra.base.errors import UsageError
 from aspectra.search.conditions.condition import Condition
-from aspectra.search.plan import MOST_PROBES, Plan, Query
+from aspectra.search.plan import MOST_PROBES, Plan
+from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 
 PROBE = {"view": "abstract@bm25", "text": "owls"}

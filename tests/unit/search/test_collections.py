@@ -23,7 +23,7 @@ from aspectra.papers.library.shards import SPAN, shard_of
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.collection import IndexedShard, index_shards, merge_shards
 from aspectra.views.build.run import build_index

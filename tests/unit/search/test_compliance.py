@@ -24,7 +24,8 @@ from aspectra.search.conditions.grading import (
     unknown_papers,
     without_data,
 )
-from aspectra.search.plan import Plan, Query, Search
+from aspectra.search.plan import Plan, Search
+from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.lenses.protocol import TextSpan

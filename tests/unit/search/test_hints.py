@@ -12,8 +12,8 @@ from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.papers.paper import Paper
 from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.understanding import understand
-from aspectra.search.plan import Query
 from aspectra.search.planning.heads import HINT_LABELS, beside, hints, hints_by
+from aspectra.search.query import Query
 from aspectra.views.encoders.protocol import load_encoder
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.terms.view import TokenHead

@@ -8,7 +8,7 @@ import pytest
 from aspectra.base.errors import MissingExtra, UsageError, ViewMismatch
 from aspectra.base.values import LRUCache, replace
 from aspectra.papers.paper import Paper
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from aspectra.views.encoders.minilm import find_model
 from aspectra.views.encoders.protocol import TEMPLATES, Prompts, load_encoder, permit_encoder

@@ -15,7 +15,7 @@ from aspectra.search.instructions.recognisers.bounds import read_bound
 from aspectra.search.instructions.recognisers.lexicon import corrected, expand
 from aspectra.search.instructions.recognisers.names import library_venues, read_name
 from aspectra.search.instructions.understanding import understand
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 
 DATA = Path(__file__).parents[2] / "data"
 # Where the older sets name other attributes than those of today: a peer-reviewed text has that status, and

@@ -12,8 +12,9 @@ from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition
-from aspectra.search.plan import Plan, Query
+from aspectra.search.plan import Plan
 from aspectra.search.planning.planners.plain import fitting
+from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index

@@ -13,8 +13,9 @@ from aspectra.base.values import replace
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition, limits
 from aspectra.search.instructions.understanding import understand
-from aspectra.search.plan import Plan, Query, Unread
+from aspectra.search.plan import Plan
 from aspectra.search.planning.aspects import AspectRequests
+from aspectra.search.query import Query, Unread
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
 from fake_encoder import FakeEncoder

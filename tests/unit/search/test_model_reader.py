@@ -14,8 +14,8 @@ from aspectra.base.errors import AspectraError
 from aspectra.llm.chat import ModelError, Reply
 from aspectra.llm.scripted import Scripted
 from aspectra.search.instructions.understanding import understand
-from aspectra.search.plan import Query
 from aspectra.search.planning.model_reader import ModelReader, items_in
+from aspectra.search.query import Query
 from aspectra.search.rerank.shown_texts import Prompt
 
 

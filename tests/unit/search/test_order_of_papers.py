@@ -13,8 +13,8 @@ from aspectra.base.errors import AspectraError
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.grading import field_mean, lead
-from aspectra.search.plan import Query
 from aspectra.search.planning.planners.protocol import PLANNERS
+from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.generation import _mean
 from aspectra.views.build.run import build_index

@@ -11,7 +11,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.labels.lensed import ORDERING
 from aspectra.search.conditions.condition import Condition, limits
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.lenses.kind import KINDS

@@ -15,7 +15,7 @@ from aspectra.llm.chat import ContextExceeded
 from aspectra.llm.client.openai_wire import request_body
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.paper import Paper, Section
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.searcher import Searcher
 from aspectra.search.stages.rerank import Method, rerank

@@ -14,8 +14,9 @@ from aspectra.base.values import replace
 from aspectra.papers.paper import Section
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import best_scores, field_mean, lead
-from aspectra.search.plan import Fusion, Query, Search
+from aspectra.search.plan import Fusion, Search
 from aspectra.search.planning.planners.protocol import PLANNERS
+from aspectra.search.query import Query
 from aspectra.search.scoring.phases import Fused, Part, Rows
 from aspectra.views.terms import view as heads
 from aspectra.views.view import Probe

@@ -6,8 +6,9 @@ import pytest
 
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.base.values import replace
-from aspectra.search.plan import Query, Search
+from aspectra.search.plan import Search
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, PLANNERS, ViewNames
+from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 
 READERS = ("question", "method", "experiment")

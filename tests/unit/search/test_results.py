@@ -13,7 +13,8 @@ from aspectra.llm.budget import Cost, Price
 from aspectra.llm.chat import Reply, Usage
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.paper import Paper, Reference
-from aspectra.search.plan import Fusion, Plan, Query, Search
+from aspectra.search.plan import Fusion, Plan, Search
+from aspectra.search.query import Query
 from aspectra.search.recipe import ProbeRecipe, Recipe, SearchRecipe
 from aspectra.search.scoring.engine import Engine
 from aspectra.search.searcher import Searcher

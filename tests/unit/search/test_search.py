@@ -15,8 +15,9 @@ from aspectra.base.values import replace
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.condition import limits
-from aspectra.search.plan import Fusion, Plan, Query, Search
+from aspectra.search.plan import Fusion, Plan, Search
 from aspectra.search.planning.planners.protocol import PLANNERS
+from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build import run as ahead
 from aspectra.views.build.run import build_index

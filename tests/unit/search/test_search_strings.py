@@ -12,7 +12,7 @@ from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.content.boolean import parse
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.instructions.understanding import understand
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from small_library import searcher_over
 

@@ -24,7 +24,7 @@ from aspectra.papers.library.schema import ReadConnection
 from aspectra.papers.library.shards import MANIFEST, MOST, SPAN, shard_of
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Remark
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 from aspectra.search.scoring.phases import join
 from aspectra.search.searcher import Searcher
 from aspectra.views.build import collection as building

@@ -19,7 +19,7 @@ from aspectra.cluster.parts import Shards
 from aspectra.cluster.shard import ShardSearch
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.evidence.hits import unfiltered
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 from aspectra.search.scoring.chain import Scale
 from aspectra.search.scoring.engine import Engine
 from aspectra.views.terms import view as heads

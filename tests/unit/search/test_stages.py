@@ -19,8 +19,9 @@ from aspectra.llm.chat import BudgetReached, ContextExceeded, KeyRefused, Transi
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.paper import Paper, Reference
 from aspectra.search.conditions.condition import limits
-from aspectra.search.plan import Plan, Query
+from aspectra.search.plan import Plan
 from aspectra.search.planning.planners.protocol import PLANNERS
+from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from aspectra.search.rerank.judges.protocol import JUDGES
 from aspectra.search.scoring.engine import Found

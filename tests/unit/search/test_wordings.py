@@ -8,9 +8,9 @@ import pytest
 from aspectra.base.errors import MissingExtra
 from aspectra.papers.paper import Paper
 from aspectra.search.instructions.understanding import understand
-from aspectra.search.plan import Query
 from aspectra.search.planning.aspects import AspectRequests
 from aspectra.search.planning.heads import LABELS, clauses, read_wording
+from aspectra.search.query import Query
 from aspectra.views.encoders.protocol import load_encoder
 from small_library import searcher_over
 

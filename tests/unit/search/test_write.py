@@ -15,7 +15,8 @@ from aspectra.llm.chat import ContextExceeded
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
-from aspectra.search.plan import Fusion, Plan, Query
+from aspectra.search.plan import Fusion, Plan
+from aspectra.search.query import Query
 from aspectra.search.recipe import ProbeRecipe, Recipe, SearchRecipe
 from aspectra.search.searcher import Searcher
 from aspectra.search.stages.moves import estimate_steps

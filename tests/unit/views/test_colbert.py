@@ -12,7 +12,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.encoders.colbert import load_colbert

@@ -10,7 +10,7 @@ import pytest
 from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 from aspectra.search.recipe import ProbeRecipe, Recipe, SearchRecipe
 from aspectra.search.searcher import Searcher
 from aspectra.testing.views import ViewConformance

@@ -7,7 +7,7 @@ import pytest
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.papers.library.marks.values import Note
 from aspectra.papers.paper import Paper
-from aspectra.search.plan import Query
+from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.testing.views import ViewConformance
 from aspectra.views.protocol import NOTES, ViewFacts

@@ -217,8 +217,8 @@ def _answer(
     """Run a plan and write what came of it; ``asked`` is what it was made of."""
     from aspectra.app.output.papers import MOST_PAGES, check_page, page_of
     from aspectra.app.output.rankings import write_ranking
-    from aspectra.search.plan import MOST_PAPERS
     from aspectra.search.planning.aspects import NOT_APPLIED
+    from aspectra.search.query import MOST_PAPERS
 
     check_page(result.sort or "score", 1 if result.page is None else result.page)
     if result.plan:

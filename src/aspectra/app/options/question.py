@@ -378,7 +378,7 @@ class QuestionOptions:
 
     def _recipe(self, first: str) -> Recipe | str:
         """The recipe, with the further steps."""
-        from aspectra.search.plan import LIKE_DECIDED
+        from aspectra.search.query import LIKE_DECIDED
 
         further = [LIKE_DECIDED] if self.like_decided else []
         further += self.stage or ()

@@ -24,8 +24,9 @@ from aspectra.base.version import __version__
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
-from aspectra.search.plan import Query, Tally
+from aspectra.search.plan import Tally
 from aspectra.search.planning.planners.protocol import PLANNERS, Planner
+from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
 from aspectra.search.stages.moves import Prefixes

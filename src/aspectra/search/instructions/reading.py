@@ -70,7 +70,7 @@ from aspectra.search.instructions.settling import (
     is_typed,
 )
 from aspectra.search.instructions.subjects import subject_of
-from aspectra.search.plan import Unread
+from aspectra.search.query import Unread
 
 # Classify each piece: a request, the subject, chatter, or words that were not read.
 

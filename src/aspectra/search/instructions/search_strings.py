@@ -19,7 +19,7 @@ from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.content.boolean import LONGEST_STRING, parse
 from aspectra.search.conditions.condition import Condition, Relation
 from aspectra.search.instructions.recognisers.lexicon import table
-from aspectra.search.plan import Query, Unread
+from aspectra.search.query import Query, Unread
 
 _Reader = Callable[[str], tuple[Condition, ...]]
 _MOST_WORDS = 4  # of a term without quotes

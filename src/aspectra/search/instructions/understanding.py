@@ -17,7 +17,7 @@ from aspectra.search.instructions.reading import Reading, read_instruction
 from aspectra.search.instructions.recognisers.lexicon import Mark
 from aspectra.search.instructions.search_strings import read_string
 from aspectra.search.instructions.settling import is_capitalised
-from aspectra.search.plan import Query, Unread
+from aspectra.search.query import Query, Unread
 
 _BETWEEN = re.compile(r"\s+(?:[\w'’-]+\s+)?")  # words that may ask for something: one other at most
 _PERHAPS = "perhaps a request; its words are searched for"

@@ -16,7 +16,8 @@ from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import alternatives
-from aspectra.search.plan import LONGEST_ASPECT, Plan, Unread
+from aspectra.search.plan import Plan
+from aspectra.search.query import LONGEST_ASPECT, Unread
 from aspectra.views.view import ROLE_GROUPS, ROLES, Probe
 
 # Roles of each aspect, named by their first one; the role other belongs to none.

@@ -11,10 +11,11 @@ from aspectra.base.errors import AspectraError, ViewMismatch
 from aspectra.base.values import replace
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.instructions.recognisers.names import library_venues
-from aspectra.search.plan import Plan, Search, Unread
+from aspectra.search.plan import Plan, Search
 from aspectra.search.planning.aspects import Aspect, own_aspects
 from aspectra.search.planning.heads import hints_of, wordings_of
 from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames
+from aspectra.search.query import Unread
 from aspectra.views.dense.reverse import mean_query
 from aspectra.views.encoders.protocol import Prompts
 from aspectra.views.index.opened import Index

@@ -27,7 +27,7 @@ from aspectra.llm.chat import ChatModel, Reply, Request, object_schema
 from aspectra.llm.prompts.conversation import without_thoughts
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.instructions.reading import OUTER, Reading, read_instruction
-from aspectra.search.plan import Unread
+from aspectra.search.query import Unread
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.question import Question
 from aspectra.search.rerank.shown_texts import Prompt, ShownTexts, TextBudget

@@ -48,9 +48,9 @@ from aspectra.app.surfaces.web.viewing import (
 from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import AspectraError, UsageError, check_length
 from aspectra.base.values import replace
-from aspectra.search.plan import LIKE_DECIDED
 from aspectra.search.planning.aspects import ASPECT_ROLES, NOT_APPLIED, named_sentences
 from aspectra.search.planning.planners.protocol import PLANNERS
+from aspectra.search.query import LIKE_DECIDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

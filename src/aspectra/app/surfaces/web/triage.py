@@ -30,7 +30,7 @@ from aspectra.app.surfaces.web.viewing import (
 from aspectra.base.errors import UsageError, check_choice
 from aspectra.base.values import replace
 from aspectra.papers.text.structure import lead_field
-from aspectra.search.plan import LIKE_DECIDED
+from aspectra.search.query import LIKE_DECIDED
 
 if TYPE_CHECKING:
     from aspectra.app.surfaces.service.answering import Service

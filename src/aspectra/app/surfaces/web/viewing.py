@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from aspectra.app.surfaces.service.jobs import Jobs
     from aspectra.papers.library.marks.values import Decision
     from aspectra.papers.paper import Paper
-    from aspectra.search.plan import Plan, Unread
+    from aspectra.search.plan import Plan
+    from aspectra.search.query import Unread
     from aspectra.search.ranking import Evidence, Hit, Ranking
 
 

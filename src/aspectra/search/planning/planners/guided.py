@@ -8,7 +8,18 @@ from typing import cast, get_args
 
 from aspectra.base.errors import UsageError, ViewMismatch, check_choice
 from aspectra.base.values import replace
-from aspectra.search.plan import (
+from aspectra.search.plan import Fusion, Search
+from aspectra.search.planning.aspects import (
+    ASPECT_ROLES,
+    REST,
+    Aspect,
+    corrected_roles,
+    named_sentences,
+    other_roles,
+)
+from aspectra.search.planning.planners.plain import hybrid
+from aspectra.search.planning.planners.protocol import Options, ViewNames, planner, probe
+from aspectra.search.query import (
     ASPECT_CANDIDATES,
     ASPECT_MATCHINGS,
     ASPECT_WEIGHT,
@@ -21,22 +32,10 @@ from aspectra.search.plan import (
     NAMED,
     TEXT_WEIGHT,
     Directed,
-    Fusion,
     Query,
-    Search,
     Shares,
     aspect_shares,
 )
-from aspectra.search.planning.aspects import (
-    ASPECT_ROLES,
-    REST,
-    Aspect,
-    corrected_roles,
-    named_sentences,
-    other_roles,
-)
-from aspectra.search.planning.planners.plain import hybrid
-from aspectra.search.planning.planners.protocol import Options, ViewNames, planner, probe
 from aspectra.views.protocol import TERMS, ViewFacts, lens_base
 from aspectra.views.readers.protocol import ASPECT_READERS
 from aspectra.views.terms.view import Offer

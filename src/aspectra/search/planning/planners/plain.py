@@ -9,19 +9,17 @@ from typing import get_args
 
 from aspectra.base.errors import UsageError, ViewMismatch, check_choice, check_number
 from aspectra.base.values import replace
-from aspectra.search.plan import (
+from aspectra.search.plan import Fusion, Plan, Search
+from aspectra.search.planning.planners.protocol import Options, ViewNames, planner, probe
+from aspectra.search.query import (
     LATE_CANDIDATES,
     LATE_WEIGHT,
     LEXICAL_WEIGHT,
     MOST_PAPERS,
     TEXT_WEIGHT,
     UNLENSED_WEIGHT,
-    Fusion,
-    Plan,
     Query,
-    Search,
 )
-from aspectra.search.planning.planners.protocol import Options, ViewNames, planner, probe
 from aspectra.views.index.opened import GRAPH_VIEW, Index
 from aspectra.views.protocol import TOKENS, ViewFacts, lens_base
 from aspectra.views.view import Metric, Pooling, Probe

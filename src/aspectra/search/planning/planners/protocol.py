@@ -19,7 +19,8 @@ from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.base.registry import Registry
 from aspectra.base.values import replace
 from aspectra.search.instructions.understanding import Hints, SecondReader, Wordings
-from aspectra.search.plan import Query, Search
+from aspectra.search.plan import Search
+from aspectra.search.query import Query
 from aspectra.views.encoders.protocol import Prompts
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.readers.protocol import READERS
@@ -117,7 +118,7 @@ class Options:
     """Options of a planner, as in ``directional(direction=builds-on)``; one with more declares a subclass.
 
     Attributes:
-        direction, any_year: as in :class:`~aspectra.search.plan.Query`.
+        direction, any_year: as in :class:`~aspectra.search.query.Query`.
     """
 
     name: ClassVar[str] = ""  # so that only the options are spelled
