@@ -73,7 +73,7 @@ class Registry(Generic[T]):
             return True
         # The module named like the member first: one import instead of a whole family's.
         alike = name.replace("-", "_")
-        for module, last in list(self._waiting.items()):  # another thread may import one meanwhile
+        for module, last in self._waiting.copy().items():  # another thread may import one meanwhile
             if last == alike:
                 self._import(module)
         if name not in self._members and name in self._plugged:
