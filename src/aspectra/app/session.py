@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from aspectra.app.settings import Settings, default_library, load_config
-from aspectra.app.terminal.panels import COMMON, Names, option, show_all_help
+from aspectra.app.terminal.panels import COMMON, Names, declared, option, show_all_help
 from aspectra.base.config import Config
 from aspectra.base.errors import AspectraError, LibraryNotFound, UsageError
 from aspectra.base.values import replace
@@ -37,23 +37,19 @@ _COMMANDS = re.compile(
 class CommonOptions:
     """The options that every command takes."""
 
-    library: Annotated[
-        Path | None, option("The library to use.", "--library", metavar="DIR", panel=COMMON)
-    ] = None
-    offline: Annotated[bool, option("Refuse every connection.", "--offline", rare=True)] = False
-    quiet: Annotated[bool, option("Only results and errors.", "--quiet", "-q", rare=True)] = False
-    verbose: Annotated[bool, option("Report more details.", "--verbose", "-v", rare=True)] = False
+    library: Annotated[Path | None, option("The library to use.", metavar="DIR", panel=COMMON)] = None
+    offline: Annotated[bool, option("Refuse every connection.", rare=True)] = False
+    quiet: Annotated[bool, option("Only results and errors.", "-q", rare=True)] = False
+    verbose: Annotated[bool, option("Report more details.", "-v", rare=True)] = False
     set_: Annotated[
         Names, option("A setting for this command: llm.model=NAME.", "--set", metavar="KEY=VALUE", rare=True)
     ] = None
-    config: Annotated[
-        Path | None, option("Settings in FILE, not aspectra.toml.", "--config", metavar="FILE", rare=True)
-    ] = None
-    no_color: Annotated[bool, option("No colours (also: NO_COLOR=1).", "--no-color", rare=True)] = False
-    no_progress: Annotated[bool, option("No progress shown.", "--no-progress", rare=True)] = False
-    debug: Annotated[bool, option("Show the traceback of an error.", "--debug", rare=True)] = False
+    config: Annotated[Path | None, option("Settings in FILE, not aspectra.toml.", rare=True)] = None
+    no_color: Annotated[bool, option("No colours (also: NO_COLOR=1).", rare=True)] = False
+    no_progress: Annotated[bool, option("No progress shown.", rare=True)] = False
+    debug: Annotated[bool, option("Show the traceback of an error.", rare=True)] = False
     help_all: Annotated[
-        bool, option("Show every option.", "--help-all", rare=True, is_eager=True, callback=show_all_help)
+        bool, option("Show every option.", rare=True, is_eager=True, callback=show_all_help)
     ] = False
 
     def under(self, above: CommonOptions) -> CommonOptions:
@@ -246,7 +242,7 @@ def common(function: Callable[..., None]) -> Callable[..., None]:
     }
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in _parameters(function)]
-    parameters = [context, *own, *_fields(CommonOptions)]
+    parameters = [context, *map(declared, [*own, *_fields(CommonOptions)])]
 
     @functools.wraps(function)
     def run(**values: Any) -> None:

@@ -26,11 +26,9 @@ _FILES = 20  # files that have lines of their own; of more, only what failed
 def add(
     session: Session,
     paths: Annotated[list[Path], argument("Files and folders.", "PATH")],
-    as_: Annotated[
-        str | None, option("The format, where it is not recognised{; sources}.", "--as", metavar="NAME")
-    ] = None,
-    again: Annotated[bool, option("Read files even if they have not changed.", "--again")] = False,
-    strict: Annotated[bool, option("Exit with 4 when anything was skipped.", "--strict")] = False,
+    as_: Annotated[str | None, option("The format, where it is not recognised{; sources}.", "--as")] = None,
+    again: Annotated[bool, option("Read files even if they have not changed.")] = False,
+    strict: Annotated[bool, option("Exit with 4 when anything was skipped.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Add papers from files and folders.

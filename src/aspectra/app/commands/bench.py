@@ -19,7 +19,6 @@ from aspectra.app.options.question import (
     OracleRates,
     Preset,
     Test,
-    choice,
     language_model,
     language_models,
 )
@@ -57,7 +56,7 @@ def audit(
     name: Annotated[str, argument("See bench list.", metavar="NAME")],
     path: Annotated[Path, argument("Its files.", metavar="FOLDER")],
     option: LoaderOption = None,
-    statistics: Annotated[bool, option("Tables of sizes and lengths.", "--statistics")] = False,
+    statistics: Annotated[bool, option("Tables of sizes and lengths.")] = False,
     format: Format = "markdown",  # noqa: A002
     as_json: AsJson = False,
 ) -> None:
@@ -126,34 +125,31 @@ def run(
         Names, argument("A benchmark and its files, see bench list; or a study file.", metavar="NAME=FOLDER")
     ] = None,
     recipe: Annotated[
-        Names,
-        choice(
-            "bm25, 'bm25 | top(200) | dense' or FILE{; planners}{; stages}", "--recipe", "-r", metavar="SPEC"
-        ),
+        Names, option("bm25, 'bm25 | top(200) | dense' or FILE{; planners}{; stages}", "-r", metavar="SPEC")
     ] = None,
-    protocol: Annotated[str | None, choice("pool, collection, both [the benchmark's].")] = None,
-    depth: Annotated[int | None, choice("Papers kept of a ranking [1000].", metavar="N")] = None,
-    mode: Annotated[Names, choice("Only this mode; again for more.")] = None,
+    protocol: Annotated[str | None, option("pool, collection, both [the benchmark's].")] = None,
+    depth: Annotated[int | None, option("Papers kept of a ranking [1000].")] = None,
+    mode: Annotated[Names, option("Only this mode; again for more.")] = None,
     measure: Measures = None,
     preset: Preset = None,
-    repeats: Annotated[int | None, choice("Runs of what varies [1].", metavar="N")] = None,
-    encoder: Annotated[Names, choice("An encoder; again for several{; encoders}.", metavar="SPEC")] = None,
-    no_encoder: Annotated[bool, option("Words only: no vectors.", "--no-encoder")] = False,
+    repeats: Annotated[int | None, option("Runs of what varies [1].")] = None,
+    encoder: Annotated[Names, option("An encoder; again for several{; encoders}.", metavar="SPEC")] = None,
+    no_encoder: Annotated[bool, option("Words only: no vectors.")] = False,
     option: LoaderOption = None,
     oracle: OracleRates = None,
     out: Annotated[
-        Path | None, choice("The experiment's directory.", "--output", "-o", metavar="DIR")
+        Path | None, option("The experiment's directory.", "--output", "-o", metavar="DIR")
     ] = None,
-    libraries: Annotated[Path | None, choice("Where indexed corpora are kept.", metavar="DIR")] = None,
+    libraries: Annotated[Path | None, option("Where indexed corpora are kept.", metavar="DIR")] = None,
     baseline: Baseline = "",
     incomplete: Incomplete = False,
     format: Format = "markdown",  # noqa: A002
-    data: Annotated[Path | None, choice("Folder of a study's data sets.", metavar="DIR")] = None,
+    data: Annotated[Path | None, option("Folder of a study's data sets.", metavar="DIR")] = None,
     among: Annotated[
-        Path | None, choice("Library of other papers, for a study that needs one.", metavar="DIR")
+        Path | None, option("Library of other papers, for a study that needs one.", metavar="DIR")
     ] = None,
-    part: Annotated[Names, choice("Only this part of a study; again for more.")] = None,
-    prompts: Annotated[Path | None, choice("Prompt files for a study's rows.", metavar="DIR")] = None,
+    part: Annotated[Names, option("Only this part of a study; again for more.")] = None,
+    prompts: Annotated[Path | None, option("Prompt files for a study's rows.", metavar="DIR")] = None,
 ) -> None:
     """Rank and score benchmarks with recipes.
 
@@ -287,11 +283,11 @@ def evaluate(
 def compare(
     session: Session,
     directories: Annotated[list[Path], argument("Directories of experiments.", metavar="DIR")],
-    baseline: Annotated[str | None, choice("What others are compared with.")] = None,
+    baseline: Annotated[str | None, option("What others are compared with.")] = None,
     measure: Measures = None,
     test: Test = "t",
     correction: Correction = "bonferroni",
-    published: Annotated[bool, option("The papers' numbers too.", "--published")] = False,
+    published: Annotated[bool, option("The papers' numbers too.")] = False,
     format: Format = "markdown",  # noqa: A002
     output: OutputFile = None,
 ) -> None:
@@ -349,13 +345,13 @@ def show(session: Session, directory: Experiment, as_json: AsJson = False) -> No
 def export_run(
     session: Session,
     directory: Experiment,
-    recipe: Annotated[str | None, choice("Whose.", "--recipe", "-r")] = None,
-    benchmark: Annotated[str | None, choice("Of which, where there are several.")] = None,
-    protocol: Annotated[str | None, choice("Of which, where there are several.")] = None,
-    mode: Annotated[str, choice("Whose rankings [original].")] = "original",
-    repeat: Annotated[int, choice("Which of several runs [0].", metavar="N")] = 0,
-    incomplete: Annotated[bool, option("Leave out rankings whose calls failed.", "--incomplete")] = False,
-    format: Annotated[str, choice(f"{', '.join(RUN_FORMATS)} [trec].", "--format")] = "trec",  # noqa: A002
+    recipe: Annotated[str | None, option("Whose.", "-r")] = None,
+    benchmark: Annotated[str | None, option("Of which, where there are several.")] = None,
+    protocol: Annotated[str | None, option("Of which, where there are several.")] = None,
+    mode: Annotated[str, option("Whose rankings [original].")] = "original",
+    repeat: Annotated[int, option("Which of several runs [0].")] = 0,
+    incomplete: Annotated[bool, option("Leave out rankings whose calls failed.")] = False,
+    format: Annotated[str, option(f"{', '.join(RUN_FORMATS)} [trec].")] = "trec",  # noqa: A002
     output: OutputFile = None,
 ) -> None:
     """Write one recipe's rankings as a run.

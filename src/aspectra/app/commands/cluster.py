@@ -16,9 +16,9 @@ app = CommandGroup("Search the shards of a collection in processes of their own.
 @common
 def up(
     session: Session,
-    local: Annotated[int, option("Nodes on this computer.", "--local", metavar="N", min=1, max=64)] = 2,
+    local: Annotated[int, option("Nodes on this computer.", min=1, max=64)] = 2,
     listen: Annotated[
-        bool, option("Keep it where other computers reach its ports: behind a firewall.", "--listen")
+        bool, option("Keep it where other computers reach its ports: behind a firewall.")
     ] = False,
 ) -> None:
     """Start a cluster on this computer, with a process for each shard of the collection.
@@ -71,9 +71,7 @@ def status(session: Session) -> None:
 @common
 def check(
     session: Session,
-    sample: Annotated[
-        int, option("Papers whose titles are searched for.", "--sample", metavar="N", min=1, max=1000)
-    ] = 20,
+    sample: Annotated[int, option("Papers whose titles are searched for.", min=1, max=1000)] = 20,
 ) -> None:
     """Compare answers of the cluster with those of this process alone; every difference is an error.
 
@@ -106,10 +104,8 @@ def check(
 def plan(
     session: Session,
     papers: Annotated[str, argument("As 3M or 200000000.", "PAPERS")],
-    memory: Annotated[
-        int, option("Of a node, that the index may fill.", "--memory", metavar="GB", min=1)
-    ] = 48,
-    sentences: Annotated[bool, option("With vectors of sentences.", "--sentences/--no-sentences")] = True,
+    memory: Annotated[int, option("Of a node, that the index may fill.", metavar="GB", min=1)] = 48,
+    sentences: Annotated[bool, option("With vectors of sentences.")] = True,
 ) -> None:
     """Reckon the disk, memory, nodes and time that so many papers take, from measured constants.
 

@@ -44,7 +44,7 @@ def list_(session: Session, as_json: AsJson = False) -> None:
 @common
 def show(
     session: Session,
-    origin: Annotated[bool, option("Name the layer that set each value.", "--origin")] = False,
+    origin: Annotated[bool, option("Name the layer that set each value.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Every setting with its value.
@@ -87,7 +87,7 @@ def set_(
     session: Session,
     key: Annotated[str, argument("As search.limit.", "KEY")],
     value: Annotated[str, argument("The new value.", "VALUE")],
-    project: Annotated[bool, option("In ./aspectra.toml, not in your own file.", "--project")] = False,
+    project: Annotated[bool, option("In ./aspectra.toml, not in your own file.")] = False,
 ) -> None:
     """Set a value in your own file.
 
@@ -132,9 +132,7 @@ def trust(
     what: Annotated[
         str | None, argument("https://HOST, code:NAME, or model:, library: or settings:FOLDER.", "WHAT")
     ] = None,
-    key: Annotated[
-        str, option("Also send the key in VARIABLE to the host.", "--key", metavar="VARIABLE")
-    ] = "",
+    key: Annotated[str, option("Also send the key in VARIABLE to the host.", metavar="VARIABLE")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Permit a host, a model, its code, a library or settings, whoever names it; alone, list all.

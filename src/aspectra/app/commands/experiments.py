@@ -18,7 +18,6 @@ from aspectra.app.options.question import (
     Measures,
     OracleRates,
     Test,
-    choice,
     language_model,
     language_models,
 )
@@ -37,10 +36,10 @@ if TYPE_CHECKING:
     from aspectra.search.recipe import Recipe
 
 Directories = Annotated[list[Path], argument("Directories of experiments, or of a study.", "DIR...")]
-Systems = Annotated[Names, choice("Only this system; again for more.", "--system")]
-Benchmark = Annotated[str, choice("Only this benchmark.", "--benchmark")]
-Protocol = Annotated[str, choice("Only pool, or collection.", "--protocol")]
-Libraries = Annotated[Path | None, choice("Where indexed corpora are kept, for map.", metavar="DIR")]
+Systems = Annotated[Names, option("Only this system; again for more.", "--system")]
+Benchmark = Annotated[str, option("Only this benchmark.", "--benchmark")]
+Protocol = Annotated[str, option("Only pool, or collection.", "--protocol")]
+Libraries = Annotated[Path | None, option("Where indexed corpora are kept, for map.", metavar="DIR")]
 
 
 @common
@@ -50,23 +49,21 @@ def figure(
         str, argument("means, radar, recall, movement, tradeoff, cost, deltas, diversity or map.", "KIND")
     ],
     directories: Directories,
-    output: Annotated[Path, choice("Folder of the files [figures].", "--output", "-o", metavar="DIR")] = Path(
-        "figures"
-    ),
+    output: Annotated[Path, option("Folder of the files [figures].", "-o", metavar="DIR")] = Path("figures"),
     measure: Measures = None,
-    mode: Annotated[str, choice("Original, instructed or reversed ranking.", "--mode")] = "",
+    mode: Annotated[str, option("Original, instructed or reversed ranking.")] = "",
     system: Systems = None,
     baseline: Baseline = "",
     by: By = None,
     benchmark: Benchmark = "",
     protocol: Protocol = "",
-    cost: Annotated[str, choice("ms/query, calls/query, tokens/query, money [ms/query].")] = "ms/query",
+    cost: Annotated[str, option("ms/query, calls/query, tokens/query, money [ms/query].")] = "ms/query",
     test: Test = "t",
     correction: Correction = "bonferroni",
-    query: Annotated[Names, choice("A query of map; again for more.", metavar="ID")] = None,
-    depth: Annotated[int, choice("Papers of each ranking in map [100].", metavar="N")] = 100,
-    seed: Annotated[int, choice("Of t-SNE [0].", metavar="N")] = 0,
-    perplexity: Annotated[float, choice("Of t-SNE [30].", metavar="N")] = 30.0,
+    query: Annotated[Names, option("A query of map; again for more.", metavar="ID")] = None,
+    depth: Annotated[int, option("Papers of each ranking in map [100].")] = 100,
+    seed: Annotated[int, option("Of t-SNE [0].")] = 0,
+    perplexity: Annotated[float, option("Of t-SNE [30].", metavar="N")] = 30.0,
     libraries: Libraries = None,
 ) -> None:
     """Draw what experiments recorded, as SVG, PNG and CSV.
@@ -109,11 +106,9 @@ def figure(
 def report(
     session: Session,
     directories: Directories,
-    output: Annotated[Path, choice("The page [report.html].", "--output", "-o", metavar="FILE")] = Path(
-        "report.html"
-    ),
+    output: Annotated[Path, option("The page [report.html].", "-o")] = Path("report.html"),
     measure: Measures = None,
-    mode: Annotated[str, choice("Original, instructed or reversed ranking.", "--mode")] = "",
+    mode: Annotated[str, option("Original, instructed or reversed ranking.")] = "",
     system: Systems = None,
     baseline: Baseline = "",
     benchmark: Benchmark = "",
@@ -166,13 +161,13 @@ def build(
     ],
     out: Annotated[
         Path | None,
-        choice("The directory of everything [experiments/RECIPE].", "--output", "-o", metavar="DIR"),
+        option("The directory of everything [experiments/RECIPE].", "--output", "-o", metavar="DIR"),
     ] = None,
     settings: Annotated[
-        Names, choice("An option of a step; again for more.", "--option", metavar="STEP.OPTION=VALUE")
+        Names, option("An option of a step; again for more.", "--option", metavar="STEP.OPTION=VALUE")
     ] = None,
-    until: Annotated[str, choice("The last step to do.", "--until", metavar="STEP")] = "",
-    estimate: Annotated[bool, option("Write nothing; ask no model.", "--estimate")] = False,
+    until: Annotated[str, option("The last step to do.", metavar="STEP")] = "",
+    estimate: Annotated[bool, option("Write nothing; ask no model.")] = False,
     format: Format = "markdown",  # noqa: A002
 ) -> None:
     """Build a benchmark from the library's papers.
@@ -232,30 +227,28 @@ def gap(
         list[str], argument("Directories of experiments; or a benchmark and its files.", "DIR|NAME=FOLDER")
     ],
     recipe: Annotated[
-        Names, choice("A retriever; again for more [bm25, dense, hybrid].", "--recipe", "-r", metavar="SPEC")
+        Names, option("A retriever; again for more [bm25, dense, hybrid].", "-r", metavar="SPEC")
     ] = None,
-    run: Annotated[list[Path] | None, choice("A run file of another system.", metavar="FILE")] = None,
-    agent: Annotated[Names, choice("A system that searches in several steps.")] = None,
-    without: Annotated[Names, choice("A system that gives no document to the pools.")] = None,
+    run: Annotated[list[Path] | None, option("A run file of another system.")] = None,
+    agent: Annotated[Names, option("A system that searches in several steps.")] = None,
+    without: Annotated[Names, option("A system that gives no document to the pools.")] = None,
     verifier: Annotated[
-        Names, choice("Judge and sorter, or a recipe [listwise+tournament].", metavar="SPEC")
+        Names, option("Judge and sorter, or a recipe [listwise+tournament].", metavar="SPEC")
     ] = None,
     size: Annotated[
-        list[int] | None, choice("Documents of a pool [10, 20, 50, 100, 200].", "--size", "-k", metavar="K")
+        list[int] | None, option("Documents of a pool [10, 20, 50, 100, 200].", "-k", metavar="K")
     ] = None,
-    inject: Annotated[str, choice("Judgements whose documents are put in [gold].")] = "gold",
-    leave_one_out: Annotated[
-        bool, option("Retrievers too rank the pools of the others.", "--leave-one-out")
-    ] = False,
-    measure: Annotated[str, choice("Of both sides [nDCG@10].", "--measure", "-m")] = "nDCG@10",
+    inject: Annotated[str, option("Judgements whose documents are put in [gold].")] = "gold",
+    leave_one_out: Annotated[bool, option("Retrievers too rank the pools of the others.")] = False,
+    measure: Annotated[str, option("Of both sides [nDCG@10].", "-m")] = "nDCG@10",
     oracle: OracleRates = None,
     option: LoaderOption = None,
-    no_encoder: Annotated[bool, option("Words only: no vectors.", "--no-encoder")] = False,
+    no_encoder: Annotated[bool, option("Words only: no vectors.")] = False,
     out: Annotated[
-        Path | None, choice("The directory of everything [experiments/gap].", "--output", "-o", metavar="DIR")
+        Path | None, option("The directory of everything [experiments/gap].", "--output", "-o", metavar="DIR")
     ] = None,
-    libraries: Annotated[Path | None, choice("Where indexed corpora are kept.", metavar="DIR")] = None,
-    estimate: Annotated[bool, option("Only count the calls and tokens.", "--estimate")] = False,
+    libraries: Annotated[Path | None, option("Where indexed corpora are kept.", metavar="DIR")] = None,
+    estimate: Annotated[bool, option("Only count the calls and tokens.")] = False,
     format: Format = "markdown",  # noqa: A002
 ) -> None:
     """The gap between retrieval and verification.

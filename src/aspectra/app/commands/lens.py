@@ -20,7 +20,7 @@ from aspectra.app.output.lenses import (
     status_in_words,
 )
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import OUTPUT, AsJson, CommandGroup, Names, argument, option
+from aspectra.app.terminal.panels import AsJson, CommandGroup, Names, argument, option, showing
 from aspectra.app.terminal.screen import columns, count
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
@@ -39,11 +39,9 @@ Failed = Annotated[bool, option("Also papers whose earlier request failed.", "--
 def add(
     session: Session,
     name: Name,
-    prompt: Annotated[Path | None, option("A prompt file of your own.", metavar="FILE")] = None,
-    schema: Annotated[Path | None, option("JSON schema of the value.", metavar="FILE")] = None,
-    thinking: Annotated[
-        int | None, option("Tokens a reasoning model may think with.", metavar="N", min=0)
-    ] = None,
+    prompt: Annotated[Path | None, option("A prompt file of your own.")] = None,
+    schema: Annotated[Path | None, option("JSON schema of the value.")] = None,
+    thinking: Annotated[int | None, option("Tokens a reasoning model may think with.", min=0)] = None,
 ) -> None:
     """Add a lens, or update it from a changed prompt or schema.
 
@@ -135,9 +133,7 @@ def list_(session: Session, as_json: AsJson = False) -> None:
 def estimate(
     session: Session,
     name: Name,
-    pilot: Annotated[
-        int, option("First run N papers through the model, and measure.", metavar="N", min=0)
-    ] = 0,
+    pilot: Annotated[int, option("First run N papers through the model, and measure.", min=0)] = 0,
     failed: Failed = False,
     as_json: AsJson = False,
 ) -> None:
@@ -178,7 +174,7 @@ def estimate(
 def run(
     session: Session,
     name: Name,
-    most: Annotated[int | None, option("Papers at most, then stop.", metavar="N", min=1)] = None,
+    most: Annotated[int | None, option("Papers at most, then stop.", min=1)] = None,
     failed: Failed = False,
     switch: Annotated[bool, option("Let this model compute the lens from now on.", "--switch-model")] = False,
     as_json: AsJson = False,
@@ -245,8 +241,8 @@ def status(
 def show(
     session: Session,
     name: Name,
-    limit: Annotated[int, option("Papers at most [20].", "--limit", "-n", metavar="N", min=0)] = 20,
-    as_lines: Annotated[bool, option("One JSON object a paper.", "--jsonl", panel=OUTPUT)] = False,
+    limit: Annotated[int, option("Papers at most [20].", "-n", min=0)] = 20,
+    as_lines: Annotated[bool, showing("One JSON object a paper.", "--jsonl")] = False,
 ) -> None:
     """Show the values of a lens, paper by paper.
 
@@ -279,7 +275,7 @@ def show(
 def remove(
     session: Session,
     name: Name,
-    values: Annotated[bool, option("Its values too; recorded answers stay.", "--values")] = False,
+    values: Annotated[bool, option("Its values too; recorded answers stay.")] = False,
 ) -> None:
     """Remove a lens from the library.
 

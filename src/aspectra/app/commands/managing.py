@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from time import perf_counter, sleep
@@ -23,19 +24,15 @@ if TYPE_CHECKING:
     from aspectra.papers.library.store import Store
     from aspectra.views.build.draft import IndexReport
 
-_TEXTS, _WORDS = "Full texts", "BM25"
+_of_texts, _of_words = (partial(option, panel=panel) for panel in ("Full texts", "BM25"))
 
 
 @common
 def init(
     session: Session,
-    demo: Annotated[bool, option("Fill it with the demo papers and index them.", "--demo")] = False,
-    project: Annotated[
-        bool, option("Also write ./aspectra.toml, which names this library.", "--project")
-    ] = False,
-    shards: Annotated[
-        int | None, option("Spread its papers over N libraries: for millions of them.", metavar="N")
-    ] = None,
+    demo: Annotated[bool, option("Fill it with the demo papers and index them.")] = False,
+    project: Annotated[bool, option("Also write ./aspectra.toml, which names this library.")] = False,
+    shards: Annotated[int | None, option("Spread its papers over N libraries: for millions of them.")] = None,
 ) -> None:
     """Make a library.
 
@@ -119,43 +116,33 @@ def index(
     encoder: Annotated[
         Names, option("An encoder, as minilm; again for several{; encoders}.", metavar="SPEC")
     ] = None,
-    no_encoder: Annotated[bool, option("Words only: no vectors.", "--no-encoder")] = False,
+    no_encoder: Annotated[bool, option("Words only: no vectors.")] = False,
     sentences: Annotated[
         str | None,
         option("Sentence vectors: apart (better for aspects) or late (less to encode).", metavar="HOW"),
     ] = None,
-    late: Annotated[
-        bool | None, option("Keep token vectors, for the planner late.", "--late/--no-late")
-    ] = None,
+    late: Annotated[bool | None, option("Keep token vectors, for the planner late.")] = None,
     tokens: Annotated[
         str | None, option("--late with bits, or int8 (8 times as large).", metavar="TYPE")
     ] = None,
-    terms: Annotated[bool, option("Encode again what lacks the terms of aspects.", "--terms")] = False,
-    rebuild: Annotated[bool, option("Build even if nothing changed.", "--rebuild")] = False,
-    merge: Annotated[
-        bool, option("Join the segments of new papers to the rest of the index.", "--merge")
-    ] = False,
+    terms: Annotated[bool, option("Encode again what lacks the terms of aspects.")] = False,
+    rebuild: Annotated[bool, option("Build even if nothing changed.")] = False,
+    merge: Annotated[bool, option("Join the segments of new papers to the rest of the index.")] = False,
     beside: Annotated[
-        bool, option("Return once words can be searched; the rest is made in the background.", "--beside")
+        bool, option("Return once words can be searched; the rest is made in the background.")
     ] = False,
-    chunks: Annotated[
-        Names, option("Chunks of full text: 250w, 3000t, none.", metavar="SIZE", panel=_TEXTS)
-    ] = None,
-    dense_chunks: Annotated[
-        bool | None, option("Encode chunks too.", "--dense-chunks/--no-dense-chunks", panel=_TEXTS)
-    ] = None,
-    citations: Annotated[
-        str | None, option("In-text citations: strip or keep.", metavar="HOW", panel=_TEXTS)
-    ] = None,
-    reader: Annotated[
-        Names, option("A reader of full texts, or none; again for several.", metavar="NAME", panel=_TEXTS)
-    ] = None,
-    k1: Annotated[float | None, option("Term saturation.", panel=_WORDS)] = None,
-    b: Annotated[float | None, option("Length normalisation.", panel=_WORDS)] = None,
+    chunks: Annotated[Names, _of_texts("Chunks of full text: 250w, 3000t, none.", metavar="SIZE")] = None,
+    dense_chunks: Annotated[bool | None, _of_texts("Encode chunks too.")] = None,
+    citations: Annotated[str | None, _of_texts("In-text citations: strip or keep.", metavar="HOW")] = None,
+    reader: Annotated[Names, _of_texts("A reader of full texts, or none; again for several.")] = None,
+    k1: Annotated[float | None, _of_words("Term saturation.")] = None,
+    b: Annotated[float | None, _of_words("Length normalisation.")] = None,
     method: Annotated[
-        str | None, option("robertson, atire, bm25l, bm25+, okapi or lucene.", panel=_WORDS)
+        str | None, _of_words("robertson, atire, bm25l, bm25+, okapi or lucene.", metavar="<str>")
     ] = None,
-    stemmer: Annotated[str | None, option("Snowball language, as english, or none.", panel=_WORDS)] = None,
+    stemmer: Annotated[
+        str | None, _of_words("Snowball language, as english, or none.", metavar="<str>")
+    ] = None,
 ) -> None:
     """Make what was added searchable.
 
@@ -292,7 +279,7 @@ def _tell(session: Session, report: IndexReport, seconds: float) -> None:
 def remove(
     session: Session,
     ids: Annotated[list[str], argument("Ids, DOIs or exact titles.", "ID")],
-    yes: Annotated[bool, option("Do not ask.", "--yes", "-y")] = False,
+    yes: Annotated[bool, option("Do not ask.", "-y")] = False,
 ) -> None:
     """Remove papers from the library.
 
@@ -315,14 +302,10 @@ def remove(
 @common
 def status(
     session: Session,
-    skips: Annotated[bool, option("List skipped and noted records, and why.", "--skips")] = False,
-    limit: Annotated[int, option("Most skips listed [100].", "--limit", "-n", metavar="N", min=0)] = 100,
-    flow: Annotated[
-        bool, option("Records identified, duplicates, screened, excluded, included.", "--flow")
-    ] = False,
-    output: Annotated[
-        Path | None, option("With --flow: as Mermaid (.mmd), CSV or JSON.", "--output", "-o", metavar="FILE")
-    ] = None,
+    skips: Annotated[bool, option("List skipped and noted records, and why.")] = False,
+    limit: Annotated[int, option("Most skips listed [100].", "-n", min=0)] = 100,
+    flow: Annotated[bool, option("Records identified, duplicates, screened, excluded, included.")] = False,
+    output: Annotated[Path | None, option("With --flow: as Mermaid (.mmd), CSV or JSON.", "-o")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what the library holds.
@@ -395,9 +378,7 @@ def backup(session: Session, file: Annotated[Path, argument("The file to write."
 def restore(
     session: Session,
     file: Annotated[Path, argument("The backup.", "FILE")],
-    replace: Annotated[
-        bool, option("Replace a library with papers; its database is kept aside.", "--replace")
-    ] = False,
+    replace: Annotated[bool, option("Replace a library with papers; its database is kept aside.")] = False,
 ) -> None:
     """Make a library of a backup.
 
@@ -425,8 +406,8 @@ _DAMAGED = 6
 @common
 def doctor(
     session: Session,
-    verify: Annotated[bool, option("Read every byte of the library.", "--verify")] = False,
-    repair: Annotated[bool, option("Make again what can be made again.", "--repair")] = False,
+    verify: Annotated[bool, option("Read every byte of the library.")] = False,
+    repair: Annotated[bool, option("Make again what can be made again.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check installation and library.

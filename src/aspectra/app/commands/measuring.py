@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from aspectra.app.options.question import By, Format, Measures, Preset, choice
+from aspectra.app.options.question import By, Format, Measures, Preset
 from aspectra.app.output.experiments import write_tables
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import AsJson, Names, OutputFile, argument, option
@@ -30,21 +30,21 @@ def measure(
     measures: Measures = None,
     preset: Preset = None,
     mode: Annotated[
-        Names, choice("A run by mode: original, instructed, reversed.", metavar="NAME=RUN")
+        Names, option("A run by mode: original, instructed, reversed.", metavar="NAME=RUN")
     ] = None,
-    judged: Annotated[Names, choice("Judgements of a mode.", metavar="NAME=QRELS")] = None,
-    labels: Annotated[Path | None, choice("Labels of topics: csv, tsv or JSON.", metavar="FILE")] = None,
+    judged: Annotated[Names, option("Judgements of a mode.", metavar="NAME=QRELS")] = None,
+    labels: Annotated[Path | None, option("Labels of topics: csv, tsv or JSON.")] = None,
     by: By = None,
-    group: Annotated[str | None, choice("The label that names the core query.", metavar="LABEL")] = None,
-    excluded: Annotated[Path | None, choice("Ids dropped, by topic: JSON or tsv.", metavar="FILE")] = None,
-    titles: Annotated[Path | None, choice("The corpus; matches ids or titles.", metavar="FILE")] = None,
-    topic: Annotated[str, choice("The topic of an export without one.", metavar="ID")] = "",
-    duplicates: Annotated[str, choice("A document twice: error or first [error].", metavar="HOW")] = "error",
+    group: Annotated[str | None, option("The label that names the core query.", metavar="LABEL")] = None,
+    excluded: Annotated[Path | None, option("Ids dropped, by topic: JSON or tsv.")] = None,
+    titles: Annotated[Path | None, option("The corpus; matches ids or titles.")] = None,
+    topic: Annotated[str, option("The topic of an export without one.", metavar="ID")] = "",
+    duplicates: Annotated[str, option("A document twice: error or first [error].", metavar="HOW")] = "error",
     missing: Annotated[
-        str, choice("Unranked topics: declared or skip [declared].", metavar="HOW")
+        str, option("Unranked topics: declared or skip [declared].", metavar="HOW")
     ] = "declared",
-    incomplete: Annotated[bool, option("Modes may cover different topics.", "--incomplete")] = False,
-    per_query: Annotated[bool, option("One row a topic.", "--per-query")] = False,
+    incomplete: Annotated[bool, option("Modes may cover different topics.")] = False,
+    per_query: Annotated[bool, option("One row a topic.")] = False,
     format: Format = "markdown",  # noqa: A002
     as_json: AsJson = False,
     output: OutputFile = None,

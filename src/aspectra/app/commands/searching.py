@@ -13,7 +13,7 @@ import typer
 from aspectra.app.options.question import QuestionOptions, ResultOptions, cost_in_words, run_plan
 from aspectra.app.recent import Recent, papers_of_last, recall, remember, spelled
 from aspectra.app.session import Session, common, read_stdin
-from aspectra.app.terminal.panels import OUTPUT, PREFERENCES, AsJson, Names, OutputFile, argument, option
+from aspectra.app.terminal.panels import AsJson, Names, OutputFile, argument, preference, showing
 from aspectra.app.terminal.screen import count, safe
 from aspectra.base.errors import LibraryNotFound, UsageError
 from aspectra.base.values import replace
@@ -27,14 +27,10 @@ if TYPE_CHECKING:
 
 _EMPTY, _WARNED = 3, 4
 
-Direction = Annotated[
-    str, option("builds-on, built-on-by (the seed) or both.", metavar="WAY", panel=PREFERENCES)
-]
+Direction = Annotated[str, preference("builds-on, built-on-by (the seed) or both.", metavar="WAY")]
 AnyYear = Annotated[
     bool,
-    option(
-        "With a direction: also papers too young or old for it.", "--any-year", rare=True, panel=PREFERENCES
-    ),
+    preference("With a direction: also papers too young or old for it.", "--any-year", rare=True),
 ]
 
 
@@ -44,9 +40,7 @@ def search(
     question: QuestionOptions,
     result: ResultOptions,
     text: Annotated[Names, argument("The question; - reads standard input.", "TEXT")] = None,
-    plan_file: Annotated[
-        Path | None, option("Run the plan in FILE.", metavar="FILE", rare=True, panel=OUTPUT)
-    ] = None,
+    plan_file: Annotated[Path | None, showing("Run the plan in FILE.", rare=True)] = None,
 ) -> None:
     """Find papers by a question.
 
@@ -103,7 +97,7 @@ def similar(
     seeds: Annotated[list[str], argument("Ids, DOIs, exact titles; or: last 3.", "SEED")],
     direction: Direction = "",
     any_year: AnyYear = False,
-    text: Annotated[str, option("Further words.", metavar="TEXT", panel=PREFERENCES)] = "",
+    text: Annotated[str, preference("Further words.", metavar="TEXT")] = "",
 ) -> None:
     """Find papers like other papers.
 
@@ -127,11 +121,11 @@ def plan(
     session: Session,
     question: QuestionOptions,
     text: Annotated[Names, argument("The question; `last` for the last search.", "TEXT")] = None,
-    seed: Annotated[Names, option("A seed paper.", metavar="SEED", panel=PREFERENCES)] = None,
+    seed: Annotated[Names, preference("A seed paper.", metavar="SEED")] = None,
     direction: Direction = "",
     any_year: AnyYear = False,
     as_json: AsJson = False,
-    as_toml: Annotated[bool, option("As TOML, to edit and run again.", "--toml", panel=OUTPUT)] = False,
+    as_toml: Annotated[bool, showing("As TOML, to edit and run again.", "--toml")] = False,
     output: OutputFile = None,
 ) -> None:
     """Print what a search would run.

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 @common
 def mcp(
     session: Session,
-    print_config: Annotated[
-        bool, option("Print what clients need to start it, as JSON.", "--print-config")
-    ] = False,
+    print_config: Annotated[bool, option("Print what clients need to start it, as JSON.")] = False,
 ) -> None:
     """Serve the libraries as tools to a program with a language model (MCP).
 
@@ -106,21 +104,13 @@ _TOKEN = "ASPECTRA_TOKEN"  # noqa: S105 - the variable's name
 @common
 def serve(
     session: Session,
-    host: Annotated[
-        str, option("Listen here; others need ASPECTRA_TOKEN.", "--host", metavar="ADDRESS")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int | None, option("Port [8765]; 0 for any.", "--port", "-p", metavar="N", min=0, max=65535)
-    ] = None,
-    name: Annotated[
-        Names, option("A further name, as behind a proxy: papers.org.", "--name", metavar="HOST")
-    ] = None,
+    host: Annotated[str, option("Listen here; others need ASPECTRA_TOKEN.", metavar="ADDRESS")] = "127.0.0.1",
+    port: Annotated[int | None, option("Port [8765]; 0 for any.", "-p", min=0, max=65535)] = None,
+    name: Annotated[Names, option("A further name, as behind a proxy: papers.org.", metavar="HOST")] = None,
     browser: Annotated[
         bool, option("Open the page in the browser, on this computer.", "--open/--no-open")
     ] = True,
-    with_model: Annotated[
-        bool, option("Let requests use the language model of the settings.", "--with-model")
-    ] = False,
+    with_model: Annotated[bool, option("Let requests use the language model of the settings.")] = False,
 ) -> None:
     """Serve the page, HTTP (/v1) and MCP (/mcp).
 

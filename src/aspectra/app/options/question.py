@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from aspectra.app.settings import SPENDING, TABLE_FORMATS, export_formats
 from aspectra.app.terminal.panels import (
-    FILTERS,
-    OUTPUT,
-    PREFERENCES,
-    SEARCH,
     Names,
     OutputFile,
     argument,
+    filtering,
     option,
+    preference,
+    searching,
+    showing,
 )
 from aspectra.base.errors import NotTrusted, UsageError, check_choice
 from aspectra.base.trust import Permission, require
@@ -267,83 +267,45 @@ class QuestionOptions:
     """The question, beside words and seeds, and how it is searched."""
 
     same: Annotated[
-        Names,
-        option("Alike in background, method, result, or 'method: X'.", metavar="ASPECT", panel=PREFERENCES),
+        Names, preference("Alike in background, method, result, or 'method: X'.", metavar="ASPECT")
     ] = None
     same_sentences: Annotated[
-        Names, option("Like these sentences of the seed.", metavar="N,N", rare=True, panel=PREFERENCES)
+        Names, preference("Like these sentences of the seed.", metavar="N,N", rare=True)
     ] = None
     role: Annotated[
-        Names, option("The seed's sentence N has this role.", metavar="N=ROLE", rare=True, panel=PREFERENCES)
+        Names, preference("The seed's sentence N has this role.", metavar="N=ROLE", rare=True)
     ] = None
-    different: Annotated[Names, option("Unlike in this.", metavar="ASPECT", panel=PREFERENCES)] = None
+    different: Annotated[Names, preference("Unlike in this.", metavar="ASPECT")] = None
     condition: Annotated[
-        Names,
-        option(
-            "As: avoid source=blog, require language=de{; attributes}.",
-            "--condition",
-            "-c",
-            metavar="TEXT",
-            panel=PREFERENCES,
-        ),
+        Names, preference("As: avoid source=blog, require language=de{; attributes}.", "-c", metavar="TEXT")
     ] = None
-    instruction: Annotated[
-        str, option("What papers should be like, in words.", metavar="TEXT", panel=PREFERENCES)
-    ] = ""
-    literal: Annotated[
-        bool, option("Detect no constraints in TEXT.", "--literal", rare=True, panel=PREFERENCES)
-    ] = False
-    since: Annotated[
-        str | None, option("First year: 2020, or 3y (years ago).", metavar="WHEN", panel=FILTERS)
-    ] = None
-    until: Annotated[str | None, option("Last year.", metavar="WHEN", panel=FILTERS)] = None
-    venue: Annotated[Names, option("Only this venue; * matches anything.", metavar="NAME", panel=FILTERS)] = (
-        None
-    )
-    author: Annotated[Names, option("Only this author.", metavar="NAME", panel=FILTERS)] = None
-    language: Annotated[Names, option("Only this language, as en.", metavar="TAG", panel=FILTERS)] = None
-    tag: Annotated[
-        Names, option("Only papers that you tagged so.", metavar="TAG", rare=True, panel=FILTERS)
-    ] = None
-    decided: Annotated[
-        str, option("Only what you decided: include, any.", metavar="NAME", rare=True, panel=FILTERS)
-    ] = ""
-    undecided: Annotated[
-        bool, option("Only papers without a decision.", "--undecided", rare=True, panel=FILTERS)
-    ] = False
+    instruction: Annotated[str, preference("What papers should be like, in words.", metavar="TEXT")] = ""
+    literal: Annotated[bool, preference("Detect no constraints in TEXT.", rare=True)] = False
+    since: Annotated[str | None, filtering("First year: 2020, or 3y (years ago).", metavar="WHEN")] = None
+    until: Annotated[str | None, filtering("Last year.", metavar="WHEN")] = None
+    venue: Annotated[Names, filtering("Only this venue; * matches anything.")] = None
+    author: Annotated[Names, filtering("Only this author.")] = None
+    language: Annotated[Names, filtering("Only this language, as en.", metavar="TAG")] = None
+    tag: Annotated[Names, filtering("Only papers that you tagged so.", metavar="TAG", rare=True)] = None
+    decided: Annotated[str, filtering("Only what you decided: include, any.", rare=True)] = ""
+    undecided: Annotated[bool, filtering("Only papers without a decision.", rare=True)] = False
     recipe: Annotated[
         str | None,
-        option(
-            "As guided, bm25, 'bm25 | top(200) | dense' or FILE{; planners}.",
-            "--recipe",
-            "-r",
-            metavar="STEPS",
-            panel=SEARCH,
-        ),
+        searching("As guided, bm25, 'bm25 | top(200) | dense' or FILE{; planners}.", "-r", metavar="STEPS"),
     ] = None
     stage: Annotated[
-        Names, option("A further step, as 'citations(seeds=10)'{; stages}.", metavar="STEP", panel=SEARCH)
+        Names, searching("A further step, as 'citations(seeds=10)'{; stages}.", metavar="STEP")
     ] = None
     rerank: Annotated[
-        str | None,
-        option("Last step, as listwise+tournament{; judges}{; sorters}.", metavar="METHOD", panel=SEARCH),
+        str | None, searching("Last step, as listwise+tournament{; judges}{; sorters}.", metavar="METHOD")
     ] = None
     like_decided: Annotated[
-        bool,
-        option(
-            "More like what you included, less like exclusions.", "--like-decided", rare=True, panel=SEARCH
-        ),
+        bool, searching("More like what you included, less like exclusions.", rare=True)
     ] = False
-    lens: Annotated[Names, option("Search this lens.", metavar="NAME", rare=True, panel=SEARCH)] = None
-    all_versions: Annotated[
-        bool, option("Rank preprint and journal version apart.", "--all-versions", rare=True, panel=SEARCH)
-    ] = False
-    limit: Annotated[int | None, option("Papers shown [10].", "--limit", "-n", metavar="N", panel=OUTPUT)] = (
-        None
-    )
-    evidence: Annotated[
-        int | None, option("Sentences quoted per paper [1].", metavar="N", rare=True, panel=OUTPUT)
-    ] = None
+    lens: Annotated[Names, searching("Search this lens.", rare=True)] = None
+    all_versions: Annotated[bool, searching("Rank preprint and journal version apart.", rare=True)] = False
+    limit: Annotated[int | None, showing("Papers shown [10].", "-n")] = None
+    evidence: Annotated[int | None, showing("Sentences quoted per paper [1].", rare=True)] = None
 
     def settle(self, session: Session) -> None:
         """Give the options that are settings too to the session, and it what reads questions."""
@@ -429,33 +391,20 @@ def _permit(steps: Sequence[str]) -> None:
 class ResultOptions:
     """The format and destination of a ranking."""
 
-    format: Annotated[
-        str | None, option("table, json or one of export{; writers}.", metavar="NAME", panel=OUTPUT)
-    ] = None
-    json: Annotated[
-        bool, option("One JSON document (aspectra schema search).", "--json", rare=True, panel=OUTPUT)
-    ] = False
-    jsonl: Annotated[bool, option("One JSON object a paper.", "--jsonl", rare=True, panel=OUTPUT)] = False
+    format: Annotated[str | None, showing("table, json or one of export{; writers}.")] = None
+    json: Annotated[bool, showing("One JSON document (aspectra schema search).", rare=True)] = False
+    jsonl: Annotated[bool, showing("One JSON object a paper.", rare=True)] = False
     output: OutputFile = None
     sort: Annotated[
-        str | None,
-        option("The best matches, by year, citations, title, added.", metavar="ORDER", panel=OUTPUT),
+        str | None, showing("The best matches, by year, citations, title, added.", metavar="ORDER")
     ] = None
-    page: Annotated[
-        int | None, option("The next papers: --page 2.", metavar="N", rare=True, panel=OUTPUT)
-    ] = None
-    explain: Annotated[bool, option("Show the score of each view.", "--explain", panel=OUTPUT)] = False
-    why_not: Annotated[str | None, option("Why this paper is not listed.", metavar="ID", panel=OUTPUT)] = None
-    plan: Annotated[bool, option("Print the plan and stop.", "--plan", rare=True, panel=OUTPUT)] = False
-    partial: Annotated[
-        bool, option("Search a collection although shards are missing.", "--partial", rare=True, panel=OUTPUT)
-    ] = False
-    fail_empty: Annotated[
-        bool, option("Exit with 3 when nothing is found.", "--fail-empty", rare=True, panel=OUTPUT)
-    ] = False
-    strict: Annotated[
-        bool, option("Exit with 4 when there are warnings.", "--strict", rare=True, panel=OUTPUT)
-    ] = False
+    page: Annotated[int | None, showing("The next papers: --page 2.", rare=True)] = None
+    explain: Annotated[bool, showing("Show the score of each view.")] = False
+    why_not: Annotated[str | None, showing("Why this paper is not listed.", metavar="ID")] = None
+    plan: Annotated[bool, showing("Print the plan and stop.", rare=True)] = False
+    partial: Annotated[bool, showing("Search a collection although shards are missing.", rare=True)] = False
+    fail_empty: Annotated[bool, showing("Exit with 3 when nothing is found.", rare=True)] = False
+    strict: Annotated[bool, showing("Exit with 4 when there are warnings.", rare=True)] = False
 
     @property
     def paged(self) -> bool:
@@ -508,18 +457,13 @@ def _numbers(given: Sequence[str] | None) -> tuple[int, ...]:
 # Options that the commands of the lab share.
 
 
-def choice(about: str, *flags: str, metavar: str = "NAME") -> Any:
-    """An option with its help; without flags, named like its parameter."""
-    return option(about, *flags, metavar=metavar)
-
-
-LoaderOption = Annotated[Names, choice("Option of a loader; see bench list.", "--option", metavar="K=V")]
-Measures = Annotated[Names, choice("As nDCG@10; again for more{; measures}.", "--measure", "-m")]
-Preset = Annotated[str | None, choice("Which reference implementation to follow [paper].", "--preset")]
+LoaderOption = Annotated[Names, option("Option of a loader; see bench list.", "--option", metavar="K=V")]
+Measures = Annotated[Names, option("As nDCG@10; again for more{; measures}.", "--measure", "-m")]
+Preset = Annotated[str | None, option("Which reference implementation to follow [paper].", "--preset")]
 Incomplete = Annotated[bool, option("Average although topics are missing.", "--incomplete")]
-Format = Annotated[str, choice(", ".join(TABLE_FORMATS) + ".", "--format")]
+Format = Annotated[str, option(", ".join(TABLE_FORMATS) + ".", "--format")]
 Experiment = Annotated[Path, argument("Directory of an experiment.", "DIR")]
-Test = Annotated[str, choice("t, wilcoxon, randomisation [t].", "--test")]
-Correction = Annotated[str, choice("none, holm, bonferroni [bonferroni].", "--correction")]
-By = Annotated[str | None, choice("Means by the values of a label.", "--by", metavar="LABEL")]
-Baseline = Annotated[str, choice("Recipe to test others against.", "--baseline")]
+Test = Annotated[str, option("t, wilcoxon, randomisation [t].", "--test")]
+Correction = Annotated[str, option("none, holm, bonferroni [bonferroni].", "--correction")]
+By = Annotated[str | None, option("Means by the values of a label.", "--by", metavar="LABEL")]
+Baseline = Annotated[str, option("Recipe to test others against.", "--baseline")]

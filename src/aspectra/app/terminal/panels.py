@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
+from copy import copy
 from functools import partial
 from importlib import import_module
+from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
+from typer.models import OptionInfo
 
-ARGUMENTS, FILTERS, PREFERENCES = "Arguments", "Filters", "Preferences"
-SEARCH, OUTPUT, COMMON = "How to search", "Output", "Common"
+ARGUMENTS, COMMON = "Arguments", "Common"  # panels of what names none
 
 # Families of members -> module of the registry, which is called like the family, in capitals.
 FAMILIES = {
@@ -51,11 +53,11 @@ _ELSEWHERE = {
 
 
 def option(about: str, *names: str, panel: str = "", rare: bool = False, **more: Any) -> Any:
-    """An option of a command.
+    """An option of a command; what it does not state follows from its parameter, see :func:`declared`.
 
     Args:
         about: its line in the help, see :func:`with_members`.
-        names: as in ``--limit``, ``-n``; none names it like its parameter.
+        names: as in ``--as``, ``-n``; without a long one, that of the parameter is one of them.
         panel: the heading it is listed under.
         rare: list it in ``--help-all`` alone.
         more: whatever :func:`typer.Option` takes.
@@ -65,14 +67,43 @@ def option(about: str, *names: str, panel: str = "", rare: bool = False, **more:
     )
 
 
+filtering, preference, searching, showing = (
+    partial(option, panel=panel) for panel in ("Filters", "Preferences", "How to search", "Output")
+)
+_METAVARS = {int: "N", Path: "FILE", str: "NAME"}
+
+
+def declared(parameter: Parameter) -> Parameter:
+    """A parameter whose option is named like it, and shows its kind of value.
+
+    A flag has an opposite, such as ``--no-late``, where it is not off by default.
+    """
+    kind, *stated = get_args(parameter.annotation)
+    if not (stated and isinstance(stated[0], OptionInfo)):
+        return parameter
+    made, own = copy(stated[0]), f"--{parameter.name.replace('_', '-')}"
+    names = [name for name in (made.default, *(made.param_decls or ())) if isinstance(name, str)]
+    if not any(name.startswith("--") for name in names) and (names or parameter.default is False):
+        made.default, made.param_decls = own, tuple(names)
+    inner = next((one for one in _METAVARS if one in _parts(kind)), None)
+    if made.metavar is None and inner is not None:
+        made.metavar = _METAVARS[inner]
+    return parameter.replace(annotation=Annotated[kind, made])
+
+
+def _parts(kind: Any) -> set[Any]:
+    """The classes that a type is made of, as list and str of ``list[str] | None``."""
+    return {kind, *(part for one in get_args(kind) for part in _parts(one))}
+
+
 def argument(about: str, metavar: str) -> Any:
     """An argument with its help."""
     return typer.Argument(metavar=metavar, help=about, show_default=False)
 
 
 Names = list[str] | None
-AsJson = Annotated[bool, option("One JSON document (aspectra schema).", "--json", panel=OUTPUT)]
-OutputFile = Annotated[Path | None, option("Write to FILE.", "--output", "-o", metavar="FILE", panel=OUTPUT)]
+AsJson = Annotated[bool, showing("One JSON document (aspectra schema).", "--json")]
+OutputFile = Annotated[Path | None, showing("Write to FILE.", "--output", "-o")]
 
 
 def with_members(text: str, *, full: bool = True) -> str:

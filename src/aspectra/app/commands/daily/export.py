@@ -10,7 +10,7 @@ from aspectra.app.output.rankings import ids_kept
 from aspectra.app.recent import LAST, papers_of_last, recall
 from aspectra.app.session import Session, common
 from aspectra.app.settings import export_formats
-from aspectra.app.terminal.panels import OUTPUT, AsJson, Names, OutputFile, argument, option
+from aspectra.app.terminal.panels import AsJson, Names, OutputFile, argument, option, showing
 from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.base.errors import UsageError, check_choice
 from aspectra.papers.library.marks.values import DECISIONS
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 _LISTED = 20  # citing and cited papers shown
 
 
-FormatName = Annotated[str | None, option("{writers}, trec.", "--format", metavar="NAME", panel=OUTPUT)]
+FormatName = Annotated[str | None, showing("{writers}, trec.", "--format")]
 
 
 @common
 def show(
     session: Session,
     words: Annotated[list[str], argument("An id, DOI, arXiv id or exact title; or: last 3.", "ID")],
-    sentences: Annotated[bool, option("The abstract, sentence by sentence.", "--sentences")] = False,
-    full: Annotated[bool, option("The full text too.", "--full")] = False,
+    sentences: Annotated[bool, option("The abstract, sentence by sentence.")] = False,
+    full: Annotated[bool, option("The full text too.")] = False,
     as_json: AsJson = False,
     format: FormatName = None,  # noqa: A002
 ) -> None:
@@ -103,17 +103,11 @@ def export(
     session: Session,
     ids: Annotated[Names, argument("`last`: the last search; last 3, last 1-20.", "last|ID")] = None,
     everything: Annotated[bool, option("Every paper of the library.", "--all")] = False,
-    decision: Annotated[
-        str, option("Those decided so: include, exclude, maybe, any.", "--decision", metavar="NAME")
-    ] = "",
-    tag: Annotated[Names, option("Those with this tag; repeat for several.", "--tag", metavar="TAG")] = None,
+    decision: Annotated[str, option("Those decided so: include, exclude, maybe, any.")] = "",
+    tag: Annotated[Names, option("Those with this tag; repeat for several.", metavar="TAG")] = None,
     format: FormatName = None,  # noqa: A002
-    limit: Annotated[
-        int | None, option("With last: so many papers.", "--limit", "-n", metavar="N", min=0)
-    ] = None,
-    all_versions: Annotated[
-        bool, option("Each record, not one a work.", "--all-versions", panel=OUTPUT)
-    ] = False,
+    limit: Annotated[int | None, option("With last: so many papers.", "-n", min=0)] = None,
+    all_versions: Annotated[bool, showing("Each record, not one a work.")] = False,
     output: OutputFile = None,
 ) -> None:
     """Write papers for other programs.

@@ -19,7 +19,7 @@ from aspectra.app.options.question import read_beside_rules, run_plan
 from aspectra.app.output.papers import RESOLVERS, listed_rows
 from aspectra.app.recent import Recent, recall, remember
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import FILTERS, OUTPUT, AsJson, Names, argument, option
+from aspectra.app.terminal.panels import AsJson, Names, argument, filtering, option, showing
 from aspectra.app.terminal.screen import columns, count, safe
 from aspectra.base.errors import AspectraError, UsageError
 
@@ -34,20 +34,16 @@ _MOST = 5  # pages opened at once
 @common
 def list_papers(
     session: Session,
-    tag: Annotated[Names, option("With this tag; repeat for several.", metavar="TAG", panel=FILTERS)] = None,
-    decision: Annotated[str, option("include, exclude, maybe, or any.", metavar="NAME", panel=FILTERS)] = "",
-    undecided: Annotated[bool, option("Without a decision.", "--undecided", panel=FILTERS)] = False,
-    year: Annotated[str, option("2020, 2018-2020, 2018- or -2020.", metavar="YEARS", panel=FILTERS)] = "",
-    no_abstract: Annotated[bool, option("Without an abstract.", "--no-abstract", panel=FILTERS)] = False,
-    added: Annotated[
-        str, option("Added on this day or later, as 2026-05-01.", metavar="DAY", panel=FILTERS)
-    ] = "",
-    sort: Annotated[
-        str, option("added (newest first), year, title, decided.", metavar="ORDER", panel=OUTPUT)
-    ] = "added",
-    limit: Annotated[int, option("Papers on a page [50].", "--limit", "-n", metavar="N", panel=OUTPUT)] = 50,
-    page: Annotated[int, option("The page [1].", "--page", metavar="N", panel=OUTPUT)] = 1,
-    ids: Annotated[bool, option("Ids only, one a line.", "--ids", panel=OUTPUT)] = False,
+    tag: Annotated[Names, filtering("With this tag; repeat for several.", metavar="TAG")] = None,
+    decision: Annotated[str, filtering("include, exclude, maybe, or any.")] = "",
+    undecided: Annotated[bool, filtering("Without a decision.")] = False,
+    year: Annotated[str, filtering("2020, 2018-2020, 2018- or -2020.", metavar="YEARS")] = "",
+    no_abstract: Annotated[bool, filtering("Without an abstract.")] = False,
+    added: Annotated[str, filtering("Added on this day or later, as 2026-05-01.", metavar="DAY")] = "",
+    sort: Annotated[str, showing("added (newest first), year, title, decided.", metavar="ORDER")] = "added",
+    limit: Annotated[int, showing("Papers on a page [50].", "-n")] = 50,
+    page: Annotated[int, showing("The page [1].")] = 1,
+    ids: Annotated[bool, showing("Ids only, one a line.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List papers of the library.
@@ -102,7 +98,7 @@ def _show(session: Session, row: dict[str, Any]) -> None:
 def open_paper(
     session: Session,
     papers: Annotated[list[str], argument("Ids, DOIs, titles; or: last 3.", "PAPER...")],
-    pdf: Annotated[bool, option("The PDF that it was added from, or arXiv's.", "--pdf")] = False,
+    pdf: Annotated[bool, option("The PDF that it was added from, or arXiv's.")] = False,
     show: Annotated[bool, option("Print the address, open nothing.", "--print")] = False,
 ) -> None:
     """Open the page of a paper, or its PDF.
@@ -203,7 +199,7 @@ def save(session: Session, name: Annotated[str, argument("What to call it.", "NA
 @common
 def saved(
     session: Session,
-    delete: Annotated[str | None, option("Delete this one.", "--delete", metavar="NAME")] = None,
+    delete: Annotated[str | None, option("Delete this one.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List saved searches.
@@ -230,7 +226,7 @@ def saved(
 def news(
     session: Session,
     name: Annotated[str | None, argument("One saved search; all of them without.", "NAME")] = None,
-    keep: Annotated[bool, option("Show them the next time again.", "--keep")] = False,
+    keep: Annotated[bool, option("Show them the next time again.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what is new in saved searches.

@@ -31,7 +31,7 @@ _UNDECIDED = "undecided"
 _OFFERED = 9  # reasons that are offered
 
 FromFile = Annotated[
-    Path | None, option("Papers listed in FILE, one a line; - for standard input.", "--from", metavar="FILE")
+    Path | None, option("Papers listed in FILE, one a line; - for standard input.", "--from")
 ]
 Papers = Annotated[Names, argument("Ids, DOIs, titles; or: last 3, last 1-20.", "PAPER...")]
 _GROUPS = 20  # of each kind that are printed
@@ -112,10 +112,8 @@ def tag(
             "Papers (ids, DOIs, titles; last 3), then tags to add and to remove.", "PAPER... +TAG... -TAG..."
         ),
     ] = None,
-    add: Annotated[Names, option("As +TAG.", "--add", metavar="TAG", rare=True)] = None,
-    remove: Annotated[
-        Names, option("As -TAG, also for one letter.", "--remove", metavar="TAG", rare=True)
-    ] = None,
+    add: Annotated[Names, option("As +TAG.", metavar="TAG", rare=True)] = None,
+    remove: Annotated[Names, option("As -TAG, also for one letter.", metavar="TAG", rare=True)] = None,
     from_: FromFile = None,
 ) -> None:
     """Tag papers.
@@ -161,9 +159,7 @@ def note(
     session: Session,
     words: Annotated[Names, argument("A paper (also: last 3), and the note.", 'PAPER "TEXT"')] = None,
     quote: Annotated[str, option("The sentence of the paper that it is about.", metavar="TEXT")] = "",
-    remove: Annotated[
-        int | None, option("Remove a note; show lists numbers.", "--remove", metavar="NUMBER")
-    ] = None,
+    remove: Annotated[int | None, option("Remove a note; show lists numbers.", metavar="NUMBER")] = None,
 ) -> None:
     """Write a note on a paper.
 
@@ -197,9 +193,7 @@ def decide(
     session: Session,
     decision: Annotated[str, argument("undecided takes a decision back.", "include|exclude|maybe")],
     papers: Papers = None,
-    reason: Annotated[
-        str | None, option("Why; earlier reasons are offered.", "--reason", "-r", metavar="TEXT")
-    ] = None,
+    reason: Annotated[str | None, option("Why; earlier reasons are offered.", "-r", metavar="TEXT")] = None,
     from_: FromFile = None,
 ) -> None:
     """Include or exclude papers.
@@ -253,9 +247,7 @@ def _reason(session: Session, library: Library) -> str:
 @common
 def duplicates(
     session: Session,
-    limit: Annotated[
-        int, option("Groups of each kind that are listed [20].", "--limit", "-n", metavar="N", min=0)
-    ] = _GROUPS,
+    limit: Annotated[int, option("Groups of each kind that are listed [20].", "-n", min=0)] = _GROUPS,
     as_json: AsJson = False,
 ) -> None:
     """List records of the same work.
@@ -347,9 +339,7 @@ def split(session: Session, papers: _Records, as_json: AsJson = False) -> None:
 @common
 def undo(
     session: Session,
-    steps: Annotated[
-        int | None, option("So many steps [1; listed: 100].", "--steps", "-n", metavar="N", min=1)
-    ] = None,
+    steps: Annotated[int | None, option("So many steps [1; listed: 100].", "-n", min=1)] = None,
     list_: Annotated[bool, option("List the steps that can be undone.", "--list")] = False,
 ) -> None:
     """Undo the last step.
@@ -365,7 +355,7 @@ def undo(
 @common
 def redo(
     session: Session,
-    steps: Annotated[int, option("So many steps [1].", "--steps", "-n", metavar="N", min=1)] = 1,
+    steps: Annotated[int, option("So many steps [1].", "-n", min=1)] = 1,
 ) -> None:
     """Do again what was undone last.
 
@@ -419,14 +409,14 @@ def edit(
     session: Session,
     paper: Annotated[list[str], argument("An id, DOI or title; or: last 3.", "PAPER")],
     title: Annotated[str | None, option("The title.", metavar="TEXT")] = None,
-    author: Annotated[Names, option("An author; repeat for all.", metavar="NAME")] = None,
+    author: Annotated[Names, option("An author; repeat for all.")] = None,
     year: Annotated[int | None, option("The year.", metavar="YEAR")] = None,
     venue: Annotated[str | None, option("The journal, meeting or publisher.", metavar="TEXT")] = None,
     abstract: Annotated[str | None, option("The abstract.", metavar="TEXT")] = None,
     identifier: Annotated[Names, option("As doi=10.1000/x; doi= removes it.", metavar="SCHEME=VALUE")] = None,
     url: Annotated[str | None, option("Its page.", metavar="URL")] = None,
     language: Annotated[str | None, option("As en.", metavar="TAG")] = None,
-    reset: Annotated[Names, option("Bring the file's own value back.", "--reset", metavar="FIELD")] = None,
+    reset: Annotated[Names, option("Bring the file's own value back.", metavar="FIELD")] = None,
 ) -> None:
     """Correct the record of a paper.
 

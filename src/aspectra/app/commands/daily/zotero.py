@@ -186,11 +186,11 @@ app = CommandGroup("Read a Zotero library, follow its changes, and send picks, t
 
 Database = Annotated[
     Path | None,
-    option("Read a copy of this zotero.sqlite; Zotero may be running.", "--database", metavar="FILE"),
+    option("Read a copy of this zotero.sqlite; Zotero may be running.", "--database"),
 ]
 Web = Annotated[bool, option(f"Use zotero.org, with the key in {_KEY}.", "--web")]
-Group = Annotated[str, option("A group's library: its name or number.", "--group", metavar="NAME")]
-Port = Annotated[int, option("Where Zotero listens.", "--port", metavar="N", rare=True, min=1, max=65535)]
+Group = Annotated[str, option("A group's library: its name or number.", "--group")]
+Port = Annotated[int, option("Where Zotero listens.", "--port", rare=True, min=1, max=65535)]
 
 
 @app.command()
@@ -200,9 +200,9 @@ def sync(
     database: Database = None,
     web: Web = False,
     group: Group = "",
-    pdfs: Annotated[bool, option("Read attached PDFs too.", "--pdfs/--no-pdfs")] = True,
-    remove: Annotated[bool, option("Remove papers whose items are no longer in Zotero.", "--remove")] = False,
-    again: Annotated[bool, option("Read everything, whatever is remembered.", "--again")] = False,
+    pdfs: Annotated[bool, option("Read attached PDFs too.")] = True,
+    remove: Annotated[bool, option("Remove papers whose items are no longer in Zotero.")] = False,
+    again: Annotated[bool, option("Read everything, whatever is remembered.")] = False,
     port: Port = 23119,
 ) -> None:
     """Bring what is new in Zotero into the library.
@@ -243,19 +243,13 @@ def sync(
 def push(
     session: Session,
     ids: Annotated[Names, argument("`last`, `last 3`, `last 1-20`, or ids.", "last|ID")] = None,
-    included: Annotated[bool, option("The papers that you decided to include.", "--included")] = False,
-    collection: Annotated[
-        str, option("Put them into this collection of Zotero's.", "--collection", metavar="NAME")
-    ] = "",
+    included: Annotated[bool, option("The papers that you decided to include.")] = False,
+    collection: Annotated[str, option("Put them into this collection of Zotero's.")] = "",
     tags: Annotated[Names, option("Add this tag to each.", "--tag", metavar="TAG")] = None,
-    notes: Annotated[
-        bool, option("With last: a note with the quoted sentences.", "--notes/--no-notes")
-    ] = True,
-    limit: Annotated[
-        int | None, option("With last: so many papers.", "--limit", "-n", metavar="N", min=0)
-    ] = None,
-    yes: Annotated[bool, option("Do not ask.", "--yes", "-y")] = False,
-    undo: Annotated[bool, option("Take back what was sent last.", "--undo")] = False,
+    notes: Annotated[bool, option("With last: a note with the quoted sentences.")] = True,
+    limit: Annotated[int | None, option("With last: so many papers.", "-n", min=0)] = None,
+    yes: Annotated[bool, option("Do not ask.", "-y")] = False,
+    undo: Annotated[bool, option("Take back what was sent last.")] = False,
     output: OutputFile = None,
     web: Web = False,
     group: Group = "",
