@@ -7,13 +7,9 @@ leaves with its exit code; HTTP, MCP and the page answer with :meth:`AspectraErr
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+from typing import Any, ClassVar
 
 _LONGEST = 4000  # characters of one part of a message; what is named in it may be of any length
 

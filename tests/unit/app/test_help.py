@@ -7,7 +7,7 @@ import re
 import pytest
 
 from aspectra.app.cli import root
-from aspectra.app.options.question import QuestionOptions, ResultOptions
+from aspectra.app.options import QuestionOptions, ResultOptions
 
 COMMANDS = "init add index search similar show export plan status remove doctor measure schema".split()
 # Words that style.md replaces by ordinary ones.

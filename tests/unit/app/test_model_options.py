@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aspectra.app.options.question import cost_in_words, model_settings, read_limits
+from aspectra.app.options import cost_in_words, model_settings, read_limits
 from aspectra.app.session import CommonOptions, Session, _let_permissions_be_asked
 from aspectra.base.errors import NotTrusted, UsageError
 from aspectra.base.trust import ASK, Permission, allow, require, withdraw

@@ -6,22 +6,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
+from aspectra.app import options
 from aspectra.app.commands.experiments import build, figure, gap, report
-from aspectra.app.options.question import (
-    Baseline,
-    By,
-    Correction,
-    Experiment,
-    Format,
-    Incomplete,
-    LoaderOption,
-    Measures,
-    OracleRates,
-    Preset,
-    Test,
-    language_model,
-    language_models,
-)
+from aspectra.app.options import language_model, language_models
+from aspectra.app.output import experiments
 from aspectra.app.output.experiments import note_made, write_tables
 from aspectra.app.session import Session, common
 from aspectra.app.settings import RUN_FORMATS, TABLE_FORMATS
@@ -40,12 +28,10 @@ def list_(session: Session, as_json: AsJson = False) -> None:
 
     Example:  aspectra bench list
     """
-    from aspectra.app.output.experiments import described, show_benchmarks
-
     if as_json:
-        session.screen.document("bench-list", {"benchmarks": described()})
+        session.screen.document("bench-list", {"benchmarks": experiments.described()})
         return
-    show_benchmarks(session.screen)
+    experiments.show_benchmarks(session.screen)
     session.screen.next("aspectra bench audit NAME FOLDER")
 
 
@@ -55,9 +41,9 @@ def audit(
     session: Session,
     name: Annotated[str, argument("See bench list.", metavar="NAME")],
     path: Annotated[Path, argument("Its files.", metavar="FOLDER")],
-    option: LoaderOption = None,
+    option: options.LoaderOption = None,
     statistics: Annotated[bool, option("Tables of sizes and lengths.")] = False,
-    format: Format = "markdown",  # noqa: A002
+    format: options.Format = "markdown",  # noqa: A002
     as_json: AsJson = False,
 ) -> None:
     """Load a benchmark and report what is in it.
@@ -67,9 +53,7 @@ def audit(
 
     Example:  aspectra bench audit csfcube ~/data/csfcube --option facet=method
     """
-    from aspectra.app.output.experiments import sources_of
-
-    (source,) = sources_of([f"{name}={path}"], option)
+    (source,) = experiments.sources_of([f"{name}={path}"], option)
     if statistics:
         from aspectra.lab.reports.tables import collection_tables
 
@@ -105,11 +89,10 @@ def fetch(
 
     Example:  aspectra bench fetch obliq/math ~/data/obliq
     """
-    from aspectra.app.output.experiments import hub_sets
     from aspectra.lab.benchmarks._files import audit_command
     from aspectra.lab.benchmarks.protocol import fetch as download
 
-    sets = hub_sets(name)
+    sets = experiments.hub_sets(name)
     if session.settings.offline:
         raise UsageError(f"{name} cannot be fetched offline", hint="download its files elsewhere")
     download(sets, folder)
@@ -130,20 +113,20 @@ def run(
     protocol: Annotated[str | None, option("pool, collection, both [the benchmark's].")] = None,
     depth: Annotated[int | None, option("Papers kept of a ranking [1000].")] = None,
     mode: Annotated[Names, option("Only this mode; again for more.")] = None,
-    measure: Measures = None,
-    preset: Preset = None,
+    measure: options.Measures = None,
+    preset: options.Preset = None,
     repeats: Annotated[int | None, option("Runs of what varies [1].")] = None,
     encoder: Annotated[Names, option("An encoder; again for several{; encoders}.", metavar="SPEC")] = None,
     no_encoder: Annotated[bool, option("Words only: no vectors.")] = False,
-    option: LoaderOption = None,
-    oracle: OracleRates = None,
+    option: options.LoaderOption = None,
+    oracle: options.OracleRates = None,
     out: Annotated[
         Path | None, option("The experiment's directory.", "--output", "-o", metavar="DIR")
     ] = None,
     libraries: Annotated[Path | None, option("Where indexed corpora are kept.", metavar="DIR")] = None,
-    baseline: Baseline = "",
-    incomplete: Incomplete = False,
-    format: Format = "markdown",  # noqa: A002
+    baseline: options.Baseline = "",
+    incomplete: options.Incomplete = False,
+    format: options.Format = "markdown",  # noqa: A002
     data: Annotated[Path | None, option("Folder of a study's data sets.", metavar="DIR")] = None,
     among: Annotated[
         Path | None, option("Library of other papers, for a study that needs one.", metavar="DIR")
@@ -159,7 +142,6 @@ def run(
 
     Example:  aspectra bench run csfcube=~/data/csfcube -r bm25 -r hybrid --protocol both -o exp/1
     """
-    from aspectra.app.output.experiments import library_home, sources_of, study_of
     from aspectra.lab.experiments.execute import run_study
     from aspectra.lab.reports.scores import main_tables
     from aspectra.views.encoders.protocol import permit_encoder
@@ -180,9 +162,9 @@ def run(
         raise UsageError("--encoder and --no-encoder exclude each other")
     for spec in encoder or ():
         permit_encoder(spec)
-    sources = sources_of(benchmarks or [], option)
+    sources = experiments.sources_of(benchmarks or [], option)
     folder = out or Path("experiments") / "-".join(dict.fromkeys(s.benchmark for s in sources))
-    study = study_of(
+    study = experiments.study_of(
         folder,
         sources=sources or None,
         recipes=recipe,
@@ -197,10 +179,10 @@ def run(
     )
     if baseline:
         check_choice(baseline, study.rows, "recipe")
-    session.screen.detail(f"libraries: {libraries or library_home()}")
+    session.screen.detail(f"libraries: {libraries or experiments.library_home()}")
     calls = study.calls_model
     with language_model(session) if calls else nullcontext() as answering, session.progress() as shown:
-        place = libraries or library_home()
+        place = libraries or experiments.library_home()
         done = run_study(study, folder, place, incomplete=incomplete, progress=shown, model=answering)
     write_tables(session, list(main_tables(done.scores, baseline=baseline).values()), format)
     for failure in done.failures[:5]:
@@ -227,7 +209,6 @@ def _run_file(
     prompts: Path | None,
 ) -> None:
     """``bench run`` on a study file."""
-    from aspectra.app.output.experiments import library_home
     from aspectra.lab.studies.file import read_study_file
     from aspectra.lab.studies.page import run_study_file
 
@@ -238,7 +219,7 @@ def _run_file(
     folder = out or Path("experiments") / path.stem
     file = read_study_file(path, data, among, folder, prompts)
     with language_models(session) as answering, session.progress() as shown:
-        place = libraries or library_home()
+        place = libraries or experiments.library_home()
         page = run_study_file(file, folder, place, only=parts, progress=shown, answering=answering)
     write_tables(session, list(page.tables), format_)
     for sentence in page.absent:
@@ -250,13 +231,13 @@ def _run_file(
 @common
 def evaluate(
     session: Session,
-    directory: Experiment,
-    measure: Measures = None,
-    preset: Preset = None,
-    by: By = None,
-    baseline: Baseline = "",
-    incomplete: Incomplete = False,
-    format: Format = "markdown",  # noqa: A002
+    directory: options.Experiment,
+    measure: options.Measures = None,
+    preset: options.Preset = None,
+    by: options.By = None,
+    baseline: options.Baseline = "",
+    incomplete: options.Incomplete = False,
+    format: options.Format = "markdown",  # noqa: A002
     output: OutputFile = None,
 ) -> None:
     """Score an experiment's rankings again.
@@ -284,11 +265,11 @@ def compare(
     session: Session,
     directories: Annotated[list[Path], argument("Directories of experiments.", metavar="DIR")],
     baseline: Annotated[str | None, option("What others are compared with.")] = None,
-    measure: Measures = None,
-    test: Test = "t",
-    correction: Correction = "bonferroni",
+    measure: options.Measures = None,
+    test: options.Test = "t",
+    correction: options.Correction = "bonferroni",
     published: Annotated[bool, option("The papers' numbers too.")] = False,
-    format: Format = "markdown",  # noqa: A002
+    format: options.Format = "markdown",  # noqa: A002
     output: OutputFile = None,
 ) -> None:
     """Compare recipes by paired tests.
@@ -297,7 +278,6 @@ def compare(
 
     Example:  aspectra bench compare exp/1 exp/2 --baseline bm25 --test randomisation --correction holm
     """
-    from aspectra.app.output.experiments import benchmarks_of
     from aspectra.lab.experiments.directory import open_study
     from aspectra.lab.reports.published import published_table
     from aspectra.lab.reports.scores import comparison_tables, systems_of
@@ -314,7 +294,10 @@ def compare(
             systems, baseline, test=test, correction=correction, measures=measure or ()
         )
     if published:
-        found = [published_table(b, systems, measure or ()) for b in benchmarks_of(session, opened.values())]
+        found = [
+            published_table(b, systems, measure or ())
+            for b in experiments.benchmarks_of(session, opened.values())
+        ]
         tables += [table for table in found if table is not None]
         if not any(found):
             session.screen.note("No paper's table on these benchmarks is held.")
@@ -323,28 +306,27 @@ def compare(
 
 @app.command()
 @common
-def show(session: Session, directory: Experiment, as_json: AsJson = False) -> None:
+def show(session: Session, directory: options.Experiment, as_json: AsJson = False) -> None:
     """What an experiment's numbers depend on.
 
     Versions, files, encoders, ties, what is missing, time, cost.
 
     Example:  aspectra bench show exp/1
     """
-    from aspectra.app.output.experiments import show_facts
     from aspectra.lab.experiments.directory import open_study
 
     facts = open_study(directory).facts()
     if as_json:
         session.screen.document("bench-manifest", facts)
         return
-    show_facts(session.screen, facts)
+    experiments.show_facts(session.screen, facts)
 
 
 @app.command("export-run")
 @common
 def export_run(
     session: Session,
-    directory: Experiment,
+    directory: options.Experiment,
     recipe: Annotated[str | None, option("Whose.", "-r")] = None,
     benchmark: Annotated[str | None, option("Of which, where there are several.")] = None,
     protocol: Annotated[str | None, option("Of which, where there are several.")] = None,
@@ -358,7 +340,6 @@ def export_run(
 
     Example:  aspectra bench export-run exp/1 --recipe hybrid --format trec -o hybrid.run
     """
-    from aspectra.app.output.experiments import cell_of, write_run
     from aspectra.lab.experiments.directory import open_study
     from aspectra.lab.experiments.execute import recorded_run
 
@@ -366,9 +347,9 @@ def export_run(
         raise UsageError(f"there is no format {format!r} for runs", why="known: " + ", ".join(RUN_FORMATS))
     opened = open_study(directory)
     wanted = {"recipe": recipe, "benchmark": benchmark, "protocol": protocol}
-    cell = cell_of(opened, wanted)
+    cell = experiments.cell_of(opened, wanted)
     made = recorded_run(opened, cell, mode=mode, repeat=repeat, incomplete=incomplete)
-    write_run(session, made, format, output)
+    experiments.write_run(session, made, format, output)
 
 
 for _command in (figure, report, gap, build):

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from aspectra.app.session import Session, common
 from aspectra.app.settings import SPENDING, Settings, user_file
 from aspectra.app.terminal.panels import AsJson, CommandGroup, OutputFile, argument, option
-from aspectra.app.terminal.screen import columns, safe
+from aspectra.app.terminal.screen import columns, safe, write_file
 from aspectra.base.config import PROJECT_FILE, find_key, keys_of, parse_value, read_file
 from aspectra.base.errors import UsageError, needs_extra
 from aspectra.base.trust import Permission, allow, allowed, from_environment, refused, withdraw
@@ -96,8 +96,6 @@ def set_(
     Example:  aspectra config set search.limit 20
     """
     import tomlkit
-
-    from aspectra.app.terminal.screen import write_file
 
     known = {one.name: one for one in keys_of(Settings)}
     new = parse_value(find_key(known, key), value, "the command line")

@@ -9,18 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
-from aspectra.app.options.question import (
-    Baseline,
-    By,
-    Correction,
-    Format,
-    LoaderOption,
-    Measures,
-    OracleRates,
-    Test,
-    language_model,
-    language_models,
-)
+from aspectra.app import options
+from aspectra.app.options import language_model, language_models
 from aspectra.app.output.experiments import library_home, note_made, sources_of, write_tables
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import Names, argument, option
@@ -50,16 +40,16 @@ def figure(
     ],
     directories: Directories,
     output: Annotated[Path, option("Folder of the files [figures].", "-o", metavar="DIR")] = Path("figures"),
-    measure: Measures = None,
+    measure: options.Measures = None,
     mode: Annotated[str, option("Original, instructed or reversed ranking.")] = "",
     system: Systems = None,
-    baseline: Baseline = "",
-    by: By = None,
+    baseline: options.Baseline = "",
+    by: options.By = None,
     benchmark: Benchmark = "",
     protocol: Protocol = "",
     cost: Annotated[str, option("ms/query, calls/query, tokens/query, money [ms/query].")] = "ms/query",
-    test: Test = "t",
-    correction: Correction = "bonferroni",
+    test: options.Test = "t",
+    correction: options.Correction = "bonferroni",
     query: Annotated[Names, option("A query of map; again for more.", metavar="ID")] = None,
     depth: Annotated[int, option("Papers of each ranking in map [100].")] = 100,
     seed: Annotated[int, option("Of t-SNE [0].")] = 0,
@@ -74,7 +64,6 @@ def figure(
 
     Example:  aspectra bench figure deltas exp/1 --baseline bm25 -o figures
     """
-    from aspectra.app.output.experiments import library_home
     from aspectra.lab.figures.drawing import write_drawing
     from aspectra.lab.figures.kinds import draw
     from aspectra.lab.figures.recorded import FigureChoice, open_all
@@ -107,14 +96,14 @@ def report(
     session: Session,
     directories: Directories,
     output: Annotated[Path, option("The page [report.html].", "-o")] = Path("report.html"),
-    measure: Measures = None,
+    measure: options.Measures = None,
     mode: Annotated[str, option("Original, instructed or reversed ranking.")] = "",
     system: Systems = None,
-    baseline: Baseline = "",
+    baseline: options.Baseline = "",
     benchmark: Benchmark = "",
     protocol: Protocol = "",
-    test: Test = "t",
-    correction: Correction = "bonferroni",
+    test: options.Test = "t",
+    correction: options.Correction = "bonferroni",
 ) -> None:
     """Write experiments as one HTML page.
 
@@ -168,7 +157,7 @@ def build(
     ] = None,
     until: Annotated[str, option("The last step to do.", metavar="STEP")] = "",
     estimate: Annotated[bool, option("Write nothing; ask no model.")] = False,
-    format: Format = "markdown",  # noqa: A002
+    format: options.Format = "markdown",  # noqa: A002
 ) -> None:
     """Build a benchmark from the library's papers.
 
@@ -241,15 +230,15 @@ def gap(
     inject: Annotated[str, option("Judgements whose documents are put in [gold].")] = "gold",
     leave_one_out: Annotated[bool, option("Retrievers too rank the pools of the others.")] = False,
     measure: Annotated[str, option("Of both sides [nDCG@10].", "-m")] = "nDCG@10",
-    oracle: OracleRates = None,
-    option: LoaderOption = None,
+    oracle: options.OracleRates = None,
+    option: options.LoaderOption = None,
     no_encoder: Annotated[bool, option("Words only: no vectors.")] = False,
     out: Annotated[
         Path | None, option("The directory of everything [experiments/gap].", "--output", "-o", metavar="DIR")
     ] = None,
     libraries: Annotated[Path | None, option("Where indexed corpora are kept.", metavar="DIR")] = None,
     estimate: Annotated[bool, option("Only count the calls and tokens.")] = False,
-    format: Format = "markdown",  # noqa: A002
+    format: options.Format = "markdown",  # noqa: A002
 ) -> None:
     """The gap between retrieval and verification.
 

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from aspectra.app.options.question import cost_in_words, currency_of, language_model, model_settings
+from aspectra.app.options import cost_in_words, currency_of, language_model, model_settings
 from aspectra.app.output.lenses import (
     estimate_in_words,
     lens_rows,

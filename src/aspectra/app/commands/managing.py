@@ -16,8 +16,8 @@ import typer
 
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import AsJson, Names, argument, option
-from aspectra.app.terminal.screen import columns, count, duration, safe
-from aspectra.base.errors import AspectraError, UsageError
+from aspectra.app.terminal.screen import columns, count, duration, safe, write_file
+from aspectra.base.errors import AspectraError, MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from aspectra.app.library import Library
@@ -63,7 +63,6 @@ def init(
 
 
 def _write_project(session: Session, library: Path) -> None:
-    from aspectra.app.terminal.screen import write_file
     from aspectra.base.config import PROJECT_FILE
 
     target = Path(PROJECT_FILE)
@@ -458,7 +457,6 @@ def setup(
     Example:  aspectra setup
     """
     from aspectra.app.upkeep.weights import bring_weights
-    from aspectra.base.errors import MissingExtra
     from aspectra.views.encoders.minilm import find_model
 
     if from_ is None:

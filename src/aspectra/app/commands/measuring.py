@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from aspectra.app.options.question import By, Format, Measures, Preset
+from aspectra.app import options
 from aspectra.app.output.experiments import write_tables
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import AsJson, Names, OutputFile, argument, option
@@ -27,14 +27,14 @@ def measure(
     session: Session,
     run: Annotated[Path | None, argument("TREC, BEIR or JSONL; csv with --titles.", "RUN")] = None,
     qrels: Annotated[Path | None, argument("TREC, BEIR or JSONL.", "QRELS")] = None,
-    measures: Measures = None,
-    preset: Preset = None,
+    measures: options.Measures = None,
+    preset: options.Preset = None,
     mode: Annotated[
         Names, option("A run by mode: original, instructed, reversed.", metavar="NAME=RUN")
     ] = None,
     judged: Annotated[Names, option("Judgements of a mode.", metavar="NAME=QRELS")] = None,
     labels: Annotated[Path | None, option("Labels of topics: csv, tsv or JSON.")] = None,
-    by: By = None,
+    by: options.By = None,
     group: Annotated[str | None, option("The label that names the core query.", metavar="LABEL")] = None,
     excluded: Annotated[Path | None, option("Ids dropped, by topic: JSON or tsv.")] = None,
     titles: Annotated[Path | None, option("The corpus; matches ids or titles.")] = None,
@@ -45,7 +45,7 @@ def measure(
     ] = "declared",
     incomplete: Annotated[bool, option("Modes may cover different topics.")] = False,
     per_query: Annotated[bool, option("One row a topic.")] = False,
-    format: Format = "markdown",  # noqa: A002
+    format: options.Format = "markdown",  # noqa: A002
     as_json: AsJson = False,
     output: OutputFile = None,
 ) -> None:

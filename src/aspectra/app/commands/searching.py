@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aspectra.app.options.question import QuestionOptions, ResultOptions, cost_in_words, run_plan
+from aspectra.app.options import QuestionOptions, ResultOptions, cost_in_words, run_plan
 from aspectra.app.recent import Recent, papers_of_last, recall, remember, spelled
 from aspectra.app.session import Session, common, read_stdin
 from aspectra.app.terminal.panels import AsJson, Names, OutputFile, argument, preference, showing

@@ -123,7 +123,7 @@ def serve(
         import uvicorn
 
         from aspectra.app.surfaces.http.application import BACKLOG, LimitedConnection, application
-    from aspectra.app.options.question import language_model, model_settings, read_beside_rules
+    from aspectra.app.options import language_model, model_settings, read_beside_rules
     from aspectra.app.surfaces.service.access import Access, Gate, is_loopback
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.app.surfaces.service.jobs import Jobs

@@ -13,14 +13,13 @@ from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import AspectraError, BadInput
 from aspectra.base.values import replace
 from aspectra.base.version import __version__
-from aspectra.papers.library.mutations import AddReport
+from aspectra.papers.library.mutations import AddReport, Writer
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import UnknownFormat, detect, read_papers
 from aspectra.papers.sources.files import FoundFile, InputFile, walk
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 
 if TYPE_CHECKING:
-    from aspectra.papers.library.mutations import Writer
     from aspectra.papers.library.store import Store
 
 # Files that describe a folder; they are read only where they are named one by one.

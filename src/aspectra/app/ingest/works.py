@@ -21,7 +21,7 @@ from aspectra.papers.library.links.versions import (
     near,
     ordered_versions,
 )
-from aspectra.papers.library.marks.reader import Listing, Marks, Wanted, listed, unknown_tag
+from aspectra.papers.library.marks.reader import Listing, Marks, Wanted, listed, unknown_tag, with_marks
 from aspectra.papers.library.marks.values import Action, Note
 from aspectra.papers.library.row_sums import MARKED
 from aspectra.papers.library.shards import SPAN, first_place
@@ -191,7 +191,6 @@ def written(store: Store, papers: Any, form: str, versions: str) -> str:
         UsageError: ``trec`` without a ranking.
     """
     from aspectra.papers.export.protocol import WRITERS
-    from aspectra.papers.library.marks.reader import with_marks
     from aspectra.search.ranking import Ranking
 
     if isinstance(papers, Ranking):

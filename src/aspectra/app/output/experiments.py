@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aspectra.app.terminal.screen import Screen, count
+from aspectra.app.terminal.screen import Screen, count, duration
 from aspectra.base.errors import AspectraError, UsageError
 
 if TYPE_CHECKING:
@@ -248,8 +248,6 @@ def write_run(session: Session, made: Run, format_: str, output: Path | None) ->
 
 def show_facts(screen: Screen, facts: Mapping[str, Any]) -> None:
     """A manifest for people."""
-    from aspectra.app.terminal.screen import duration
-
     screen.pairs(
         [
             ("made", str(facts.get("created", ""))),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aspectra.app.options.question import cost_in_words, currency_of
+from aspectra.app.options import cost_in_words, currency_of
 from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError
 

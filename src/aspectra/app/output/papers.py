@@ -10,11 +10,10 @@ import msgspec
 
 from aspectra.base.errors import UsageError, check_choice, check_number
 from aspectra.papers.bibliography import is_retracted
-from aspectra.papers.paper import normalise_title
+from aspectra.papers.paper import Paper, normalise_title
 
 if TYPE_CHECKING:
     from aspectra.app.library import Library
-    from aspectra.papers.paper import Paper
     from aspectra.search.ranking import Hit
 
 

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aspectra.app.library import Library, open_library
 from aspectra.base.display import Progress, quiet
@@ -27,10 +27,6 @@ from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.row_sums import damaged
 from aspectra.papers.library.shards import Collection
 from aspectra.papers.library.store import Store
-
-if TYPE_CHECKING:
-    from aspectra.papers.library.store import Store
-
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _EXTRA = re.compile(r"\bextra\b")
@@ -188,7 +184,6 @@ def _weights() -> Check:
 
 
 def _library(path: Path, verify: bool) -> list[Check]:
-    from aspectra.papers.library.store import Store
 
     if not (path / "library.db").exists():
         return [Check("library", "note", f"none at {path}", "aspectra init"), _hosts([])]

@@ -208,7 +208,7 @@ def _repeated(
     session: Session, library: Library, plan: Plan, limit: int | None
 ) -> tuple[list[str], list[float]]:
     """Ids and scores of the last search, run again."""
-    from aspectra.app.options.question import run_plan
+    from aspectra.app.options import run_plan
 
     ranking = run_plan(session, library, plan if limit is None else plan.with_limit(limit))
     for warning in ranking.warnings:

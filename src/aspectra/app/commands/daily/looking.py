@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 from msgspec.structs import asdict
 
 from aspectra.app.commands.daily.marking import papers_named
-from aspectra.app.options.question import read_beside_rules, run_plan
+from aspectra.app.options import read_beside_rules, run_plan
 from aspectra.app.output.papers import RESOLVERS, listed_rows
 from aspectra.app.recent import Recent, recall, remember
 from aspectra.app.session import Session, common

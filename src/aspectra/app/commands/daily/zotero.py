@@ -77,7 +77,7 @@ def _picked(
             else one_each(library.store, included)
         )
         return library, [Outgoing(paper) for paper in found]
-    from aspectra.app.options.question import run_plan
+    from aspectra.app.options import run_plan
 
     recent = recall()
     place = session.library_path if session.config.origin("library") == "flag" else recent.library

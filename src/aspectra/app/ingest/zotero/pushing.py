@@ -21,7 +21,7 @@ from typing import Any
 from aspectra.app.ingest.zotero.connection import Connection, ZoteroApi, ZoteroError, ZoteroReply
 from aspectra.base.files import digest_texts
 from aspectra.base.values import replace
-from aspectra.papers.bibliography import names_in, shared_text
+from aspectra.papers.bibliography import names_in, shared_list, shared_text
 from aspectra.papers.names import name_parts, stated_names
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.zotero.mapping import note_html
@@ -154,7 +154,6 @@ def import_file(papers: Sequence[Outgoing], tags: Sequence[str], form: str) -> s
         tags: for all of them.
         form: name of a writer, as ``ris``.
     """
-    from aspectra.papers.bibliography import shared_list
     from aspectra.papers.export.protocol import WRITERS
 
     changed = []

@@ -15,7 +15,7 @@ from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import AspectraError
 from aspectra.base.values import replace
 from aspectra.papers.library.marks.values import Item, Note
-from aspectra.papers.library.mutations import AddReport
+from aspectra.papers.library.mutations import AddReport, Writer
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.files import InputFile
@@ -33,7 +33,6 @@ from aspectra.papers.sources.zotero.mapping import (
 )
 
 if TYPE_CHECKING:
-    from aspectra.papers.library.mutations import Writer
     from aspectra.papers.library.store import Store
 
 

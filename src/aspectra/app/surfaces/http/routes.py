@@ -16,28 +16,7 @@ from aspectra.app.output.criteria import Listing
 from aspectra.app.output.lenses import lens_rows
 from aspectra.app.output.papers import listed_rows, paper_document, sentence_rows
 from aspectra.app.output.schemas import LensList, Paper, Status, flush
-from aspectra.app.surfaces.http.bodies import (
-    PROBLEM,
-    BenchBody,
-    DecideBody,
-    DecidedAnswer,
-    ExportAnswer,
-    ExportBody,
-    Health,
-    IndexBody,
-    JobAnswer,
-    JobsAnswer,
-    LensBody,
-    PlanAnswer,
-    Problem,
-    Ready,
-    SearchAnswer,
-    SearchBody,
-    SentencesAnswer,
-    WhyNotAnswer,
-    read_body,
-    written,
-)
+from aspectra.app.surfaces.http import bodies
 from aspectra.app.surfaces.service.access import Gate
 from aspectra.app.surfaces.service.answering import Service
 from aspectra.app.surfaces.service.jobs import Jobs
@@ -70,7 +49,7 @@ class Routes(APIRouter):
     def __init__(self, gate: Gate) -> None:
         super().__init__()
         self._gate = gate
-        self.kinds: list[type] = [Problem]
+        self.kinds: list[type] = [bodies.Problem]
 
     def on(
         self,
@@ -97,7 +76,7 @@ class Routes(APIRouter):
         """
         method, path = place.split()
         self.kinds += [answer, takes] if takes not in (None, bytes) else [answer]
-        problem = {"description": "a problem", "content": _content(Problem, PROBLEM)}
+        problem = {"description": "a problem", "content": _content(bodies.Problem, bodies.PROBLEM)}
         said: dict[int | str, dict[str, Any]] = {status: {"description": about, "content": _content(answer)}}
         said |= dict.fromkeys(sorted({401, 403, 413, 422, 429, *errors}), problem)
         said |= also or {}
@@ -120,7 +99,7 @@ class Routes(APIRouter):
 
     async def work(self, request: Request, work: Callable[[], Any], seconds: float | None = None) -> Response:
         """The document that ``work`` makes in its turn, as an answer."""
-        return written(await self._gate.run(work, deadline=seconds, gone=request.is_disconnected))
+        return bodies.written(await self._gate.run(work, deadline=seconds, gone=request.is_disconnected))
 
 
 # The routes of jobs: each starts a command of the command line, and tells how far it is.
@@ -136,9 +115,9 @@ def _job_routes(router: Routes, running: Jobs) -> None:
 
     def start(kind: str, arguments: list[str], key: str) -> Response:
         job = running.start(kind, arguments, key=key)
-        return written(job.to_dict(), 202, {"location": f"/v1/jobs/{job.id}"})
+        return bodies.written(job.to_dict(), 202, {"location": f"/v1/jobs/{job.id}"})
 
-    @on("POST /v1/jobs/add", JobAnswer, begun, takes=bytes, status=202)
+    @on("POST /v1/jobs/add", bodies.JobAnswer, begun, takes=bytes, status=202)
     async def add(
         request: Request,
         name: Annotated[str, Query(min_length=1, max_length=200, description="of the file")],
@@ -155,39 +134,39 @@ def _job_routes(router: Routes, running: Jobs) -> None:
         kept = await asyncio.to_thread(running.keep, name, raw)
         return start("add", ["add", "--json", "--", str(kept)], key)
 
-    @on("POST /v1/jobs/index", JobAnswer, begun, takes=IndexBody, status=202)
+    @on("POST /v1/jobs/index", bodies.JobAnswer, begun, takes=bodies.IndexBody, status=202)
     async def index(request: Request, key: Key = "") -> Response:
         """Make what was added searchable"""
-        given = await read_body(request, IndexBody)
+        given = await bodies.read_body(request, bodies.IndexBody)
         return start("index", ["index", *(["--rebuild"] if given.rebuild else [])], key)
 
-    @on("POST /v1/jobs/lens", JobAnswer, begun, takes=LensBody, status=202)
+    @on("POST /v1/jobs/lens", bodies.JobAnswer, begun, takes=bodies.LensBody, status=202)
     async def run_lens(request: Request, key: Key = "") -> Response:
         """Compute a prompted lens with the language model of the settings"""
-        given = await read_body(request, LensBody)
+        given = await bodies.read_body(request, bodies.LensBody)
         most = [] if given.most is None else ["--most", str(given.most)]
         return start("lens", ["lens", "run", "--json", *most, "--", given.name], key)
 
-    @on("POST /v1/jobs/bench", JobAnswer, begun, takes=BenchBody, status=202)
+    @on("POST /v1/jobs/bench", bodies.JobAnswer, begun, takes=bodies.BenchBody, status=202)
     async def bench(request: Request, key: Key = "") -> Response:
         """Rank and score a benchmark with recipes"""
-        given = await read_body(request, BenchBody)
+        given = await bodies.read_body(request, bodies.BenchBody)
         return start("bench", running.bench(given.name, given.recipes), key)
 
-    @on("GET /v1/jobs", JobsAnswer, "the jobs")
+    @on("GET /v1/jobs", bodies.JobsAnswer, "the jobs")
     async def jobs() -> Response:
         """Jobs, newest first"""
-        return written({"jobs": [job.to_dict() for job in running.all()]})
+        return bodies.written({"jobs": [job.to_dict() for job in running.all()]})
 
-    @on("GET /v1/jobs/{job}", JobAnswer, "the job", 404)
+    @on("GET /v1/jobs/{job}", bodies.JobAnswer, "the job", 404)
     async def job(job: Name) -> Response:
         """One job"""
-        return written(running.get(job).to_dict())
+        return bodies.written(running.get(job).to_dict())
 
-    @on("DELETE /v1/jobs/{job}", JobAnswer, "the job", 404)
+    @on("DELETE /v1/jobs/{job}", bodies.JobAnswer, "the job", 404)
     async def stop_job(job: Name) -> Response:
         """Stop a job; what it finished is kept"""
-        return written((await running.stop(job)).to_dict())
+        return bodies.written((await running.stop(job)).to_dict())
 
 
 PaperId = Annotated[str, Path(min_length=1, max_length=1000, description="an id, DOI, arXiv id or title")]
@@ -236,7 +215,7 @@ def _searching(router: Routes, service: Service) -> None:
     on = functools.partial(router.on, "search")
 
     async def found(request: Request, seconds: float | None, *, seeded: bool) -> Response:
-        asked = await read_body(request, SearchBody)
+        asked = await bodies.read_body(request, bodies.SearchBody)
         if seeded and not asked.seeds:
             raise UsageError("no seed is named", hint='"seeds": ["an id, a DOI or an exact title"]')
 
@@ -248,24 +227,24 @@ def _searching(router: Routes, service: Service) -> None:
 
         return await router.work(request, work, seconds)
 
-    page = (SearchAnswer, "a page of a ranking", 404, 408, 409, 410)
+    page = (bodies.SearchAnswer, "a page of a ranking", 404, 408, 409, 410)
 
-    @on("POST /v1/search", *page, takes=SearchBody)
+    @on("POST /v1/search", *page, takes=bodies.SearchBody)
     async def search(request: Request, seconds: Seconds = None) -> Response:
         """Papers for a question"""
         return await found(request, seconds, seeded=False)
 
-    @on("POST /v1/similar", *page, takes=SearchBody)
+    @on("POST /v1/similar", *page, takes=bodies.SearchBody)
     async def similar(request: Request, seconds: Seconds = None) -> Response:
         """Papers like the seeds"""
         return await found(request, seconds, seeded=True)
 
-    @on("POST /v1/plan", PlanAnswer, "the plan", 404, 409, takes=Question)
+    @on("POST /v1/plan", bodies.PlanAnswer, "the plan", 404, 409, takes=Question)
     async def plan(request: Request) -> Response:
         """What a question would search for"""
         from aspectra.search.planning.aspects import AspectRequests
 
-        asked = await read_body(request, Question)
+        asked = await bodies.read_body(request, Question)
 
         def work() -> dict[str, Any]:
             made = service.plan(asked)
@@ -274,7 +253,7 @@ def _searching(router: Routes, service: Service) -> None:
 
         return await router.work(request, work)
 
-    @on("GET /v1/plans/{plan}/why-not", WhyNotAnswer, "the reasons", 404, 409, 410)
+    @on("GET /v1/plans/{plan}/why-not", bodies.WhyNotAnswer, "the reasons", 404, 409, 410)
     async def why_not(
         request: Request, plan: Handle, paper: Annotated[str, Query(min_length=1, max_length=1000)]
     ) -> Response:
@@ -314,7 +293,7 @@ def _reading(router: Routes, service: Service) -> None:
 
         return await router.work(request, work)
 
-    @on("GET /v1/papers/{paper:path}/sentences", SentencesAnswer, "the sentences", 404)
+    @on("GET /v1/papers/{paper:path}/sentences", bodies.SentencesAnswer, "the sentences", 404)
     async def sentences(request: Request, paper: PaperId) -> Response:
         """The sentences of a paper's abstract, with their roles"""
 
@@ -359,19 +338,19 @@ def _reading(router: Routes, service: Service) -> None:
 
 
 def _marking(router: Routes, service: Service) -> None:
-    @router.on(
-        "decisions", "POST /v1/decisions", DecidedAnswer, "how many changed", 404, 409, takes=DecideBody
-    )
+    changed = (bodies.DecidedAnswer, "how many changed", 404, 409)
+
+    @router.on("decisions", "POST /v1/decisions", *changed, takes=bodies.DecideBody)
     async def decide(request: Request) -> Response:
         """Include, exclude or postpone papers"""
-        given = await read_body(request, DecideBody)
+        given = await bodies.read_body(request, bodies.DecideBody)
         change = functools.partial(service.library.marks.decide, reason=given.reason, under=given.under)
         return await router.work(request, lambda: {"changed": change(given.decision, *given.ids)})
 
-    @router.on("papers", "POST /v1/export", ExportAnswer, "the records", 404, takes=ExportBody)
+    @router.on("papers", "POST /v1/export", bodies.ExportAnswer, "the records", 404, takes=bodies.ExportBody)
     async def export(request: Request) -> Response:
         """Papers for other programs"""
-        given = await read_body(request, ExportBody)
+        given = await bodies.read_body(request, bodies.ExportBody)
 
         def work() -> dict[str, Any]:
             ids = service.library.resolve(*given.ids)
@@ -382,12 +361,12 @@ def _marking(router: Routes, service: Service) -> None:
 
 
 def _health(router: Routes, service: Service) -> None:
-    @router.on("health", "GET /healthz", Health, "it does")
+    @router.on("health", "GET /healthz", bodies.Health, "it does")
     async def health() -> Response:
         """The process answers"""
-        return written({"status": "ok", "version": __version__})
+        return bodies.written({"status": "ok", "version": __version__})
 
-    @router.on("health", "GET /readyz", Ready, "they can", 409)
+    @router.on("health", "GET /readyz", bodies.Ready, "they can", 409)
     async def ready(request: Request) -> Response:
         """Searches can be answered"""
         return await router.work(request, service.ready)

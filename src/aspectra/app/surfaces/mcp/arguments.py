@@ -24,7 +24,6 @@ from aspectra.llm.prompts.conversation import without_hidden
 if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.app.settings import Settings
-    from aspectra.app.surfaces.service.answering import Service
     from aspectra.base.config import Config
 
 

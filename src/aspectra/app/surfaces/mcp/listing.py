@@ -19,12 +19,11 @@ from aspectra.app.surfaces.mcp.arguments import (
     size,
     strings,
 )
-from aspectra.app.surfaces.service.answering import Cursor
+from aspectra.app.surfaces.service.answering import Cursor, Service
 from aspectra.base.errors import Gone, UsageError
 
 if TYPE_CHECKING:
     from aspectra.app.surfaces.mcp.arguments import Libraries, SearchPapers, Similar
-    from aspectra.app.surfaces.service.answering import Service
     from aspectra.app.surfaces.service.question import Question
     from aspectra.search.ranking import Evidence, Hit, Ranking
 

@@ -17,7 +17,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 
-from aspectra.app.surfaces.mcp.arguments import clip, plain, read
+from aspectra.app.surfaces.mcp.arguments import Libraries, clip, plain, read
 from aspectra.app.surfaces.mcp.tools import ANNOTATIONS, INSTRUCTIONS, TOOLS, Tool
 from aspectra.app.surfaces.service.access import Gate, as_error
 from aspectra.base.errors import AspectraError
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from starlette.types import Receive, Scope, Send
 
-    from aspectra.app.surfaces.mcp.arguments import Libraries
 
 LOOPBACK = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 # The SDK's MCPServer is not used: it makes longer schemas, passes over arguments that a tool does not have,

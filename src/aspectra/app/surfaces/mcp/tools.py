@@ -10,6 +10,7 @@ from aspectra.app.surfaces.mcp import arguments
 from aspectra.app.surfaces.mcp.arguments import (
     STRUCTURED,
     TEXT,
+    Libraries,
     clip,
     fitting,
     handle,
@@ -33,7 +34,6 @@ from aspectra.base.values import replace
 from aspectra.papers.bibliography import is_retracted
 
 if TYPE_CHECKING:
-    from aspectra.app.surfaces.mcp.arguments import Arguments, Cite, Explain, Get, Libraries
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.papers.export.protocol import FormatWriter
     from aspectra.papers.paper import Paper
@@ -49,7 +49,7 @@ _PASSAGE = 8_000
 _CITATIONS = 10_000
 
 
-def get_paper(libraries: Libraries, given: Get) -> ToolResult:
+def get_paper(libraries: Libraries, given: arguments.Get) -> ToolResult:
     """A paper, with as much of its text from ``start`` as there is room for."""
     name, service = library_of(libraries, given)
     library = service.library
@@ -103,7 +103,7 @@ def _text(paper: Paper) -> tuple[str, list[dict[str, Any]]]:
     return "".join(parts), headings
 
 
-def export_citations(libraries: Libraries, given: Cite) -> ToolResult:
+def export_citations(libraries: Libraries, given: arguments.Cite) -> ToolResult:
     """Records for a reference manager, one per work; from ``start``, as many as fit."""
     from aspectra.app.ingest.works import one_each
     from aspectra.papers.export.protocol import WRITERS
@@ -169,7 +169,7 @@ def _shorter(paper: Paper) -> Iterator[Paper]:
 _LISTS = 2_500  # bytes of each
 
 
-def explain_match(libraries: Libraries, given: Explain) -> ToolResult:
+def explain_match(libraries: Libraries, given: arguments.Explain) -> ToolResult:
     """Explain a paper's score, or why the paper is not among those found."""
     name, service = library_of(libraries, given)
     plan = service.known(given.plan)
@@ -269,7 +269,7 @@ def _signed(number: float | None) -> str:
     return "no score in deviations" if number is None else f"{number:+}"
 
 
-def library_status(libraries: Libraries, given: Arguments) -> ToolResult:
+def library_status(libraries: Libraries, given: arguments.Arguments) -> ToolResult:
     """The contents of the libraries, the state of their indexes, and the attributes of conditions."""
     from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 

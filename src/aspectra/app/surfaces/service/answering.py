@@ -13,7 +13,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import asdict
 
-from aspectra.app.output.papers import MOST_PAGES, check_page, page_of
+from aspectra.app.output.papers import MOST_PAGES, Page, check_page, page_of
 from aspectra.base.errors import (
     AspectraError,
     Gone,
@@ -37,11 +37,7 @@ from aspectra.base.values import Value, now, replace
 from aspectra.papers.library.folder.lock import locked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-
     from aspectra.app.library import Library
-    from aspectra.app.output.papers import Page
     from aspectra.app.surfaces.service.question import Question
     from aspectra.llm.chat import ChatModel
     from aspectra.search.plan import Plan

@@ -12,11 +12,10 @@ from msgspec import Meta
 from aspectra.app.settings import DEFAULT_RECIPE
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, converted
-from aspectra.papers.paper import normalise_title
+from aspectra.papers.paper import Paper, normalise_title
 
 if TYPE_CHECKING:
     from aspectra.app.library import Library
-    from aspectra.papers.paper import Paper
     from aspectra.search.plan import Plan
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +53,6 @@ from aspectra.search.planning.planners.protocol import PLANNERS
 from aspectra.search.query import LIKE_DECIDED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from aspectra.app.library import Library
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.app.surfaces.web.viewing import Pages

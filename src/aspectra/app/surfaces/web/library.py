@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -33,9 +33,6 @@ from aspectra.search.planning.index_views import IndexSeeds
 from aspectra.views.view import ROLE_GROUPS, ROLES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from aspectra.app.ingest.saved import SavedSearch
     from aspectra.app.library import Library
     from aspectra.app.surfaces.service.answering import Service

@@ -19,8 +19,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from aspectra.app.output.criteria import Cell, Criterion, criteria_of, criteria_table
 from aspectra.app.output.papers import SORTS
-from aspectra.app.surfaces.service.access import retry_headers
-from aspectra.app.surfaces.service.answering import Trail
+from aspectra.app.surfaces.service.access import Access, Gate, retry_headers
+from aspectra.app.surfaces.service.answering import Answer, Service, Trail
 from aspectra.app.surfaces.service.question import Question
 from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import AspectraError, UsageError, check_choice, check_length
@@ -32,8 +32,6 @@ from aspectra.search.planning.aspects import ASPECT_ROLES, named_sentences
 
 if TYPE_CHECKING:
     from aspectra.app.library import Library
-    from aspectra.app.surfaces.service.access import Access, Gate
-    from aspectra.app.surfaces.service.answering import Answer, Service
     from aspectra.app.surfaces.service.jobs import Jobs
     from aspectra.papers.library.marks.values import Decision
     from aspectra.papers.paper import Paper

@@ -24,7 +24,7 @@ from aspectra.app.terminal.panels import (
     showing,
 )
 from aspectra.base.errors import NotTrusted, UsageError, check_choice
-from aspectra.base.trust import Permission, require
+from aspectra.base.trust import Permission, allow, require
 
 if TYPE_CHECKING:
     from aspectra.app.library import Library
@@ -379,7 +379,6 @@ def _permit(steps: Sequence[str]) -> None:
     """Permit what steps need that were typed: the models of their judges. Others are in files."""
     if not steps:
         return
-    from aspectra.base.trust import allow
     from aspectra.search.recipe import Recipe
     from aspectra.search.stages.protocol import permissions_of
 
