@@ -127,8 +127,14 @@ def _vocabulary(languages: tuple[str, ...]) -> tuple[Lexicon, Lexicon]:
         # Words that say that a term occurs, or that aspects agree, are not a subject.
         if entry.value in ("verb", "post") or entry.category in ("samepost", "diffpost"):
             main.add(phrase, Entry("func"))
-    main.share_han(context)
     return main, context
+
+
+@cache
+def _han_words(languages: tuple[str, ...]) -> re.Pattern[str]:
+    """A group of the words of Han characters that tables have, the longest first."""
+    words = {word for lexicon in _vocabulary(languages) for word in lexicon.words if _HAN.match(word)}
+    return re.compile(f"({'|'.join(sorted(words, key=len, reverse=True))})")
 
 
 def _of_entry(entry: Entry, start: int, end: int, low: str, tied: bool) -> Mark:
@@ -401,8 +407,8 @@ def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
         venues: of the library that is searched, see ``library_venues``.
     """
     low = fold(text)
-    main, context = _vocabulary(_languages(text))
-    tokens = tokenise(text, main.cut_han)
+    main, context = _vocabulary(languages := _languages(text))
+    tokens = tokenise(text, _han_words(languages) if "zh" in languages else None)
     tokens = [
         t._replace(low=corrected(t.low))
         if t.kind == "word"

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from importlib import resources
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -80,14 +81,14 @@ def fold(text: str) -> str:
     return folded.replace("’", "'").replace("\u00a0", " ")
 
 
-def tokenise(text: str, words_of_han: Callable[[str], list[int]]) -> list[Token]:
+def tokenise(text: str, han: re.Pattern[str] | None = None) -> list[Token]:
     """Cut a text.
 
     Args:
         text: any text.
-        words_of_han: cuts a run of Han characters: the lengths of its words.
+        han: a group of words at which runs of Han characters are cut; None: a run is one token.
 
-    >>> [t.low for t in tokenise("Non-English, please.", lambda run: [len(run)])]
+    >>> [t.low for t in tokenise("Non-English, please.")]
     ['non', 'english', ',', 'please', '.']
     """
     low = fold(text)
@@ -99,9 +100,9 @@ def tokenise(text: str, words_of_han: Callable[[str], list[int]]) -> list[Token]
             tie = end if start > 0 and not text[start - 1].isspace() else -1
             continue
         if kind == "han":
-            for length in words_of_han(match.group()):
-                out.append(Token("word", start, start + length, low[start : start + length]))
-                start += length
+            for word in filter(None, han.split(match.group()) if han else [match.group()]):
+                out.append(Token("word", start, start + len(word), word))
+                start += len(word)
         else:
             kind = "word" if kind == "elision" else kind
             out.append(Token(kind, start, end, low[start:end], tied=tie == start))
@@ -112,11 +113,6 @@ _SECTION = re.compile(r"^\[(\w+)\]$", re.MULTILINE)
 _CHOICE = re.compile(r"\(([^()]*)\)|\{([^{}]*)\}")
 # Three and more words that may follow, one behind the other, are a choice: one of them, or none.
 _MAYBE_RUN = re.compile(r"(?:\( [^()]*\)){3,}")
-# Words that may be missing, each with the space behind it or before it: parts of a pattern by themselves.
-_MAYBE_FIRST = re.compile(r"(?<!\S)(?:\([^(){} ][^(){}]*(?<= )\))++")
-_MAYBE_LAST = re.compile(r"(?<!\))(?:\( [^(){}]*+\))++(?!\S)")
-_PART = re.compile(r"(?:[^ (){}]++|\([^(){}]*+\)|\{[^(){}]*+\})++")  # between spaces, without nested choices
-_PARTS = re.compile(rf" *+(?:{_PART.pattern}(?: ++|$))*+")
 # Words that are cut into tokens at spaces and hyphens alone; d', qu' and the like are words of their own.
 _PLAIN_WORD = r"(?:(?!(?:[cdjlmns]|qu)')[a-z]++(?:'[a-z]++)*+|\d++(?![a-z]))"
 _PLAIN = re.compile(rf"{_PLAIN_WORD}(?:[ -]{_PLAIN_WORD})*+")
@@ -157,27 +153,24 @@ def joined_lines(name: str) -> dict[str, str]:
     return {key: "".join(text.splitlines()) for key, text in table(name)["patterns"].items()}
 
 
-def _without_runs(pattern: str) -> str:
-    return _MAYBE_RUN.sub(lambda run: "{" + run.group()[1:-1].replace(")(", ",") + ",}", pattern)
-
-
 def expand(pattern: str) -> list[str]:
-    """All phrases that a pattern matches.
+    """All phrases that a pattern matches; blanks may stand twice, or at an end.
 
     >>> expand("blog( post)(s)")
     ['blog posts', 'blog post', 'blogs', 'blog']
     """
-    if "(" not in pattern and "{" not in pattern:  # most calls: of 17,000 phrases
-        return [" ".join(pattern.split())]
     if ")( " in pattern:
-        pattern = _without_runs(pattern)
-    found = _CHOICE.search(pattern)
-    if found is None:
-        return [" ".join(pattern.split())]
-    maybe, choice = found.groups()
-    options = [maybe, ""] if maybe is not None else choice.split(",")
-    head, tail = pattern[: found.start()], pattern[found.end() :]
-    return [phrase for option in options for phrase in expand(head + option + tail)]
+        pattern = _MAYBE_RUN.sub(lambda run: "{" + run.group()[1:-1].replace(")(", ",") + ",}", pattern)
+    first, *others = _CHOICE.split(pattern)
+    if not others:
+        return [first]
+    options = [[first]]
+    for maybe, choice, text in zip(others[::3], others[1::3], others[2::3], strict=True):
+        options.append([option + text for option in ([maybe, ""] if choice is None else choice.split(","))])
+    found = list(map("".join, product(*options)))
+    if pattern.count("(") + pattern.count("{") >= len(options):  # choices within choices
+        return [phrase for one in found for phrase in expand(one)]
+    return found
 
 
 class Entry(Struct, frozen=True):
@@ -242,94 +235,36 @@ class Mark(Struct, frozen=True):
 _Node = dict[str, Any]
 
 
-def _whole(run: str) -> list[int]:
-    return [len(run)]
-
-
-def _plain_words(phrase: str) -> Sequence[str] | None:
-    """The tokens of a phrase in lower case, None where only the tokeniser can tell them."""
+def _words_of(phrase: str) -> Sequence[str]:
+    """The tokens of a phrase, in lower case; by the tokeniser where blanks and hyphens do not tell them."""
     words = phrase.lower().split()
     if phrase.isascii():
         if all(map(str.isalpha, words)):
             return words
-        if _PLAIN.fullmatch(" ".join(words)):
-            return " ".join(words).replace("-", " ").split()
-    return None
-
-
-def _words_of(phrase: str) -> Sequence[str]:
-    """The tokens of a phrase, in lower case."""
-    words = _plain_words(phrase)
-    return [token.low for token in tokenise(phrase, _whole)] if words is None else words
-
-
-def _apart(words: re.Match[str]) -> str:
-    return f" {words.group().replace(')(', ') (')} "
-
-
-@cache
-def _choices(part: str) -> tuple[Sequence[str], ...] | None:
-    """Alternatives of a part of a pattern: the words of each; None if not all words are plain."""
-    phrases = expand(part)
-    found = tuple(words for phrase in phrases if (words := _plain_words(phrase)) is not None)
-    return found if len(found) == len(phrases) else None
-
-
-def _parts(pattern: str) -> list[tuple[Sequence[str], ...]] | None:
-    """The choices of each part of a pattern, None where it is not cut: its words are not plain, say."""
-    if ")( " in pattern:
-        pattern = _without_runs(pattern)
-    pattern = _MAYBE_LAST.sub(_apart, _MAYBE_FIRST.sub(_apart, pattern))
-    if not _PARTS.fullmatch(pattern):
-        return None
-    parts: list[tuple[Sequence[str], ...]] = []
-    for part in _PART.findall(pattern):
-        if (choices := _choices(part)) is None:
-            return None
-        parts.append(choices)
-    return parts
-
-
-def _descend(node: _Node, words: Sequence[str]) -> _Node:
-    """The node that words lead to, made where it is missing."""
-    for word in words:
-        after = node.get(word)
-        if after is None:
-            after = node[word] = {}
-        node = after
-    return node
+        if _PLAIN.fullmatch(low := " ".join(words)):
+            return low.replace("-", " ").split()
+    return [token.low for token in tokenise(" ".join(phrase.split()))]
 
 
 class Lexicon:
-    """Phrases in a trie of their words; Han phrases besides, character by character."""
+    """Phrases in a trie of their words."""
 
     def __init__(self) -> None:
         self._root: _Node = {}
-        self._han: set[str] = set()
-        self._longest_han = 0
         self.words: set[str] = set()
 
     def add(self, phrase: str, entry: Entry) -> None:
         """Add a phrase; the first one added stays."""
         words = _words_of(phrase)
         self.words.update(words)
-        if not phrase.isascii():
-            han = [word for word in words if "\u3400" <= word[0] <= "\u9fff"]
-            self._han.update(han)
-            self._longest_han = max(self._longest_han, *map(len, han), 0)
-        node = _descend(self._root, words)
-        if node is not self._root:
+        node = self._root
+        for word in words:
+            after = node.get(word)
+            if after is None:
+                after = node[word] = {}
+            node = after
+        if words:
             node.setdefault("", entry)
-
-    def _add_parts(self, parts: Sequence[Sequence[Sequence[str]]], entry: Entry) -> None:
-        """Add all phrases of one choice from each part: their beginnings are walked once."""
-        nodes = [self._root]
-        for choices in parts:
-            self.words.update(*choices)
-            nodes = [_descend(node, words) for node in nodes for words in choices]
-        for node in nodes:
-            if node is not self._root:
-                node.setdefault("", entry)
 
     def knows(self, word: str, *others: Lexicon) -> bool:
         """True if a word is in a phrase of this or another lexicon."""
@@ -344,50 +279,16 @@ class Lexicon:
                 yield phrase.strip(), node[""]
             nodes += [(f"{phrase} {word}", after) for word, after in node.items() if word]
 
-    def share_han(self, other: Lexicon) -> None:
-        """Cut Han runs at the words of another lexicon too."""
-        self._han |= other._han
-        self._longest_han = max(self._longest_han, other._longest_han)
-
     def read(self, source: str) -> None:
         """Add a lexicon written as text; a line that begins with white space continues the one before."""
-        joined = re.sub(
-            r"\n[ \t]+", " ", "\n".join(li for li in source.splitlines() if not li.startswith("#"))
-        )
-        for line in filter(str.strip, joined.splitlines()):
+        lines = "\n".join(line for line in source.splitlines() if not line.startswith("#"))
+        for line in filter(str.strip, re.sub(r"\n[ \t]+", " ", lines).splitlines()):
             head, _, phrases = line.partition(" = ")
             head, _, marks = head.partition(":")
             category, _, value = head.strip().partition(" ")
             entry = Entry(category, value.strip(), frozenset(marks.split()))
-            for pattern in phrases.split("|"):
-                parts = _parts(pattern) if "(" in pattern or "{" in pattern else None
-                if parts is not None:
-                    self._add_parts(parts, entry)
-                    continue
-                for phrase in expand(pattern):
-                    self.add(phrase, entry)
-
-    def cut_han(self, run: str) -> list[int]:
-        """Lengths of the words of a run of Han characters: the longest known ones, and what lies between."""
-        out: list[int] = []
-        at = unknown = 0
-        while at < len(run):
-            for length in range(min(self._longest_han, len(run) - at), 0, -1):
-                if run[at : at + length] in self._han:
-                    break
-            else:
-                length = 0
-            if length:
-                if at > unknown:
-                    out.append(at - unknown)
-                out.append(length)
-                at += length
-                unknown = at
-            else:
-                at += 1
-        if at > unknown:
-            out.append(at - unknown)
-        return out
+            for phrase in chain.from_iterable(map(expand, phrases.split("|"))):
+                self.add(phrase, entry)
 
     def matches(self, tokens: Sequence[Token], at: int) -> Iterator[tuple[int, Entry]]:
         """(number of tokens, entry) of the phrases that begin at a token, the longest first.
