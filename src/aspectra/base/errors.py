@@ -36,6 +36,11 @@ class AspectraError(Exception):
     retryable: ClassVar[bool] = False
     retry_after: float | None = None
 
+    def __init_subclass__(cls, **stated: str | float) -> None:
+        """Take over what a class states of its errors, as in ``class Gone(AspectraError, code="gone")``."""
+        for name, value in stated.items():
+            setattr(cls, name, value)
+
     def __init__(self, what: str, *, why: str = "", hint: str = "") -> None:
         super().__init__(_cut(what))
         self.what = _cut(what)
@@ -77,37 +82,25 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 4 :]}"
 
 
-class UsageError(AspectraError):
+class UsageError(AspectraError, code="usage", http_status=422, exit_code=2):
     """A command, query, plan or configuration that cannot mean anything."""
 
-    code = "usage"
-    http_status = 422
-    exit_code = 2
 
-
-class BadInput(AspectraError):
+class BadInput(AspectraError, code="bad-input", http_status=422):
     """A file none of whose content can be read (single bad records are remarks, not errors)."""
 
-    code = "bad-input"
-    http_status = 422
 
-
-class NoSuchPaper(AspectraError):
+class NoSuchPaper(AspectraError, code="no-such-paper", http_status=404):
     """A seed or id that the library does not hold."""
 
-    code = "no-such-paper"
-    http_status = 404
 
-
-class SeveralPapers(UsageError):
+class SeveralPapers(UsageError, code="several-papers"):
     """A name that several different papers have.
 
     Args:
         name: as it was given.
         ids: of the papers.
     """
-
-    code = "several-papers"
 
     def __init__(self, name: str, ids: Sequence[str]) -> None:
         super().__init__(
@@ -117,51 +110,28 @@ class SeveralPapers(UsageError):
         )
 
 
-class NotTrusted(UsageError):
+class NotTrusted(UsageError, code="not-trusted", http_status=403):
     """A library, plan or project names a host, a model or code that the user has not permitted."""
 
-    code = "not-trusted"
-    http_status = 403
 
-
-class LibraryNotFound(AspectraError):
+class LibraryNotFound(AspectraError, code="no-library", http_status=503, exit_code=2):
     """There is no library at the given path."""
 
-    code = "no-library"
-    http_status = 503
-    exit_code = 2
 
-
-class LibraryBusy(AspectraError):
+class LibraryBusy(AspectraError, code="library-busy", http_status=409, retryable=True):
     """Another process holds the library's single writer lock."""
 
-    code = "library-busy"
-    http_status = 409
-    retryable = True
 
-
-class LibraryCorrupt(AspectraError):
+class LibraryCorrupt(AspectraError, code="library-corrupt", http_status=500, exit_code=6):
     """The database or an index generation is damaged, or was written by a newer version."""
 
-    code = "library-corrupt"
-    http_status = 500
-    exit_code = 6
 
-
-class ViewMismatch(AspectraError):
+class ViewMismatch(AspectraError, code="view-mismatch", http_status=409, exit_code=6):
     """A view is missing, or was built with another encoder than the given one."""
 
-    code = "view-mismatch"
-    http_status = 409
-    exit_code = 6
 
-
-class MissingExtra(AspectraError):
+class MissingExtra(AspectraError, code="missing-extra", http_status=501, exit_code=2):
     """An optional dependency is not installed."""
-
-    code = "missing-extra"
-    http_status = 501
-    exit_code = 2
 
 
 @contextmanager
@@ -183,41 +153,24 @@ def needs_extra(what: str, extra: str) -> Iterator[None]:
         raise MissingExtra(what, why=str(error), hint=f'pip install "aspectra[{extra}]"') from error
 
 
-class NoSuchThing(AspectraError):
+class NoSuchThing(AspectraError, code="not-found", http_status=404):
     """A page, job, cursor or other name that this service does not have."""
 
-    code = "not-found"
-    http_status = 404
 
-
-class Gone(AspectraError):
+class Gone(AspectraError, code="gone", http_status=410):
     """A handle of an earlier state: the index was built anew since, or the service was started again."""
 
-    code = "gone"
-    http_status = 410
 
-
-class TooLarge(AspectraError):
+class TooLarge(AspectraError, code="too-large", http_status=413):
     """A request beyond a limit of the service."""
 
-    code = "too-large"
-    http_status = 413
 
-
-class NotAllowed(AspectraError):
+class NotAllowed(AspectraError, code="not-allowed", http_status=403):
     """A request from another site, for another host, or without the token."""
 
-    code = "not-allowed"
-    http_status = 403
 
-
-class Overloaded(AspectraError):
+class Overloaded(AspectraError, code="overloaded", http_status=429, retryable=True, retry_after=1.0):
     """More requests than this machine can answer in time."""
-
-    code = "overloaded"
-    http_status = 429
-    retryable = True
-    retry_after = 1.0
 
 
 _LONGEST_NAME = 200  # characters; what is longer was not meant for a name

@@ -33,13 +33,8 @@ _MOST_WAITS = 5
 _LONGEST_WAIT = 120.0  # seconds, in all
 
 
-class ZoteroError(AspectraError):
+class ZoteroError(AspectraError, code="zotero", http_status=502, exit_code=7, retryable=True):
     """Zotero cannot be reached, or refuses a request."""
-
-    code = "zotero"
-    http_status = 502
-    exit_code = 7
-    retryable = True
 
 
 def local_address(port: int = LOCAL_PORT) -> str:

@@ -238,11 +238,8 @@ def _is_of(origin: str, access: Access) -> bool:
     return parts.scheme in ("http", "https") and access.knows(parts.netloc)
 
 
-class NotThatWay(AspectraError):
+class NotThatWay(AspectraError, code="method-not-allowed", http_status=405):
     """An address that takes other methods than the one of the request."""
-
-    code = "method-not-allowed"
-    http_status = 405
 
 
 def api(

@@ -39,11 +39,8 @@ def retry_headers(error: AspectraError) -> dict[str, str]:
 COOKIE = "aspectra_token"
 
 
-class NoToken(NotAllowed):
+class NoToken(NotAllowed, code="no-token", http_status=401):
     """A request without the token of the service, or with another one."""
-
-    code = "no-token"
-    http_status = 401
 
 
 _ANY = ("0.0.0.0", "::", "[::]")  # noqa: S104 - refused without a name and a token
@@ -134,12 +131,8 @@ MODEL_DEADLINE = 600.0  # seconds of a search that asks a language model
 _MODEL_SEARCHES = 4  # at once: one asks, the others wait for it
 
 
-class DeadlineReached(AspectraError):
+class DeadlineReached(AspectraError, code="deadline", http_status=408, retryable=True):
     """The caller's deadline, or the service's own, was reached before the answer."""
-
-    code = "deadline"
-    http_status = 408
-    retryable = True
 
 
 class _Turn:

@@ -110,11 +110,8 @@ FROM_ELSEWHERE: ContextVar[bool] = ContextVar("from_elsewhere", default=False)
 """Whether a link of another site brought the request under way: then no language model is asked."""
 
 
-class ModelOff(UsageError):
+class ModelOff(UsageError, code="model-off", http_status=403):
     """A step needs a language model, and the service was started without one."""
-
-    code = "model-off"
-    http_status = 403
 
 
 @dataclass(frozen=True)
