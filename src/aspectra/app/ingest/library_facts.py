@@ -13,36 +13,34 @@ from aspectra.papers.library.store import Store
 _NEWEST = f"SELECT max(id) FROM additions GROUP BY path, id / {SPAN}"
 
 
+# Rows -> name of each count of them -> its expression.
+_COUNTS = {
+    "papers": {
+        "papers": "count(*)",
+        "with_abstract": "sum(abstract != '')",
+        "with_full_text": "sum(full_hash != '')",
+        "title_only": "sum(title != '' AND abstract = '' AND full_hash = '')",
+        "to_complete": "sum(title = '' AND abstract = '' AND full_hash = '')",
+    },
+    "papers WHERE version_group IS NOT NULL": {
+        "version_groups": "count(DISTINCT version_group)",
+        "papers_in_groups": "count(*)",
+    },
+    "citations": {"citations": "count(*)", "citations_resolved": "count(target)"},
+    f"remarks WHERE addition IN ({_NEWEST})": {
+        "records_skipped": "sum(skipped)",
+        "records_noted": "sum(1 - skipped)",
+    },
+}
+
+
 def summary(library: Store) -> dict[str, Any]:
     """Counts of what the database holds."""
-    papers, abstracts, full, titles, without = library.fetch(
-        "SELECT count(*), coalesce(sum(abstract != ''), 0), coalesce(sum(full_hash != ''), 0), "
-        "coalesce(sum(title != '' AND abstract = '' AND full_hash = ''), 0), "
-        "coalesce(sum(title = '' AND abstract = '' AND full_hash = ''), 0) FROM papers"
-    )[0]
-    groups, members = library.fetch(
-        "SELECT count(DISTINCT version_group), count(*) FROM papers WHERE version_group IS NOT NULL"
-    )[0]
-    citations, resolved = library.fetch("SELECT count(*), count(target) FROM citations")[0]
-    skipped, noted = library.fetch(
-        "SELECT coalesce(sum(skipped), 0), coalesce(sum(1 - skipped), 0) FROM remarks "
-        f"WHERE addition IN ({_NEWEST})"
-    )[0]
-    return {
-        "folder": str(library.folder),
-        "revision": library.revision,
-        "papers": papers,
-        "with_abstract": abstracts,
-        "with_full_text": full,
-        "title_only": titles,
-        "to_complete": without,
-        "version_groups": groups,
-        "papers_in_groups": members,
-        "citations": citations,
-        "citations_resolved": resolved,
-        "records_skipped": skipped,
-        "records_noted": noted,
-    }
+    out: dict[str, Any] = {"folder": str(library.folder), "revision": library.revision}
+    for rows, counts in _COUNTS.items():
+        (found,) = library.fetch(f"SELECT {', '.join(counts.values())} FROM {rows}")
+        out |= {name: number or 0 for name, number in zip(counts, found, strict=True)}  # or NULL
+    return out
 
 
 def remarks(library: Store, limit: int = 100) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ class Job:
         id: its handle.
         kind: ``add``, ``index``, ``bench`` or ``lens``.
         state: where it is.
-        step, done, total: of its progress; a total of 0 is unknown.
+        progress: its ``step``, and how much of it is ``done`` of the ``total``, which is 0 if unknown.
         notes: its messages.
         result: the document that its command wrote, or its lines.
         error: of the catalogue, where it failed.
@@ -47,9 +47,7 @@ class Job:
     id: str
     kind: str
     state: State = "waiting"
-    step: str = ""
-    done: int = 0
-    total: int = 0
+    progress: dict[str, Any] = field(default_factory=lambda: {"step": "", "done": 0, "total": 0})
     notes: list[str] = field(default_factory=list)
     result: Mapping[str, Any] = field(default_factory=dict)
     error: Mapping[str, Any] = field(default_factory=dict)
@@ -58,17 +56,7 @@ class Job:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        return {
-            "id": self.id,
-            "kind": self.kind,
-            "state": self.state,
-            "progress": {"step": self.step, "done": self.done, "total": self.total},
-            "notes": self.notes,
-            "result": dict(self.result),
-            "error": dict(self.error) or None,
-            "created": self.created,
-            "ended": self.ended,
-        }
+        return {**vars(self), "result": dict(self.result), "error": dict(self.error) or None}
 
 
 class Jobs:
@@ -248,7 +236,7 @@ async def _listen(job: Job, said: asyncio.StreamReader) -> None:
         except ValueError:
             told = {}
         if "progress" in told:
-            job.step, job.done, job.total = told["progress"]
+            job.progress = dict(zip(job.progress, told["progress"], strict=True))
         elif "error" in told:
             job.error = told["error"]
         elif text and len(job.notes) < _MOST_NOTES:

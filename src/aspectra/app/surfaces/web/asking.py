@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
@@ -376,47 +375,6 @@ _ON_A_PAGE = 30
 _TITLES = 3  # of each step
 
 
-@dataclass(frozen=True)
-class ShownStep:
-    """A step as it is shown.
-
-    Attributes:
-        step: of the trail.
-        words: its question in one line.
-        back: its address here, or "" where this version cannot read the question.
-        titles: of its first papers.
-        applied: what was read from the question, with the class of its colour.
-    """
-
-    step: TrailStep
-    words: str
-    back: str
-    titles: list[str]
-    applied: list[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class ComparedSteps:
-    """Two steps side by side.
-
-    Attributes:
-        rows: (rank, paper of the one step, paper of the other); a paper is its title and its move.
-        counts: move in words -> how many papers.
-        lines: of both plans, with what is only in one.
-        facts: (what, of the one, of the other, whether they are the same).
-    """
-
-    rows: list[tuple[int, tuple[str, RankMove] | None, tuple[str, RankMove] | None]]
-    counts: dict[str, int]
-    lines: list[tuple[str, str]]
-    facts: list[tuple[str, str, str, bool]]
-
-    @property
-    def same(self) -> bool:
-        """True if plan, index, encoders, papers and scores are the same."""
-        return all(fact[3] for fact in self.facts)
-
-
 def trail_pages(router: APIRouter, pages: Pages) -> None:
     """``/trail`` and the pages of its steps.
 
@@ -498,18 +456,36 @@ def _named(step: TrailStep) -> list[str]:
     return [*step.parameters.get("seeds", ()), *step.ids[:_TITLES]]
 
 
-def _shown(step: TrailStep, titles: dict[str, str]) -> ShownStep:
+def _shown(step: TrailStep, titles: dict[str, str]) -> dict[str, Any]:
+    """A step as it is shown.
+
+    Returns:
+        step: of the trail.
+        words: its question in one line.
+        back: its address here, or "" where this version cannot read the question.
+        titles: of its first papers.
+        applied: what was read from the question, with the class of its colour.
+    """
     names = [titles.get(one, one) for one in step.ids[:_TITLES]]
-    applied = [(said_of(one), kind_of(one)) for one in step.applied]
+    shown = {"step": step, "titles": names, "applied": [(said_of(one), kind_of(one)) for one in step.applied]}
     try:
         question = Question.from_parameters(step.parameters)
     except UsageError:
-        return ShownStep(step, " ".join(value for _, value in step.question), "", names, applied)
+        return {**shown, "words": " ".join(value for _, value in step.question), "back": ""}
     own = [("page", step.page if step.page > 1 else ""), ("sort", "" if step.sort == "score" else step.sort)]
-    return ShownStep(step, question.said(titles), address(question, more=own), names, applied)
+    return {**shown, "words": question.said(titles), "back": address(question, more=own)}
 
 
-def _compared(one: TrailStep, other: TrailStep, titles: dict[str, str]) -> ComparedSteps:
+def _compared(one: TrailStep, other: TrailStep, titles: dict[str, str]) -> dict[str, Any]:
+    """Two steps side by side.
+
+    Returns:
+        rows: (rank, paper of the one step, paper of the other); a paper is its title and its move.
+        counts: move in words -> how many papers.
+        lines: of both plans, with what is only in one.
+        facts: (what, of the one, of the other, whether they are the same).
+        same: True if plan, index, encoders, papers and scores are the same.
+    """
     moved = moves(one, other)
 
     def at(step: TrailStep, rank: int) -> tuple[str, RankMove] | None:
@@ -529,17 +505,14 @@ def _compared(one: TrailStep, other: TrailStep, titles: dict[str, str]) -> Compa
         ("papers and scores", one.result[:12], other.result[:12]),
     )
     same = {"papers": one.ids == other.ids}
-    return ComparedSteps(
-        [(rank, at(one, rank), at(other, rank)) for rank in sorted(ranks)],
-        {name: said.count(name) for name in ("same", "up", "down", "new", "gone") if name in said},
-        changed_lines(_lines(one), _lines(other)),
-        [(name, a, b, same.get(name, a == b)) for name, a, b in pairs],
-    )
-
-
-def _lines(step: TrailStep) -> list[str]:
-    """The plan without its first line, which has the hash."""
-    return step.described()[1:]
+    facts = [(name, a, b, same.get(name, a == b)) for name, a, b in pairs]
+    return {
+        "rows": [(rank, at(one, rank), at(other, rank)) for rank in sorted(ranks)],
+        "counts": {name: said.count(name) for name in ("same", "up", "down", "new", "gone") if name in said},
+        "lines": changed_lines(one.described()[1:], other.described()[1:]),  # the first ones have the hashes
+        "facts": facts,
+        "same": all(fact[3] for fact in facts),
+    }
 
 
 def _written(step: TrailStep) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -372,30 +371,6 @@ _ASPECT_OF = {role: name for name, roles in ASPECT_ROLES.items() for role in rol
 _SITES = ("doi", "arxiv", "acl")  # whose pages are linked
 
 
-@dataclass
-class PaperCard:
-    """A paper as its page shows it.
-
-    Attributes:
-        paper: whole.
-        sentences: rows of :func:`~aspectra.app.output.papers.sentence_rows`, with ``kind``: the class of
-            its role's colour.
-        terms: aspect -> the terms that the paper names in it.
-        linked: (what the papers are to it, how many there are, rows of those that are listed).
-        marks: what was said about it.
-        links: (name, address) of its record elsewhere.
-        indexed: whether searches know it.
-    """
-
-    paper: Paper
-    sentences: list[dict[str, Any]] = field(default_factory=list)
-    terms: dict[str, list[str]] = field(default_factory=dict)
-    linked: list[tuple[str, int, list[dict[str, Any]]]] = field(default_factory=list)
-    marks: dict[str, Any] = field(default_factory=dict)
-    links: list[tuple[str, str]] = field(default_factory=list)
-    indexed: bool = False
-
-
 def paper_pages(router: APIRouter, pages: Pages) -> None:
     """``/paper/ID``, and ``/paper?id=ID`` for ids that no path can hold.
 
@@ -419,14 +394,14 @@ def paper_pages(router: APIRouter, pages: Pages) -> None:
                 raise NoSuchPaper("no paper is named", hint="open one from a list of papers")
             opened = _opened(service, paper)
             roles = corrected_roles(wanted.question.roles)
-            for row in opened.sentences:
+            for row in opened["sentences"]:
                 row["role"] = roles.get(row["number"], row["role"])
                 row["kind"] = f"aspect-{_ASPECT_OF.get(row['role'], 'other')}"
             return pages.render(
                 request,
                 "paper.html",
                 opened=opened,
-                paper=opened.paper,
+                paper=opened["paper"],
                 chosen=wanted.question,
                 shown_text=_SHOWN_TEXT,
                 roles=[role for group in ROLE_GROUPS for role in group if role in ROLES],
@@ -436,19 +411,34 @@ def paper_pages(router: APIRouter, pages: Pages) -> None:
         return await pages.work(request, work)
 
 
-def _opened(service: Service, named: str) -> PaperCard:
-    """Everything of a paper.
+def _opened(service: Service, named: str) -> dict[str, Any]:
+    """A paper as its page shows it.
+
+    Returns:
+        paper: whole.
+        sentences: rows of :func:`~aspectra.app.output.papers.sentence_rows`.
+        terms: aspect -> the terms that the paper names in it.
+        linked: (what the papers are to it, how many there are, rows of those that are listed).
+        marks: what was said about it.
+        links: (name, address) of its record elsewhere.
+        indexed: whether searches know it.
 
     Raises:
         NoSuchPaper: it is not in the library.
     """
     library = service.library
     paper = library.show(service.resolve(named))
-    opened = PaperCard(paper, sentence_rows(library, paper), marks=library.marks.of(paper.id))
-    opened.links = _elsewhere(paper)
-    opened.linked = _linked(library, paper)
-    opened.terms, opened.indexed = _terms(service, paper)
-    return opened
+    sentences = sentence_rows(library, paper)
+    terms, indexed = _terms(service, paper)
+    return {
+        "paper": paper,
+        "sentences": sentences,
+        "terms": terms,
+        "linked": _linked(library, paper),
+        "marks": library.marks.of(paper.id),
+        "links": _elsewhere(paper),
+        "indexed": indexed,
+    }
 
 
 def _terms(service: Service, paper: Paper) -> tuple[dict[str, list[str]], bool]:

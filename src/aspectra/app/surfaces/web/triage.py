@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.app.surfaces.web.viewing import Pages
     from aspectra.papers.library.marks.reader import Marks
-    from aspectra.papers.library.marks.values import Action, Decision, Note
-    from aspectra.papers.paper import Paper
-    from aspectra.search.ranking import Evidence, Ranking
+    from aspectra.papers.library.marks.values import Action, Decision
+    from aspectra.search.ranking import Ranking
 
 
 POOL = 50  # papers of a question that are screened, where the address names no other number
@@ -91,32 +90,6 @@ class Screening:
         return self.counts.total()
 
 
-@dataclass(frozen=True)
-class Shown:
-    """The paper that is decided on.
-
-    Attributes:
-        paper: its record.
-        versions: rows of the work's other records.
-        lead: its abstract, or the beginning of its full text, in pieces: (text, whether it is a quote).
-        place: the field that ``lead`` is.
-        criteria: the name of each criterion, the criterion, what the paper is by it, the class of its colour.
-        evidence: quotes from elsewhere in the paper, where they are, and the class of their colour.
-        rank: among the papers of the question; 0 if it is not one of them.
-        tags, notes: on it.
-    """
-
-    paper: Paper
-    versions: list[dict[str, Any]]
-    lead: list[tuple[str, bool]]
-    place: str
-    criteria: list[tuple[str, Criterion, Cell, str]]
-    evidence: list[tuple[Evidence, str, str]]
-    rank: int
-    tags: list[str]
-    notes: list[Note]
-
-
 def triage(router: APIRouter, pages: Pages) -> None:
     """``/triage``, and the forms and files that go with it.
 
@@ -148,7 +121,7 @@ def triage(router: APIRouter, pages: Pages) -> None:
             return {
                 "screening": found,
                 "said": words_of(service.library, question),
-                "shown": _shown(service, found) if found.shown else None,
+                "shown": _shown(service, found, found.shown) if found.shown else None,
                 "listed": [(row, works[row["id"]].decision) for row in rows],
                 "tags": [*service.library.marks.read.tag_counts()][:_MOST_REASONS],
                 "reasons": service.library.marks.reasons()[:_MOST_REASONS],
@@ -299,10 +272,20 @@ def _named(service: Service, at: str) -> TriageWork | None:
     return _works(service, [service.resolve(at)])[0] if at else None
 
 
-def _shown(service: Service, found: Screening) -> Shown:
-    work, library = found.shown, service.library
-    if work is None:
-        raise ValueError("nothing is shown")
+def _shown(service: Service, found: Screening, work: TriageWork) -> dict[str, Any]:
+    """The paper that is decided on.
+
+    Returns:
+        paper: its record.
+        versions: rows of the work's other records.
+        lead: its abstract, or the beginning of its full text, in pieces: (text, whether it is a quote).
+        place: the field that ``lead`` is.
+        criteria: the name of each criterion, the criterion, what the paper is by it, the class of its colour.
+        evidence: quotes from elsewhere in the paper, where they are, and the class of their colour.
+        rank: among the papers of the question; 0 if it is not one of them.
+        tags, notes: on it.
+    """
+    library = service.library
     paper = library.store.get(work.id)
     hit = next((hit for hit in found.ranking or () if hit.id == work.id), None)
     criteria: list[tuple[str, Criterion, Cell, str]] = []
@@ -315,21 +298,18 @@ def _shown(service: Service, found: Screening) -> Shown:
     evidence = hit.evidence if hit is not None else ()
     place, lead = lead_field(paper)  # without an abstract: the beginning of the full text
     spans = [(one.start, one.end) for one in evidence if one.field == place]
-    return Shown(
-        paper,
-        listed_rows(library, list(work.others)),
-        pieces_of(lead, spans),
-        place,
-        criteria,
-        [
-            (one, place_of(paper, one), kind_of(one.aspect))
-            for one in evidence
-            if one.field != place and one.quote not in said
-        ],
-        hit.rank if hit is not None else 0,
-        library.marks.read.tags([work.id]).get(work.id, []),
-        library.marks.read.notes_of(work.id),
-    )
+    unsaid = [one for one in evidence if one.field != place and one.quote not in said]
+    return {
+        "paper": paper,
+        "versions": listed_rows(library, list(work.others)),
+        "lead": pieces_of(lead, spans),
+        "place": place,
+        "criteria": criteria,
+        "evidence": [(one, place_of(paper, one), kind_of(one.aspect)) for one in unsaid],
+        "rank": hit.rank if hit is not None else 0,
+        "tags": library.marks.read.tags([work.id]).get(work.id, []),
+        "notes": library.marks.read.notes_of(work.id),
+    }
 
 
 _OFFERED = ("decide", "tag", "note")

@@ -33,7 +33,6 @@ from aspectra.search.planning.aspects import ASPECT_ROLES, named_sentences
 if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.app.surfaces.service.jobs import Jobs
-    from aspectra.papers.library.marks.values import Decision
     from aspectra.papers.paper import Paper
     from aspectra.search.plan import Plan
     from aspectra.search.query import Unread
@@ -469,11 +468,10 @@ class Row:
         return ("low", "middle", "high")[min(2, int(self.cell.grade * 3))]
 
 
-@dataclass(frozen=True)
-class ShownHit:
-    """A hit as it is shown.
+def hits_of(library: Library, answer: Answer) -> list[dict[str, Any]]:
+    """The hits of an answer, with marks and links.
 
-    Attributes:
+    Returns:
         hit: of the ranking.
         rows: a row for each criterion of the question.
         quotes: quotes that no row shows: (evidence, where it is, class of its colour).
@@ -484,20 +482,6 @@ class ShownHit:
         similar: address of papers like it.
         above: address of it and all papers above it.
     """
-
-    hit: Hit
-    rows: list[Row]
-    quotes: list[tuple[Evidence, str, str]]
-    abstract: list[tuple[str, bool]]
-    decision: Decision | None
-    tags: list[str]
-    why_not: str
-    similar: str
-    above: str
-
-
-def hits_of(library: Library, answer: Answer) -> list[ShownHit]:
-    """The hits of an answer, with marks and links."""
     ranking, question = answer.ranking, answer.question
     marks, ids = library.marks.read, ranking.ids
     decisions, tags = marks.decisions(ids), marks.tags(ids)
@@ -506,21 +490,21 @@ def hits_of(library: Library, answer: Answer) -> list[ShownHit]:
     for hit, cells in zip(ranking, table, strict=True):
         rows = [_row(hit, column, cell) for column, cell in zip(columns, cells, strict=True)]
         said = {row.cell.quote for row in rows}
+        unsaid = [e for e in hit.evidence if e.quote not in said]
+        spans = [(e.start, e.end) for e in hit.evidence if e.field == "abstract"]
         alike = Question(seeds=(hit.id,), same=question.same, different=question.different)
         out.append(
-            ShownHit(
-                hit,
-                rows,
-                [(e, place_of(hit.paper, e), kind_of(e.aspect)) for e in hit.evidence if e.quote not in said],
-                pieces_of(
-                    hit.paper.abstract, [(e.start, e.end) for e in hit.evidence if e.field == "abstract"]
-                ),
-                decisions.get(hit.id),
-                tags.get(hit.id, []),
-                address(question, "/why", [("paper", hit.id)]) if hit.rank > 1 else "",
-                address(alike),
-                address(question, more=[("above", hit.rank)]),
-            )
+            {
+                "hit": hit,
+                "rows": rows,
+                "quotes": [(e, place_of(hit.paper, e), kind_of(e.aspect)) for e in unsaid],
+                "abstract": pieces_of(hit.paper.abstract, spans),
+                "decision": decisions.get(hit.id),
+                "tags": tags.get(hit.id, []),
+                "why_not": address(question, "/why", [("paper", hit.id)]) if hit.rank > 1 else "",
+                "similar": address(alike),
+                "above": address(question, more=[("above", hit.rank)]),
+            }
         )
     return out
 
