@@ -41,6 +41,12 @@ _LOOKS_SECRET = re.compile(r"(?i)\b(bearer\s+|(?:sk|pk|hf|gsk|xai|ghp|key)[-_])[
 _PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+")
 _Placed = Literal["model", "code", "library", "settings"]
+_DEEDS: dict[str, str] = {
+    "model": "the model {} would be loaded, and files of a model can run code",
+    "code": "code that comes with the model {} would be run",
+    "library": "papers and notes of the library {} would be given to other programs",
+    "settings": "what a language model is asked and may spend would follow the settings in {}",
+}
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 ASK: ContextVar[Callable[[str], bool] | None] = ContextVar("ask", default=None)
@@ -143,13 +149,7 @@ class Permission(Struct, frozen=True, order=True):
         if self.kind == "host":
             what = f"texts and the key in {self.key}" if self.key else "texts, and no key,"
             return f"{what} would be sent to {self.name}"
-        if self.kind == "model":
-            return f"the model {self.name} would be loaded, and files of a model can run code"
-        if self.kind == "library":
-            return f"papers and notes of the library {self.name} would be given to other programs"
-        if self.kind == "settings":
-            return f"what a language model is asked and may spend would follow the settings in {self.name}"
-        return f"code that comes with the model {self.name} would be run"
+        return _DEEDS[self.kind].format(self.name)
 
     @property
     def command(self) -> str:

@@ -61,20 +61,17 @@ def library_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("library", facts["folder"]),
         ("papers", f"{papers:,}"),
-        *(
-            [("  by shard", ", ".join(f"{each:,}" for each in facts["shards"].values()))]
-            if facts.get("shards")
-            else []
-        ),
+        ("  by shard", ", ".join(f"{each:,}" for each in facts.get("shards", {}).values())),
         ("  with abstract", _share(facts["with_abstract"], papers)),
         ("  with full text", _share(facts["with_full_text"], papers)),
         ("  title only", _share(facts["title_only"], papers)),
-        *([("  to be completed", _share(facts["to_complete"], papers))] if facts["to_complete"] else []),
+        ("  to be completed", _share(facts["to_complete"], papers) if facts["to_complete"] else ""),
         ("version groups", f"{facts['version_groups']:,} ({count(facts['papers_in_groups'], 'paper')})"),
         ("citations", f"{facts['citations']:,}, {facts['citations_resolved']:,} to papers in the library"),
         ("records", skipped),
         ("on disk", decimal(facts["bytes"])),
     ]
+    rows = [row for row in rows if row[1]]
     if index is None:
         return [*rows, ("index", "none yet" + (": aspectra index" if papers else ""))]
     counts = [

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -143,7 +144,7 @@ def tag(
         session.screen.detail(f"{one}: {', '.join(tags)}")
     session.screen.line(f"Changed the tags of {count(changed, 'paper')}.")
     if new:
-        session.screen.next(f"aspectra list --tag {_quoted(new[0])}{session.library_words()}")
+        session.screen.next(f"aspectra list --tag {shlex.quote(new[0])}{session.library_words()}")
 
 
 def _list_tags(session: Session, library: Library) -> None:
@@ -185,7 +186,7 @@ def note(
     if quote and " ".join(quote.split()) not in " ".join(said.split()):
         session.screen.warn("the quoted sentence is not in the paper as it is stored; the note is kept")
     session.screen.line(f"Note {number} on {found[0]}.")
-    session.screen.next(f"aspectra show {_quoted(found[0])}{session.library_words()}")
+    session.screen.next(f"aspectra show {shlex.quote(found[0])}{session.library_words()}")
 
 
 @common
@@ -395,12 +396,6 @@ def _turn(session: Session, verb: str, steps: int | None, *, list_: bool = False
         session.screen.next(f"aspectra {'redo' if verb == 'undo' else 'undo'}{session.library_words()}")
 
 
-def _quoted(text: str) -> str:
-    from shlex import quote
-
-    return quote(text)
-
-
 # ``edit``: a paper's record, corrected.
 
 
@@ -487,7 +482,6 @@ def _in_editor(library: Library, paper: str) -> dict[str, Any]:
 
 def _written(text: str) -> str:
     """Open a text in the user's editor; returns the edited text."""
-    import shlex
     import subprocess
     import tempfile
 

@@ -116,7 +116,10 @@ class Connection:
         Raises:
             ZoteroError: Zotero cannot be reached, or refuses.
         """
-        return self._checked("GET", path, headers or {}, None, query)
+        reply = self._request("GET", path, headers or {}, None, query)
+        if reply.status in (200, 304):
+            return reply
+        raise self.refusal(reply)
 
     def pages(self, path: str, **query: str | int) -> list[ZoteroReply]:
         """The answers of all pages of a list.
@@ -124,7 +127,7 @@ class Connection:
         Raises:
             ZoteroError: as :meth:`get`.
         """
-        replies, asked = [self._checked("GET", path, {}, None, query)], set[str]()
+        replies, asked = [self.get(path, **query)], set[str]()
         while address := replies[-1].next:
             there, here = urlsplit(address), urlsplit(self.base)
             # The program on this computer may give itself another name; the same server is asked.
@@ -135,8 +138,7 @@ class Connection:
             if address in asked:
                 raise ZoteroError("Zotero's answer cannot be read", why="a page comes after itself")
             asked.add(address)
-            step = f"{there.path.removeprefix(here.path)}?{there.query}"
-            replies.append(self._checked("GET", step, {}, None, {}))
+            replies.append(self.get(f"{there.path.removeprefix(here.path)}?{there.query}"))
         return replies
 
     def send(
@@ -148,14 +150,6 @@ class Connection:
             ZoteroError: Zotero cannot be reached, or asks to wait for too long.
         """
         return self._request(method, path, headers or {}, value, {}, timeout=180.0)
-
-    def _checked(
-        self, method: str, path: str, headers: Mapping[str, str], value: Any, query: Mapping[str, Any]
-    ) -> ZoteroReply:
-        reply = self._request(method, path, headers, value, query)
-        if reply.status in (200, 304):
-            return reply
-        raise self.refusal(reply)
 
     def refusal(self, reply: ZoteroReply) -> ZoteroError:
         """The error for an answer that is a refusal."""

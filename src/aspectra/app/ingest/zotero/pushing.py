@@ -100,9 +100,8 @@ def item_of_paper(paper: Paper) -> dict[str, Any]:
     """A new item in the JSON of Zotero's API; what its type has no field for is in ``extra``."""
     csl = str(paper.metadata.get("type") or "article-journal")
     kind = _TYPES.get(csl, "document")
-    fields = _FIELDS.get(kind)
-    if fields is None:
-        kind, fields = "document", _FIELDS["document"]
+    kind = kind if kind in _FIELDS else "document"
+    fields = _FIELDS[kind]
     venue = next((f for f in fields if f in _NAMES.attributes["venue"]), "")
     publisher = next((f for f in fields if f in _NAMES.shared["publisher"]), "")
     arxiv = paper.identifiers.get("arxiv", "")
@@ -127,9 +126,6 @@ def item_of_paper(paper: Paper) -> dict[str, Any]:
         if value
     ]
     editors = paper.metadata.get("editors")
-    edited = kind in ("book", "bookSection", "conferencePaper", "journalArticle") and isinstance(
-        editors, list
-    )
     item: dict[str, Any] = {
         "itemType": kind,
         "title": paper.title,
@@ -141,7 +137,7 @@ def item_of_paper(paper: Paper) -> dict[str, Any]:
         "extra": "\n".join(rest),
         **{name: known[name] for name in fields if known.get(name)},
     }
-    if edited and isinstance(editors, list):
+    if kind in ("book", "bookSection", "conferencePaper", "journalArticle") and isinstance(editors, list):
         item["creators"] += _creators(paper, map(str, editors), "editor")
     return {name: value for name, value in item.items() if value}
 
@@ -388,15 +384,9 @@ class Pushing:
                 rows.append({"key": key, "version": 0, **new})
                 about.append((one, key, "new"))
             note = one.note()
-            if (
-                note
-                and digest_texts([key, note]) not in known
-                and digest_texts([key, note]) not in done.notes
-            ):
-                rows.append(
-                    {"key": _new_key(), "version": 0, "itemType": "note", "parentItem": key, "note": note}
-                )
-                rows[-1] |= {"tags": [], "relations": {}}
+            if note and digest_texts([key, note]) not in {*known, *done.notes}:
+                child = {"key": _new_key(), "version": 0, "itemType": "note", "parentItem": key, "note": note}
+                rows.append({**child, "tags": [], "relations": {}})
                 about.append((one, key, "note"))
         if not rows:
             return []

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from aspectra.app.surfaces.service.answering import Service
-from aspectra.app.surfaces.service.question import Question
+from aspectra.app.surfaces.service.question import Aspects, Question
 from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import NoSuchThing, UsageError, did_you_mean
 from aspectra.base.trust import Permission, require
@@ -31,7 +31,6 @@ MOST_PAPERS = 25  # in one answer
 Direction = Literal["", "builds-on", "built-on-by", "both"]
 Detail = Literal["ids", "brief", "full"]
 Id = Annotated[str, Meta(min_length=1, max_length=1000)]
-Aspects = Annotated[tuple[Annotated[str, Meta(max_length=500)], ...], Meta(max_length=8)]
 Year = Annotated[int, Meta(ge=0, le=9999)] | None
 Start = Annotated[int, Meta(ge=0)]
 _OF_ANSWER = ("library", "detail", "cursor")  # arguments that are no part of the question

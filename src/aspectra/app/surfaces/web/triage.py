@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import APIRouter
@@ -134,52 +135,38 @@ def triage(router: APIRouter, pages: Pages) -> None:
             "triage.html",
             **values,
             asked=asked,
-            links=_Links(question, pool if asked else POOL, skipped),
+            links=_links(question, pool if asked else POOL, skipped),
             pool=pool,
             pools=POOLS,
             formats=FORMATS,
         )
 
 
-class _Links:
-    """Addresses of this page: everything that is shown is in them."""
+def _links(question: Question, pool: int, skipped: Sequence[str]) -> dict[str, Any]:
+    """Addresses of this page: everything that is shown is in them.
 
-    def __init__(self, question: Question, pool: int, skipped: Sequence[str]) -> None:
-        self._question = question
-        self._pool = "" if pool == POOL else pool
-        self._skipped = [("skip", one) for one in skipped]
-
-    @property
-    def parameters(self) -> list[tuple[str, str]]:
-        """Of the question."""
-        return self._question.parameters()
-
-    def here(self, *more: tuple[str, str]) -> str:
-        """This page, without what was looked at once."""
-        return address(self._question, "/triage", [("pool", self._pool), *self._skipped, *more])
-
-    def skip(self, paper: str) -> str:
-        """The next paper."""
-        return self.here(("skip", paper))
-
-    def at(self, paper: str) -> str:
-        """One paper, decided or not."""
-        return self.here(("at", paper))
-
-    def fresh(self) -> str:
-        """With what was skipped."""
-        return address(self._question, "/triage", [("pool", self._pool)])
-
-    def results(self) -> str:
-        """The list of results."""
-        return address(self._question)
-
-    def like_decided(self) -> str:
-        """The same question with the papers that were decided on as examples."""
-        recipe = self._question.recipe
-        further = recipe if "feedback(" in recipe else f"{recipe} | {LIKE_DECIDED}"
-        more = replace(self._question, recipe=further, decided="none")
-        return address(more, "/triage", [("pool", self._pool)])
+    Returns:
+        parameters: of the question.
+        here: this page, without what was looked at once.
+        skip: gives the next paper, behind one.
+        at: gives one paper, decided or not.
+        fresh: with what was skipped.
+        results: the list of results.
+        like_decided: the same question with the papers that were decided on as examples.
+    """
+    pooled = [("pool", "" if pool == POOL else str(pool))]
+    here = partial(address, question, "/triage")
+    kept = [*pooled, *(("skip", one) for one in skipped)]
+    further = question.recipe if "feedback(" in question.recipe else f"{question.recipe} | {LIKE_DECIDED}"
+    return {
+        "parameters": question.parameters(),
+        "here": here(kept),
+        "skip": lambda paper: here([*kept, ("skip", paper)]),
+        "at": lambda paper: here([*kept, ("at", paper)]),
+        "fresh": here(pooled),
+        "results": address(question),
+        "like_decided": address(replace(question, recipe=further, decided="none"), "/triage", pooled),
+    }
 
 
 def _pool(given: Sequence[str]) -> int:
