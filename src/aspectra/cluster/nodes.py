@@ -35,8 +35,7 @@ from aspectra.base.files import make_folder, state_file, write_durably
 from aspectra.base.values import converted
 from aspectra.cluster import CLUSTERS, clusters, is_started
 from aspectra.cluster.parts import Shards, Wire
-from aspectra.cluster.shard import ShardSearch, arithmetic
-from aspectra.cluster.wire import Call, decode_answer, encode
+from aspectra.cluster.shard import Call, ShardSearch, arithmetic, decode_answer, encode
 from aspectra.papers.library.shards import Collection
 from aspectra.search.scoring.phases import Mask, Part, Parted
 from aspectra.views.build.collection import Builder, ShardBuild

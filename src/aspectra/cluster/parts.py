@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import AspectraError
 from aspectra.base.values import replace
-from aspectra.cluster.shard import bare_papers
-from aspectra.cluster.wire import (
+from aspectra.cluster.shard import (
     Call,
     GradeColumn,
     Grading,
     ScoringJob,
     Step,
+    bare_papers,
     blob,
     decode_answer,
     encode,
@@ -36,7 +36,7 @@ from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked, WordView
 from aspectra.views.view import Floats, Positions, Scored
 
-Wire = Callable[[bytes], bytes]  # a call to one shard, see aspectra.cluster.wire
+Wire = Callable[[bytes], bytes]  # a call to one shard, see aspectra.cluster.shard
 
 _OF_THE_CALLER = ("graph", "notes")  # kinds of views that are of the whole collection
 

@@ -23,6 +23,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
+from msgspec import structs
+
 from aspectra.base.errors import AspectraError
 from aspectra.base.files import digest_texts, refuse_journal
 from aspectra.base.values import replace
@@ -300,32 +302,16 @@ class JournalFile:
 
 def _write(reply: Reply) -> str:
     """JSON of what a reply says; ASCII, so that lone surrogates and NULs pass through the database."""
-    usage = [reply.usage.prompt_tokens, reply.usage.completion_tokens]
-    value = {
-        "text": reply.text,
-        "model": reply.model,
-        "usage": usage,
-        "finish": reply.finish,
-        "logprobs": [list(pair) for pair in reply.logprobs],
-        "seconds": reply.seconds,
-        "simulated": reply.simulated,
-        "facts": dict(reply.facts),
-    }
+    own = {"usage": structs.astuple(reply.usage), "facts": dict(reply.facts)}
+    value = {**structs.asdict(reply), **own}
+    del value["recorded"], value["lost"]  # of the call, not of the answer
     return json.dumps(value, separators=(",", ":"))
 
 
 def _read(text: str) -> Reply:
     value = json.loads(text)
-    return Reply(
-        text=value["text"],
-        model=value["model"],
-        usage=Usage(*value["usage"]),
-        finish=value["finish"],
-        logprobs=tuple((token, number) for token, number in value["logprobs"]),
-        recorded=True,
-        simulated=value["simulated"],
-        facts=value["facts"],
-    )
+    own = {"usage": Usage(*value["usage"]), "logprobs": tuple(map(tuple, value["logprobs"]))}
+    return Reply(**{**value, **own, "seconds": 0.0, "recorded": True})
 
 
 _GATHER = 0.001  # seconds that a write waits for company
