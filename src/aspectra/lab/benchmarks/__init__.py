@@ -1,1 +1,1 @@
-"""Loaders of benchmarks, one file each."""
+"""Loaders of benchmarks."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import BadInput
 from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.benchmarks.protocol import Audit, Benchmark, Topic
+from aspectra.lab.benchmarks.protocol import Audit, Benchmark, Topic, of_topics
 from aspectra.lab.runs.files import Grades
 from aspectra.lab.runs.rows import Row, first_of, text_of
 from aspectra.papers.paper import Paper
@@ -216,13 +216,12 @@ def _kind(facts: Facts, value: str, _: bool) -> Decided:
         raise BadInput(f"{value!r} is no kind that titles decide", why="kinds: " + ", ".join(_KINDS))
     titled, possible, stated = map(re.compile, _KINDS[value])
 
-    def one(number: int) -> int:
-        title, text = facts.heads[number], facts.texts[number]
-        if value in facts.tracks[number] or titled.search(title):
+    def one(title: str, text: str, track: str) -> int:
+        if value in track or titled.search(title):
             return HAS
         return UNDECIDED if possible.search(title) or stated.search(text) else HAS_NOT
 
-    return np.array([one(number) for number in range(len(facts.ids))], np.int8)
+    return np.array(list(map(one, facts.heads, facts.texts, facts.tracks)), np.int8)
 
 
 def _words(facts: Facts, value: str, _: bool) -> Decided:
@@ -240,16 +239,14 @@ def _label(facts: Facts, value: str, negated: bool) -> Decided:
     phrase = plain_words(heading_words(value))
     akin = {word for word in phrase.split() if len(word) > 4}
 
-    def one(number: int) -> int:
-        labels = facts.labels[number]
+    def one(labels: Mapping[str, int], text: str) -> int:
         if labels.get(value) == 2:
             return HAS
         near = any(not akin.isdisjoint(plain_words(heading_words(label)).split()) for label in labels)
         # A thing that is only mentioned is not a topic of the paper, but may be used in it.
-        mentioned = phrase in (facts.titles if negated else facts.texts)[number]
-        return UNDECIDED if near or mentioned else HAS_NOT
+        return UNDECIDED if near or phrase in text else HAS_NOT
 
-    return np.array([one(number) for number in range(len(facts.ids))], np.int8)
+    return np.array(list(map(one, facts.labels, facts.titles if negated else facts.texts)), np.int8)
 
 
 _DECIDERS: dict[str, Callable[[Facts, str, bool], Any]] = {
@@ -311,25 +308,20 @@ class Scan:
         return [f"{number} documents {what}" for what, number in found.items() if number]
 
 
+@dataclass
 class Corpus:
     """Documents of a benchmark, streaming.
 
-    Args:
+    Attributes:
         rows: opens the records anew at each call.
         convert: a record as a paper.
         key: a record's id.
     """
 
-    def __init__(
-        self,
-        rows: Callable[[], Iterable[Row]],
-        convert: Callable[[Row], Paper] = paper_of,
-        key: Callable[[Row], str] = own_id,
-    ) -> None:
-        self._rows = rows
-        self._convert = convert
-        self._key = key
-        self._scan: Scan | None = None
+    rows: Callable[[], Iterable[Row]]
+    convert: Callable[[Row], Paper] = paper_of
+    key: Callable[[Row], str] = own_id
+    _scan: Scan | None = field(default=None, init=False, repr=False)
 
     def scan(self) -> Scan:
         """Scan all documents in one pass; only ids and short hashes of texts stay in memory.
@@ -342,8 +334,8 @@ class Corpus:
             repeated: set[str] = set()
             texts: set[bytes] = set()
             same = empty = dropped = 0
-            for number, row in enumerate(self._rows(), 1):
-                name = self._key(row)
+            for number, row in enumerate(self.rows(), 1):
+                name = self.key(row)
                 if not name:
                     raise BadInput(
                         f"document {number} of the corpus has no id",
@@ -369,13 +361,13 @@ class Corpus:
         """The papers, in the order of the file, each id once."""
         repeated = self.scan().repeated
         seen: set[str] = set()
-        for row in self._rows():
-            name = self._key(row)
+        for row in self.rows():
+            name = self.key(row)
+            if name in seen:
+                continue
             if name in repeated:
-                if name in seen:
-                    continue
                 seen.add(name)
-            yield self._convert(row)
+            yield self.convert(row)
 
 
 def counted(number: int, one: str, many: str) -> str:
@@ -409,13 +401,11 @@ def keep_judged(
     unjudged = len(counts) - len(kept)
     problems.add(unjudged, "query", "queries", f"without judgements in {by!r}, left out")
     names = {topic.id for topic in kept}
-    out: dict[str, Grades] = {}
-    for name, grades in qrels.items():
-        out[name] = {query: of_query for query, of_query in grades.items() if query in names}
+    out: dict[str, Grades] = {name: of_topics(names, grades) for name, grades in qrels.items()}
+    for name, own in out.items():
         rest = f"not among the topics (judgements {name!r}), left out"
-        problems.add(len(grades) - len(out[name]), "judged query is", "judged queries are", rest)
-        missing = len(names) - len(out[name])
-        problems.add(missing, "topic has", "topics have", f"no judgements in {name!r}")
+        problems.add(len(qrels[name]) - len(own), "judged query is", "judged queries are", rest)
+        problems.add(len(names) - len(own), "topic has", "topics have", f"no judgements in {name!r}")
     return kept, out, problems
 
 
@@ -454,8 +444,7 @@ def audited(
         bare = sum(not any(grade > 0 for grade in of_query.values()) for of_query in grades.values())
         found.add(bare, "topic has", "topics have", f"nothing relevant in {of!r}")
     if pools is not None:
-        groups = {id(pool): pool for pool in pools.values()}
-        lost_pool = {document for pool in groups.values() for document in pool} - scan.ids
+        lost_pool = set().union(*{id(pool): pool for pool in pools.values()}.values()) - scan.ids
         found.add(len(lost_pool), "document", "documents", "of the pools not in the corpus")
     clash = {
         (query, document)

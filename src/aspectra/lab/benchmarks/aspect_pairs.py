@@ -19,7 +19,7 @@ from typing import Any
 from aspectra.base.errors import BadInput
 from aspectra.lab.benchmarks._audit import Corpus, audited, keep_judged, own_id
 from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
+from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark, of_topics
 from aspectra.lab.runs.rows import Row, text_of
 
 _ASPECTS = ("background", "method", "result")
@@ -56,8 +56,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     rows = [row for row in rows if sum(g <= 0 for g in given.get(own_id(row), {}).values()) >= contrast]
     chosen = _some_of_each(rows, most)
     topics = [_topic(row, label, options["named"] == "yes") for row, label in chosen]
-    names = {topic.id for topic in topics}
-    qrels = {name: grades for name, grades in given.items() if name in names}
+    qrels = of_topics({topic.id for topic in topics}, given)
     kept, judged, problems = keep_judged(topics, {"gold": qrels}, "gold")
     lost = sum(topic.seed not in scan.ids for topic in kept)
     problems.add(lost, "seed is", "seeds are", "not in the corpus")

@@ -53,10 +53,8 @@ def facet_instruction(facet: str, variant: str = "base") -> str:
     check_choice(variant, VARIANTS, "instruction")
     wording = read_data("csfcube.toml")
     if variant == "generic":
-        text: str = wording["generic"]
-    else:
-        text = wording["base" if variant == "aspect-subset" else variant][facet]
-    return text
+        return str(wording["generic"])
+    return str(wording["base" if variant == "aspect-subset" else variant][facet])
 
 
 def aspect_text(paper: Paper, facet: str) -> str:
@@ -216,11 +214,9 @@ def _annotators(row: Row) -> list[str]:
 
 
 def _grades(folder: Folder, seed: str, row: Row, ratings: str, facet: str) -> dict[str, float]:
+    own, key = _annotators(row), f"relevance_{ratings}"
     if ratings in _BY_PLACE:
-        own = _annotators(row)
         key = own[_BY_PLACE[ratings]] if own else ""
-    else:
-        key = f"relevance_{ratings}"
     given: Any = row.get(key)
     place = f"{folder.root}, {facet}, query {seed}"
     if not isinstance(given, list) or len(given) != len(row["cands"]):
@@ -238,8 +234,7 @@ def _subsets(topics: list[Topic], corpus: Corpus) -> tuple[list[Topic], int]:
     held = {paper.id: paper for paper in corpus.papers() if paper.id in seeds}
     out = []
     for topic in topics:
-        paper = held.get(topic.seed)
-        text = aspect_text(paper, topic.aspect) if paper else ""
+        text = aspect_text(held[topic.seed], topic.aspect) if topic.seed in held else ""
         out.append(replace(topic, text=text, seed="" if text else topic.seed))
     return out, sum(not topic.text for topic in out)
 

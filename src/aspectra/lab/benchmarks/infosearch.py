@@ -1,6 +1,7 @@
-"""InfoSearch: the same query without, with, and with the opposite of an instruction about the document.
+"""One query under several instructions: InfoSearch, FollowIR, InstructIR.
 
-Read are the local form of its code (one folder to a dimension: ``corpus.jsonl``, ``queries.jsonl``,
+InfoSearch: the same query without, with, and with the opposite of an instruction about the document. Read are
+the local form of its code (one folder to a dimension: ``corpus.jsonl``, ``queries.jsonl``,
 ``qrels_og|qrels_changed|qrels_reversed/test.tsv``), downloads of its data sets, a folder that holds several
 dimensions, and collections of that layout that share one corpus a level up. The data set ``Clarity-v1`` is
 the dimension the paper calls Keyword.
@@ -23,9 +24,9 @@ from aspectra.lab.benchmarks._audit import Corpus, Problems, audited, keep_judge
 from aspectra.lab.benchmarks._files import CollectionCard, Folder, collection
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.files import Grades, only_in
-from aspectra.lab.runs.rows import Row, text_of
+from aspectra.lab.runs.rows import Row, first_of, text_of
 
-# Benchmarks with one query under several instructions: the layout of InfoSearch and FollowIR.
+# The layout of InfoSearch and FollowIR.
 #
 # ``queries.jsonl`` holds for each query the plain text and the instructions; there is one set of judgements
 # for each mode. The un-instructed mode is *original*, the instruction to follow *instructed*, its opposite
@@ -247,3 +248,117 @@ def _count_instructions(topics: tuple[Topic, ...], qrels: Mapping[str, Grades], 
     negatives = instruction_negatives(qrels["original"], qrels["instructed"])
     none = sum(not documents for documents in negatives.values())
     problems.add(none, "topic has", "topics have", "no instruction negative")
+
+
+# FollowIR: TREC queries with an original and an altered instruction, the altered one narrowing relevance.
+#
+# Read is one folder to a collection (Core17, News21, Robust04): ``corpus.jsonl``, ``queries.jsonl`` with
+# ``instruction_og`` and ``instruction_changed``, ``qrels_og`` and ``qrels_changed``, and ``top_ranked`` with
+# the documents to re-rank. p-MRR scores the documents that the altered instruction makes irrelevant.
+#
+# Source: Weller et al., FollowIR: Evaluating and Teaching Information Retrieval Models to Follow
+# Instructions, 2024.
+
+_BOTH = ("original", "instructed")
+
+
+@benchmark(
+    "followir",
+    files="one collection (core17, news21, robust04).",
+    licence="MIT (instructions); the TREC collections have licences of their own",
+    source=(
+        "huggingface.co/jhu-clsp. Cite: Weller et al., FollowIR: Evaluating and Teaching Information"
+        " Retrieval Models to Follow Instructions, 2024"
+    ),
+    options=(Option("pools", "re-rank top_ranked where it is there", ("yes", "no"), "yes"),),
+    measures=("p-MRR", "nDCG@5", "AP(cut=1000)"),
+    preset="followir-2024",
+)
+def load_followir(folder: Folder, options: Mapping[str, str]) -> Benchmark:
+    """FollowIR: TREC queries with an original instruction and an altered one that narrows relevance."""
+    part = read_part(folder, "", _BOTH, {})
+    corpus = Corpus(lambda: folder.rows(*part.corpus))
+    corpus.scan()  # now, as checksums are listed in the order of reading
+    kept, qrels, problems = keep_judged(part.topics, part.qrels, "original")
+    for mode in _BOTH:
+        without = sum(mode not in topic.instructions for topic in kept)
+        problems.add(without, "topic has", "topics have", f"no {mode} instruction")
+    negatives = instruction_negatives(qrels["original"], qrels["instructed"])
+    none = sum(not documents for documents in negatives.values())
+    problems.add(none, "topic has", "topics have", "no document that loses relevance")
+    pools = _top_ranked(folder) if options["pools"] == "yes" else None
+    if pools is not None:
+        pools = {topic.id: pools[topic.id] for topic in kept if topic.id in pools}
+        problems.add(len(kept) - len(pools), "topic has", "topics have", "no documents to re-rank")
+    name = folder.root.resolve().name.casefold().removesuffix("-instructions")
+    return audited(folder, corpus, f"followir/{name}", kept, qrels, problems, modes=_BOTH, pools=pools)
+
+
+def _top_ranked(folder: Folder) -> dict[str, tuple[str, ...]] | None:
+    """Query -> documents, from rows of one pair (``qid``, ``pid``) or of one query with a list."""
+    files = folder.table("top_ranked", ("test", "top_ranked"))
+    if not files:
+        return None
+    found: dict[str, dict[str, None]] = {}
+    for row in folder.rows(*files):
+        query = first_of(row, ("qid", "query-id", "query_id"))
+        given = next((row[n] for n in ("pid", "corpus-ids", "corpus-id", "corpus_id") if n in row), "")
+        for document in given if isinstance(given, list) else [given]:
+            found.setdefault(query, {})[text_of(document)] = None
+    return {query: tuple(documents) for query, documents in found.items()}
+
+
+# InstructIR: each query under several users' instructions, each instruction with documents of its own.
+#
+# Read are the git release (``queries.jsonl`` whose text is the instruction, ``[SEP]`` and the query;
+# ``only_queries.jsonl``; ``qrels/test.tsv``) and the hub's copy (``queries`` and ``instruction`` apart).
+# Variants of one query form a group, over which Robustness@10 takes the worst.
+#
+# Source: Oh et al., InstructIR: A Benchmark for Instruction Following of Information Retrieval Models, 2024.
+
+_MARK = "[SEP]"
+
+
+@benchmark(
+    "instructir",
+    files="corpus, queries and judgements, as in the git release or the hub's copy.",
+    licence="MIT (instructions); passages under the terms of MS MARCO",
+    source=(
+        "github.com/kaistAI/InstructIR. Cite: Oh et al., InstructIR: A Benchmark for Instruction"
+        " Following of Information Retrieval Models, 2024"
+    ),
+    measures=("Robustness@10", "nDCG@10"),
+)
+def load_instructir(folder: Folder, options: Mapping[str, str]) -> Benchmark:
+    """InstructIR: each query under several users' instructions, each with documents of its own.
+
+    The modes are *original* (the query alone) and *instructed*. There is one set of judgements, made for the
+    instructed queries; both modes are scored by it.
+    """
+    documents = folder.table("corpus") or [folder.need("corpus.jsonl")]
+    judged = folder.table("qrels") or folder.table("default") or [folder.need("qrels/test.tsv")]
+    grades = folder.qrels(*judged)
+    corpus = Corpus(lambda: folder.rows(*documents))
+    corpus.scan()  # now, as checksums are listed in the order of reading
+    given: dict[str, Grades] = {"original": grades, "instructed": grades}
+    kept, qrels, problems = keep_judged(list(_marked_topics(folder)), given, "instructed")
+    bare = sum(not topic.instructions for topic in kept)
+    problems.add(bare, "topic has", "topics have", "no instruction")
+    return audited(folder, corpus, "instructir", kept, qrels, problems, modes=tuple(given))
+
+
+def _marked_topics(folder: Folder) -> Iterator[Topic]:
+    apart = {
+        first_of(row, ("query-id", "_id")): text_of(row.get("instruction"))
+        for row in folder.rows(*folder.table("instruction"))
+    }
+    files = folder.table("queries", ("queries", "test")) or [folder.need("queries.jsonl")]
+    for row in folder.rows(*files):
+        name = own_id(row)
+        before, mark, after = text_of(row.get("text")).partition(_MARK)
+        text = after.strip() if mark else before.strip()
+        instruction = apart.get(name, "") or text_of(row.get("instruction"))
+        if mark and not instruction:
+            instruction = before.strip()
+        instructions = {"instructed": instruction} if instruction else {}
+        yield Topic(name, text, instructions=instructions, group=group_of(text))

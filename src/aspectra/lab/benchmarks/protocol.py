@@ -174,9 +174,9 @@ class Benchmark:
         return replace(
             self,
             topics=topics,
-            qrels={name: _of(kept, grades) for name, grades in self.qrels.items()},
-            pools=None if self.pools is None else _of(kept, self.pools),
-            people={name: _of(kept, grades) for name, grades in self.people.items()},
+            qrels={name: of_topics(kept, grades) for name, grades in self.qrels.items()},
+            pools=None if self.pools is None else of_topics(kept, self.pools),
+            people={name: of_topics(kept, grades) for name, grades in self.people.items()},
             folds={name: tuple(i for i in ids if i in kept) for name, ids in self.folds.items()},
             audit=replace(self.audit, topics=len(topics), problems=problems),
         )
@@ -201,7 +201,8 @@ class Benchmark:
         }
 
 
-def _of(kept: Collection[str], held: Mapping[str, T]) -> dict[str, T]:
+def of_topics(kept: Collection[str], held: Mapping[str, T]) -> dict[str, T]:
+    """The entries of some topics, in their order."""
     return {topic: value for topic, value in held.items() if topic in kept}
 
 

@@ -144,6 +144,10 @@ def _key(row: Row) -> str:
     return document_id(row.get("title", ""), row.get("abstract", ""))
 
 
+def _paper(row: Row) -> Paper:
+    return Paper(_key(row), clean(row.get("title")), clean(row.get("abstract")))
+
+
 def _direction_of(task: str) -> str:
     """References or citations, from the name of a task's folder; unknown names stay as they are.
 
@@ -234,13 +238,10 @@ def _full_text(root: Path, file: Path) -> Path | None:
 def _seeds(folder: Folder, queries: list[_Query]) -> Iterator[Paper]:
     seen: set[str] = set()
     for query in queries:
-        given = _paper_of_query(query)
-        title, abstract = given.get("title", ""), given.get("abstract", "")
-        name = document_id(title, abstract)
-        if name in seen:
+        paper = _paper(_paper_of_query(query))
+        if paper.id in seen:
             continue
-        seen.add(name)
-        paper = Paper(name, clean(title), clean(abstract))
+        seen.add(paper.id)
         file = _full_text(folder.root, query.file)
         yield replace(paper, sections=_sections(file)) if file else paper
 
@@ -254,7 +255,7 @@ def _sections(file: Path) -> tuple[Section, ...]:
 
 
 def _document(row: Row, texts: str, root: Path) -> Paper:
-    paper = Paper(_key(row), clean(row.get("title")), clean(row.get("abstract")))
+    paper = _paper(row)
     if texts in ("chunks", "pairs"):
         parts = next(
             (v for k, v in row.items() if k.startswith("chunked_sections") and isinstance(v, list)), []

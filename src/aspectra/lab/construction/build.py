@@ -292,9 +292,11 @@ def build_set(
                 made = Made.of_lines(stream, str(path))
         else:
             bench = Workbench(store, recipe.seed, model, folder=folder, estimate=estimate)
-            done = _done(step, options, made, bench, number)
+            done = step.run(made, bench, options)
             if bench.waiting:
                 return Built(made, tuple(reports), step.name, "" if estimate else bench.waiting)
+            fact = {"dropped": dict(sorted(bench.dropped.items())), "found": bench.found}
+            done = replace(done, facts={**done.facts, f"step {number:02}": fact})
             text = "".join(done.lines())
             if not estimate:
                 make_folder(path.parent)
@@ -336,12 +338,6 @@ def _parted(recipe: BuildRecipe, made: Made, bench: Workbench) -> tuple[Made, tu
     )
     told = f"part {recipe.part}: {len(kept):,} of {len(made.drafts):,} queries, no question is in both parts"
     return part, (f"{told}; {len(own & other):,} of {len(own):,} relevant documents are relevant in both",)
-
-
-def _done(step: ConstructionStep, options: Any, made: Made, bench: Workbench, number: int) -> Made:
-    found = step.run(made, bench, options)
-    fact = {"dropped": dict(sorted(bench.dropped.items())), "found": bench.found}
-    return replace(found, facts={**found.facts, f"step {number:02}": fact})
 
 
 def _report(step: ConstructionStep, made: Made, number: int, *, kept: bool) -> StepReport:

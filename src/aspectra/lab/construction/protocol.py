@@ -196,15 +196,19 @@ def _line(kind: str, value: Any) -> str:
     return json.dumps([kind, value], ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def rows_of(name: str) -> Iterator[tuple[str, Row]]:
+def rows_of(name: str, *needed: str) -> Iterator[tuple[str, Row]]:
     """Place (for messages) and object of each line; packed by gzip or zstd too.
 
     Raises:
-        BadInput: the file is not there, or a line is not an object.
+        BadInput: the file is not there, or a line is not an object or lacks a field that is needed.
     """
     path = Path(name).expanduser()
     for number, row in enumerate(Folder(path.parent).rows(path), 1):
-        yield f"{path}, line {number},", row
+        place = f"{path}, line {number},"
+        if lacking := [field for field in needed if field not in row]:
+            hint = f"each line needs {', '.join(needed[:-1])} and {needed[-1]}"
+            raise BadInput(f"{place} has no field {lacking[0]!r}", hint=hint)
+        yield place, row
 
 
 def listed(paper: Paper, field: str) -> frozenset[str]:
@@ -377,13 +381,10 @@ def placed_in(name: str, made: Made, bench: Workbench) -> Iterator[tuple[str, st
         BadInput: the file cannot be read, or a line lacks ``_id`` or ``group``.
     """
     there = set(made.corpus)
-    for place, row in rows_of(name):
-        try:
-            document, group = str(row["_id"]), str(row["group"])
-        except KeyError as error:
-            raise BadInput(f"{place} has no field {error}", hint="each line needs _id and group") from error
+    for _, row in rows_of(name, "_id", "group"):
+        document = str(row["_id"])
         if document in there:
-            yield document, group, str(row.get("value", ""))
+            yield document, str(row["group"]), str(row.get("value", ""))
         else:
             bench.drop("documents that are not in the library")
 

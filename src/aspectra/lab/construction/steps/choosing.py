@@ -147,7 +147,7 @@ def choose(made: Made, bench: Workbench, options: ChooseOptions) -> Made:
         chosen.append(replace(one, labels={**one.labels, "fields": (mixed,)}))
     bench.drop("queries not chosen", len(left))
     bench.found |= {"metadata field": options.field, "fields covered": len(covered)}
-    return replace(made.of_queries(chosen), drafts=tuple(chosen))
+    return made.of_queries(chosen)
 
 
 # ``labels``: papers that share a kind of label, beside papers that share another kind only.

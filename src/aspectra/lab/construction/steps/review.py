@@ -197,14 +197,10 @@ class ScreenOptions(ReviewOptions, frozen=True):
             raise UsageError("a system finds documents first", hint="--option screen.depth=50")
 
 
-def _sheets_and_runs(folder: Path, options: ScreenOptions) -> list[Path]:
-    return [*_sheets(folder, options), *files_of(options.runs)]
-
-
 @step(
     ScreenOptions,
     helps="--option screen.keep=1: the relevant documents that a query needs",
-    sheets=_sheets_and_runs,
+    sheets=lambda folder, options: [*_sheets(folder, options), *files_of(options.runs)],
 )
 def screen(made: Made, bench: Workbench, options: ScreenOptions) -> Made:
     """People look at relevant documents that most systems do not find, and wrong ones are left out.

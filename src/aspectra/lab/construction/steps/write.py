@@ -202,7 +202,7 @@ def _worded(
         for draft, text in zip(made.drafts, found, strict=True)
         if text
     ]
-    return replace(made.of_queries(kept), drafts=tuple(kept))
+    return made.of_queries(kept)
 
 
 def words_of(texts: Sequence[str]) -> frozenset[str]:
