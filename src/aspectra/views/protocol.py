@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from aspectra.base.errors import NoSuchPaper
 from aspectra.views.encoders.protocol import ENCODERS, Prompts
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.readers.protocol import ASPECT_READERS, READERS
@@ -245,6 +246,43 @@ class View(Protocol):
         """The k best papers for one probe, see :meth:`best`."""
         asked = self.look_up(probe)
         return self.best(asked, self.score_many([asked])[0], k, allowed)
+
+
+@dataclass(eq=False)
+class GenerationView(View):
+    """A view of the papers of a generation.
+
+    Attributes:
+        facts: of the view.
+        positions: gives paper id -> position.
+        id_order: (papers,) rank of each paper's id, for ties.
+    """
+
+    facts: ViewFacts
+    positions: Callable[[], Mapping[str, int]]
+    id_order: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        self.name = self.facts.name
+
+    def position(self, paper_id: str) -> int:
+        """Position of a paper.
+
+        Raises:
+            NoSuchPaper: it is not in the generation.
+        """
+        at = self.positions().get(paper_id)
+        if at is None:
+            raise NoSuchPaper(f"{paper_id!r} is not in the index", hint="aspectra index")
+        return at
+
+    def chosen(self, papers: Positions | None) -> Positions:
+        """These positions; those of all papers for None."""
+        return np.arange(len(self.id_order)) if papers is None else papers
+
+    def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
+        """See :class:`View`; papers without a score are left out."""
+        return scored.best(k, self.id_order, allowed, drop_unknown=True)
 
 
 @runtime_checkable

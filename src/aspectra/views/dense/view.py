@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -10,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
+from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.base.values import replace
 from aspectra.views.dense.matching import (
     Matches,
@@ -25,7 +26,7 @@ from aspectra.views.dense.matching import (
 from aspectra.views.dense.reverse import centroids, mean_query, nearest_in_seed, score_means
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.lexical.reverse import Moments
-from aspectra.views.protocol import Asked, VectorView, View, ViewFacts
+from aspectra.views.protocol import Asked, GenerationView, VectorView
 from aspectra.views.storage.folder import StoredFolder, Units
 from aspectra.views.view import Floats, Matching, Metric, Positions, Probe, Scored
 
@@ -92,14 +93,12 @@ _KEPT_PARTS = 6  # of the sample's papers: at most as large together as all thei
 _BLOCK = 4096  # rows converted to float32 at a time: 6 MB at 384 dimensions
 
 
-class DenseView(View):
+@dataclass(eq=False)
+class DenseView(GenerationView):
     """Exact scores by one matrix product.
 
-    Args:
-        facts: of the view.
+    Attributes:
         folder: holds ``vectors.npy``, (papers or units, dimensions).
-        positions: paper id -> position.
-        id_order: rank of each paper's id, for ties.
         query: encodes query texts; vectors of seeds are those stored.
         units: units where a paper has more than one vector, else None.
         sample: gives the positions of the papers that are scored for every query; their units stay in memory.
@@ -109,41 +108,26 @@ class DenseView(View):
             None where a paper has several vectors, or its text is not kept.
     """
 
-    def __init__(
-        self,
-        facts: ViewFacts,
-        folder: StoredFolder,
-        positions: dict[str, int],
-        id_order: NDArray[np.int32],
-        query: QueryEncoder,
-        units: Units | None = None,
-        *,
-        sample: Callable[[], Positions] | None = None,
-        role_weights: Callable[[tuple[str, ...]], Floats] | None = None,
-        other: Callable[[str], VectorView] | None = None,
-        seed_text: Callable[[str], str] | None = None,
-    ) -> None:
-        self.name = facts.name
-        self.facts = facts
-        self.units = units
-        self.cheap = units is None
-        self.query = query
-        self.vectors = folder.array("vectors") if units is None else folder.array("vectors", units.order)
+    folder: StoredFolder
+    query: QueryEncoder
+    units: Units | None = None
+    sample: Callable[[], Positions] | None = None
+    role_weights: Callable[[tuple[str, ...]], Floats] | None = None
+    other: Callable[[str], VectorView] | None = None
+    seed_text: Callable[[str], str] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.cheap = self.units is None
+        self.vectors = self.folder.array("vectors", ... if self.units is None else self.units.order)
         # Whether rows have length 1 (or 0, where a unit has none): then inner products are cosines.
-        self.unit_length = bool(facts.stored.get("unit_length", True))
-        self._folder = folder
-        self._role_weights = role_weights
-        self._other = other
-        self._seed_text = seed_text
-        self._sample = sample
-        self._positions = positions
-        self._id_order = id_order
+        self.unit_length = bool(self.facts.stored.get("unit_length", True))
         self._kept: dict[_Part, UnitBatch] = {}
 
     @cached_property
     def _moments(self) -> Moments | None:
         """Moments that standardise reverse scores; only reverse searches open them."""
-        return Moments.load(self._folder) if self.facts.stored.get("pairs") else None
+        return Moments.load(self.folder) if self.facts.stored.get("pairs") else None
 
     def look_up(self, probe: Probe) -> Asked:
         """See :class:`~aspectra.views.protocol.View`."""
@@ -201,7 +185,7 @@ class DenseView(View):
         """
         if self.units is None or self.facts.units != "sentences":
             raise ViewMismatch(f"{self.name} has no sentences", why=f"the probe names {probe.sentences}")
-        rows = self.units.sentence_rows(self._positions[probe.seeds[0]])
+        rows = self.units.sentence_rows(self.position(probe.seeds[0]))
         if beyond := [number for number in probe.sentences if not 1 <= number <= len(rows)]:
             raise UsageError(
                 f"{probe.seeds[0]} has no sentence {beyond[0]}",
@@ -221,15 +205,13 @@ class DenseView(View):
 
     def _range_of(self, paper_id: str) -> tuple[int, int]:
         """(first, end) rows of a paper."""
-        at = self._positions.get(paper_id)
-        if at is None:
-            raise NoSuchPaper(f"{paper_id!r} is not in the index", hint="aspectra index")
+        at = self.position(paper_id)
         return (at, at + 1) if self.units is None else (self.units.offsets[at], self.units.offsets[at + 1])
 
     def _lacks_units(self, paper_id: str) -> bool:
         """True if a paper has no units here, so that another view's vectors are used for it."""
         low, high = self._range_of(paper_id)
-        return low == high and bool(self.facts.fallback) and self._other is not None
+        return low == high and bool(self.facts.fallback) and self.other is not None
 
     def vectors_of(self, paper_id: str) -> NDArray[np.floating]:
         """(m, dimensions) stored vectors of a paper, or of the fallback view for one without units.
@@ -237,8 +219,8 @@ class DenseView(View):
         Raises:
             NoSuchPaper: it is not in the generation.
         """
-        if self._other is not None and self._lacks_units(paper_id):
-            return self._other(self.facts.fallback).vectors_of(paper_id)
+        if self.other is not None and self._lacks_units(paper_id):
+            return self.other(self.facts.fallback).vectors_of(paper_id)
         low, high = self._range_of(paper_id)
         return np.asarray(self.vectors[low:high])
 
@@ -246,13 +228,13 @@ class DenseView(View):
         """See :class:`~aspectra.views.protocol.VectorView`."""
         if not probe.seeds_as:
             return self.vectors_of(paper_id), False
-        if self._seed_text is None:
+        if self.seed_text is None:
             raise ViewMismatch(
                 f"the view {self.name} cannot encode a seed as a query",
                 why="it has several vectors a paper, or keeps no text of it",
                 hint='leave out seeds_as, or search with asking = "abstract@ENCODER"',
             )
-        if not (text := self._seed_text(paper_id)):
+        if not (text := self.seed_text(paper_id)):
             return self.vectors_of(paper_id), False
         words = f"{text} {probe.text}".strip() if probe.seeds_as == "query+text" else text
         encoded = self.query(words, probe.instruction)
@@ -267,7 +249,7 @@ class DenseView(View):
         """The view from which the vectors of the seeds are taken."""
         if probe.asking in ("", self.name):
             return self
-        found = None if self._other is None else self._other(probe.asking)
+        found = None if self.other is None else self.other(probe.asking)
         if found is None or found.facts.stored.get("fingerprint") != self.facts.stored.get("fingerprint"):
             raise ViewMismatch(
                 f"{self.name} cannot be searched with the vectors of {probe.asking}",
@@ -290,13 +272,13 @@ class DenseView(View):
         """(rows,) how much each unit takes part, 0 to 1."""
         weights = np.ones(len(rows), dtype=np.float32)
         if probe.roles:
-            if self._role_weights is None:
+            if self.role_weights is None:
                 raise ViewMismatch(
                     f"the view {self.name} does not know roles",
                     why="only sentences have them, from the lens roles",
                     hint="aspectra index",
                 )
-            weights *= self._role_weights(probe.roles)[rows]
+            weights *= self.role_weights(probe.roles)[rows]
         if focus is not None:
             about = products(focus[None], self.vectors[rows])[0]
             weights *= 1.0 / (1.0 + np.exp((_ABOUT - about) / _ABOUT_WIDTH))
@@ -312,8 +294,7 @@ class DenseView(View):
         plain = [n for n, one in enumerate(asked) if papers is None and self._compares_units(one.probe)]
         found: dict[int, Scored] = {}
         if matched:
-            pool = np.arange(len(self._id_order)) if papers is None else papers
-            found |= zip(matched, self._match([asked[n] for n in matched], pool), strict=True)
+            found |= zip(matched, self._match([asked[n] for n in matched], self.chosen(papers)), strict=True)
         if self.units is not None and len(plain) > 1:
             shared = self._share([asked[n] for n in plain], np.asarray(self.units.offsets))
             found |= zip(plain, shared, strict=True)
@@ -431,7 +412,7 @@ class DenseView(View):
 
     def _match(self, asked: Sequence[Asked], papers: Positions) -> list[Scored]:
         """Scores for probes with a matching; the papers' units are read once for all of them."""
-        keep = self._sample is not None and papers is self._sample()
+        keep = self.sample is not None and papers is self.sample()
         parts = self._kept.copy() if keep else {}
         out = []
         for one in asked:
@@ -452,7 +433,7 @@ class DenseView(View):
     def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
         """See :class:`~aspectra.views.protocol.View`."""
         # In reverse, a candidate without vectors has nothing to ask with.
-        return scored.best(k, self._id_order, allowed, drop_unknown=asked.probe.reverse)
+        return scored.best(k, self.id_order, allowed, drop_unknown=asked.probe.reverse)
 
 
 def _floor(pooled: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.errors import NoSuchPaper, ViewMismatch
+from aspectra.base.errors import ViewMismatch
 from aspectra.base.registry import Registry
 from aspectra.base.values import replace
 from aspectra.papers.library.store import Store
@@ -24,8 +25,17 @@ from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.index.generation import Generation
 from aspectra.views.lexical.bm25 import LexicalView, NotesView
 from aspectra.views.lexical.collection import WordIndex
-from aspectra.views.protocol import NOTES, TERMS, Asked, VectorView, View, ViewFacts, WordView
-from aspectra.views.storage.folder import EncodedText
+from aspectra.views.protocol import (
+    NOTES,
+    TERMS,
+    Asked,
+    GenerationView,
+    VectorView,
+    View,
+    ViewFacts,
+    WordView,
+)
+from aspectra.views.storage.folder import EncodedText, StoredFolder
 from aspectra.views.terms.view import TermView, aspect_weights, terms_of_paper
 from aspectra.views.text.tokens import Statistics, Tokeniser
 from aspectra.views.view import Floats, Matching, Positions, Probe, Scored
@@ -44,33 +54,23 @@ GRAPH_VIEW = "citations@graph"
 Links = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 
-class CitationView(View):
+@dataclass(eq=False)
+class CitationView(GenerationView):
     """The view of the citation graph; see the module.
 
-    Args:
-        facts: from the manifest.
-        citations: (rows, targets) of a generation.
-        positions: gives id -> position.
-        id_order: (papers,) rank of each id.
+    Attributes:
+        cites: (rows, targets) of a generation.
     """
+
+    cites: Links
 
     cheap = True
     units = None
 
-    def __init__(
-        self,
-        facts: ViewFacts,
-        citations: Links,
-        positions: Callable[[], Mapping[str, int]],
-        id_order: NDArray[np.int32],
-    ) -> None:
-        self.facts = facts
-        self.name = facts.name
-        self._positions = positions
-        self._id_order = id_order
-        self._cites = citations
-        self._cited = _turned(citations)
-        self._counts = [np.diff(links[0]).astype(np.float64) for links in (self._cites, self._cited)]
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._cited = _turned(self.cites)
+        self._counts = [np.diff(links[0]).astype(np.float64) for links in (self.cites, self._cited)]
 
     def look_up(self, probe: Probe) -> Asked:
         """The probe, whose seeds are in the generation.
@@ -82,28 +82,21 @@ class CitationView(View):
         if not probe.seeds or probe.reverse or probe.matching or probe.asking:
             raise ViewMismatch(f"{self.name} compares papers by their citations", why="it takes seeds alone")
         for seed in probe.seeds:
-            if seed not in self._positions():
-                raise NoSuchPaper(f"{seed!r} is not in the index", hint="aspectra index")
+            self.position(seed)  # raises
         return Asked(probe)
 
     def score_many(self, asked: Sequence[Asked], papers: Positions | None = None) -> list[Scored]:
         """Scores, see the module."""
-        at = np.arange(len(self._id_order)) if papers is None else papers
+        at = self.chosen(papers)
         return [Scored(at, self._scores(one.probe.seeds)[at]) for one in asked]
-
-    def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
-        """The k best of all papers that have any citation."""
-        return scored.best(k, self._id_order, allowed, drop_unknown=True)
 
     def _scores(self, seeds: Sequence[str]) -> Floats:
         """(all papers,) scores, NaN for papers without citations."""
-        out = np.zeros(len(self._id_order))
+        out = np.zeros(len(self.id_order))
         for seed in seeds:
-            at = self._positions()[seed]
+            at = self.position(seed)
             direct = np.zeros(len(out))
-            for number, (links, turned) in enumerate(
-                ((self._cites, self._cited), (self._cited, self._cites))
-            ):
+            for number, (links, turned) in enumerate(((self.cites, self._cited), (self._cited, self.cites))):
                 neighbours = _row(links, at)
                 direct[neighbours] = 1.0
                 shared = np.zeros(len(out))
@@ -149,22 +142,30 @@ class ViewKind(Protocol):
 VIEW_KINDS: Registry[ViewKind] = Registry("view kind")
 
 
+def _common(
+    generation: Generation, facts: ViewFacts
+) -> tuple[ViewFacts, Callable[[], Mapping[str, int]], NDArray[np.int32]]:
+    """The first arguments of every :class:`~aspectra.views.protocol.GenerationView`."""
+    return facts, lambda: generation.positions, generation.id_order
+
+
+def _folder(generation: Generation, facts: ViewFacts) -> StoredFolder:
+    return generation.files.folder(facts.stored["folder"])
+
+
 @VIEW_KINDS.register("graph")
 def open_citations(generation: Generation, facts: ViewFacts, other: Other) -> CitationView:
     """The view, opened."""
-    return CitationView(facts, generation.citations, lambda: generation.positions, generation.id_order)
+    return CitationView(*_common(generation, facts), generation.citations)
 
 
 @VIEW_KINDS.register("late")
 def open_late(generation: Generation, facts: ViewFacts, other: Other) -> LateView:
     """The view, opened; its encoder is loaded when a text is encoded."""
-    query = generation.query_encoder(facts)
     return LateView(
-        facts,
-        generation.files.folder(facts.stored["folder"]),
-        generation.positions,
-        generation.id_order,
-        query,
+        *_common(generation, facts),
+        _folder(generation, facts),
+        generation.query_encoder(facts),
         _rarity(generation),
         _text(generation),
         lambda: generation.sample,
@@ -176,9 +177,7 @@ def _rarity(generation: Generation) -> Rarity:
 
     @cache
     def known() -> tuple[WordIndex, Tokeniser]:
-        folder = generation.files.folder(
-            generation.facts(ViewFacts.words_of("abstract").name).stored["folder"]
-        )
+        folder = _folder(generation, generation.facts(ViewFacts.words_of("abstract").name))
         return WordIndex(folder, generation.lexical, folder.order), Tokeniser(generation.lexical.tokens)
 
     def rarity(words: Sequence[str]) -> Floats:
@@ -208,21 +207,17 @@ def _text(generation: Generation) -> Callable[[str], str | None]:
 @VIEW_KINDS.register("vector")
 def open_lens_columns(generation: Generation, facts: ViewFacts, other: Other) -> DenseView:
     """The view, opened; query texts are encoded by its lens."""
-    folder = generation.files.folder(facts.stored["folder"])
-    encoder = QueryEncoder(partial(LensEncoder, facts.lens, folder))
-    return DenseView(facts, folder, generation.positions, generation.id_order, encoder)
+    folder = _folder(generation, facts)
+    return DenseView(
+        *_common(generation, facts), folder, QueryEncoder(partial(LensEncoder, facts.lens, folder))
+    )
 
 
 @VIEW_KINDS.register(NOTES)
 def open_notes(generation: Generation, facts: ViewFacts, other: Other) -> NotesView:
     """The view, opened; it reads the notes when it is first used."""
     return NotesView(
-        facts,
-        generation.library,
-        lambda: generation.positions,
-        generation.id_order,
-        generation.lexical,
-        generation.seed_text(facts),
+        *_common(generation, facts), generation.lexical, generation.seed_text(facts), generation.library
     )
 
 
@@ -230,11 +225,9 @@ def open_notes(generation: Generation, facts: ViewFacts, other: Other) -> NotesV
 def open_terms(generation: Generation, facts: ViewFacts, other: Other) -> TermView:
     """The view, opened; terms of seeds are those stored in the library."""
     return TermView(
-        facts,
-        generation.files.folder(facts.stored["folder"]),
-        lambda: generation.positions,
-        generation.id_order,
+        *_common(generation, facts),
         generation.lexical,
+        _folder(generation, facts),
         partial(terms_of_paper, generation.library, facts.stored["values"]),
     )
 
@@ -243,10 +236,8 @@ def open_terms(generation: Generation, facts: ViewFacts, other: Other) -> TermVi
 def open_vectors(generation: Generation, facts: ViewFacts, other: Other) -> DenseView:
     """The view, opened; its encoder is loaded when a text is encoded."""
     return DenseView(
-        facts,
-        generation.files.folder(facts.stored["folder"]),
-        generation.positions,
-        generation.id_order,
+        *_common(generation, facts),
+        _folder(generation, facts),
         generation.query_encoder(facts),
         generation.units_of(facts),
         sample=lambda: generation.sample,
@@ -267,12 +258,10 @@ def _role_weights(generation: Generation, facts: ViewFacts) -> Callable[[tuple[s
 def open_words(generation: Generation, facts: ViewFacts, other: Other) -> LexicalView:
     """The view, opened."""
     return LexicalView(
-        facts,
-        generation.files.folder(facts.stored["folder"]),
-        lambda: generation.positions,
-        generation.id_order,
+        *_common(generation, facts),
         generation.lexical,
         generation.seed_text(facts),
+        _folder(generation, facts),
         generation.units_of(facts),
     )
 

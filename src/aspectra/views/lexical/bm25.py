@@ -6,6 +6,7 @@ import threading
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,13 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
+from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.papers.library.marks.values import Note
 from aspectra.papers.library.store import Store
 from aspectra.papers.text.cleaning import unspelt
 from aspectra.views.lexical.collection import Postings, WordIndex, alphabetical, count_words, save_postings
 from aspectra.views.lexical.reverse import WordPairs, build_pairs
-from aspectra.views.protocol import Asked, View, ViewFacts
+from aspectra.views.protocol import Asked, GenerationView, ViewFacts
 from aspectra.views.storage.folder import StoredFolder, Units
 from aspectra.views.text.tokens import (
     LexicalSettings,
@@ -113,58 +114,73 @@ def build_lexical(
     return facts
 
 
-class LexicalView(View):
-    """BM25 scores of papers, or of units pooled into papers.
+@dataclass(eq=False)
+class _Words(GenerationView):
+    """Scores of papers by words of texts.
 
-    Args:
-        facts: of the view.
-        folder: where :func:`build_lexical` wrote.
-        positions: gives paper id -> position.
-        id_order: rank of each paper's id, for ties.
-        settings: those it was built with.
+    Attributes:
+        settings: of the words.
         text_of: seed id -> its text in this view.
-        units: units where a paper is more than one document, else None.
     """
+
+    settings: LexicalSettings
+    text_of: Callable[[str], str]
 
     cheap = True
 
-    def __init__(
-        self,
-        facts: ViewFacts,
-        folder: StoredFolder,
-        positions: Callable[[], dict[str, int]],
-        id_order: NDArray[np.int32],
-        settings: LexicalSettings,
-        text_of: Callable[[str], str],
-        units: Units | None = None,
-    ) -> None:
-        self.name = facts.name
-        self.facts = facts
-        self.settings = settings
-        self.units = units
-        self._positions = positions
-        self._papers = len(id_order)
-        self._id_order = id_order
-        self._text_of = text_of
-        self._tokeniser = Tokeniser(settings.tokens)
-        self._folder = folder
-        self._index = WordIndex(folder, settings, folder.order if units is None else units.order)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._tokeniser = Tokeniser(self.settings.tokens)
+
+    def query_text(self, probe: Probe) -> str:
+        """The probe's text and that of its seeds."""
+        return "\n".join([probe.text, *(self.text_of(seed) for seed in probe.seeds)]).strip()
+
+    def words(self, text: str) -> list[str]:
+        """See :class:`~aspectra.views.protocol.WordView`."""
+        return self._tokeniser.words(text)
+
+    def score_many(self, asked: Sequence[Asked], papers: Positions | None = None) -> list[Scored]:
+        """See :class:`~aspectra.views.protocol.View`."""
+        return [self._score(one, papers) for one in asked]
+
+    def _score(self, asked: Asked, papers: Positions | None) -> Scored:
+        """Scores for one probe."""
+        raise NotImplementedError
+
+    def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
+        """See :class:`~aspectra.views.protocol.View`; papers that share no word are left out."""
+        if asked.probe.reverse:  # a score below a candidate's own mean is below 0, and still a match
+            return super().best(asked, scored, k, allowed)
+        scores = scored.scores if allowed is None else scored.scores * allowed
+        return scored.at(top_positions(scores, min(k, int(np.count_nonzero(scores > 0))), self.id_order))
+
+
+@dataclass(eq=False)
+class LexicalView(_Words):
+    """BM25 scores of papers, or of units pooled into papers.
+
+    Attributes:
+        settings: those it was built with.
+        folder: where :func:`build_lexical` wrote.
+        units: units where a paper is more than one document, else None.
+    """
+
+    folder: StoredFolder
+    units: Units | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        order = self.folder.order if self.units is None else self.units.order
+        self._index = WordIndex(self.folder, self.settings, order)
 
     @cached_property
     def _pairs(self) -> WordPairs | None:
         """Pairs of words for searches from papers; searches from words do not open them."""
         offsets = None if self.units is None else self.units.by_segment
         return (
-            WordPairs(self._folder, offsets, self._index.numbers) if self.facts.stored.get("pairs") else None
+            WordPairs(self.folder, offsets, self._index.numbers) if self.facts.stored.get("pairs") else None
         )
-
-    def query_text(self, probe: Probe) -> str:
-        """The probe's text and that of its seeds."""
-        return "\n".join([probe.text, *(self._text_of(seed) for seed in probe.seeds)]).strip()
-
-    def words(self, text: str) -> list[str]:
-        """See :class:`~aspectra.views.protocol.WordView`."""
-        return self._tokeniser.words(text)
 
     def statistics(self, words: Iterable[str]) -> Statistics:
         """See :class:`~aspectra.views.protocol.WordView`."""
@@ -187,7 +203,7 @@ class LexicalView(View):
         """See :class:`~aspectra.views.protocol.View`."""
         if probe.reverse:
             pairs = self._reverse_pairs(probe)
-            held = [pairs.documents(at) for at in self._seed_positions(probe)]
+            held = [pairs.documents(self.position(seed)) for seed in probe.seeds]
             words = self._index.words
             return Asked(
                 probe,
@@ -205,15 +221,9 @@ class LexicalView(View):
         if not (facts.get("pairs") and facts.get("own_words")) or probe.asking == _ABSTRACTS:
             return Asked(probe, tuple(self._spelt(self.query_text(probe))))
         own = self._pairs if probe.seeds else None
-        stored = [own.words_of(at) for at in self._seed_positions(probe)] if own is not None else []
+        stored = [own.words_of(self.position(seed)) for seed in probe.seeds] if own is not None else []
         words = [*self._tokeniser.words(probe.text), *(self._index.words[n] for part in stored for n in part)]
         return Asked(probe, tuple(words))
-
-    def _seed_positions(self, probe: Probe) -> list[int]:
-        known = self._positions()
-        if absent := [seed for seed in probe.seeds if seed not in known]:
-            raise NoSuchPaper(f"{absent[0]!r} is not in the index", hint="aspectra index")
-        return [known[seed] for seed in probe.seeds]
 
     def _reverse_pairs(self, probe: Probe) -> WordPairs:
         if self._pairs is None:
@@ -239,10 +249,6 @@ class LexicalView(View):
             scores.append(pairs.reverse(known))
         return scores[0] if len(scores) == 1 else np.mean(scores, axis=0, dtype=np.float32)
 
-    def score_many(self, asked: Sequence[Asked], papers: Positions | None = None) -> list[Scored]:
-        """See :class:`~aspectra.views.protocol.View`."""
-        return [self._score(one, papers) for one in asked]
-
     def _score(self, asked: Asked, papers: Positions | None) -> Scored:
         best: Positions | None = None
         if asked.probe.reverse:
@@ -253,18 +259,11 @@ class LexicalView(View):
                 values, best = Units.pool(values, self.units.offsets, asked.probe.pooling)
                 values = np.maximum(values, 0.0)  # a paper without units matches no word
         if papers is None:
-            return Scored(np.arange(self._papers), values, best)
+            return Scored(self.chosen(None), values, best)
         return Scored(papers, values[papers], None if best is None else best[papers])
 
     def _documents(self, asked: Asked) -> Floats:
         return self._index.scores(asked.words, given=asked.statistics)
-
-    def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
-        """See :class:`~aspectra.views.protocol.View`; papers that share no word are left out."""
-        if asked.probe.reverse:  # a score below a candidate's own mean is below 0, and still a match
-            return scored.best(k, self._id_order, allowed, drop_unknown=True)
-        scores = scored.scores if allowed is None else scored.scores * allowed
-        return scored.at(top_positions(scores, min(k, int(np.count_nonzero(scores > 0))), self._id_order))
 
 
 # The view of notes and annotations: BM25 over what was written and marked, a document for each note.
@@ -319,34 +318,20 @@ class _Notes(Struct, frozen=True):
         return out + np.float32(self.weighing.absent(map(self.frequency, terms)))
 
 
-class NotesView(View):
+@dataclass(eq=False)
+class NotesView(_Words):
     """BM25 scores of papers by their best note; a paper without notes has the score 0.
 
-    Args:
-        facts: of the view.
+    Attributes:
         library: whose notes are read.
-        positions: gives paper id -> position.
-        id_order: rank of each paper's id, for ties.
-        settings: of the views of words.
-        text_of: seed id -> its text.
     """
 
-    cheap = True
+    library: Store
+
     units = None
 
-    def __init__(
-        self,
-        facts: ViewFacts,
-        library: Store,
-        positions: Callable[[], dict[str, int]],
-        id_order: NDArray[np.int32],
-        settings: LexicalSettings,
-        text_of: Callable[[str], str],
-    ) -> None:
-        self.name, self.facts = facts.name, facts
-        self._library, self._positions, self._id_order = library, positions, id_order
-        self._settings, self._text_of = settings, text_of
-        self._tokeniser = Tokeniser(settings.tokens)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._lock = threading.Lock()
         self._made: _Notes | None = None
 
@@ -354,14 +339,14 @@ class NotesView(View):
     def _held(self) -> _Notes:
         """The notes as they are now."""
         with self._lock:
-            revision = self._library.marks.notes_revision
+            revision = self.library.marks.notes_revision
             if self._made is None or self._made.revision != revision:
                 self._made = self._make(revision)
             return self._made
 
     def _make(self, revision: int) -> _Notes:
-        known = self._positions()
-        notes = [(paper, note) for paper, note in self._library.marks.notes() if paper in known]
+        known = self.positions()
+        notes = [(paper, note) for paper, note in self.library.marks.notes() if paper in known]
         vocabulary: dict[str, int] = {}
         documents = [
             [vocabulary.setdefault(word, len(vocabulary)) for word in self._tokeniser.words(note_text(note))]
@@ -372,18 +357,10 @@ class NotesView(View):
         postings = count_words(documents, len(vocabulary))
         words = int(lengths.sum())
         least = least_rarity(len(notes), np.diff(postings.pointers))
-        weighing = Weighing(self._settings, len(notes), words / max(len(notes), 1), least)
+        weighing = Weighing(self.settings, len(notes), words / max(len(notes), 1), least)
         return _Notes(
             revision, notes, owners, vocabulary, postings, weighing, words, weighing.damping(lengths)
         )
-
-    def query_text(self, probe: Probe) -> str:
-        """The probe's text and that of its seeds."""
-        return "\n".join([probe.text, *(self._text_of(seed) for seed in probe.seeds)]).strip()
-
-    def words(self, text: str) -> list[str]:
-        """See :class:`~aspectra.views.protocol.WordView`."""
-        return self._tokeniser.words(text)
 
     def statistics(self, words: Iterable[str]) -> Statistics:
         """Statistics of the notes, see :class:`~aspectra.views.protocol.WordView`."""
@@ -401,25 +378,16 @@ class NotesView(View):
             raise UsageError(f"{self.name} is searched with words of its own", why="notes find no papers")
         return Asked(probe, tuple(self.words(self.query_text(probe))))
 
-    def score_many(self, asked: Sequence[Asked], papers: Positions | None = None) -> list[Scored]:
-        """See :class:`~aspectra.views.protocol.View`."""
-        return [self._score(one, papers) for one in asked]
-
     def _score(self, asked: Asked, papers: Positions | None) -> Scored:
         held = self._held
-        values = np.zeros(len(self._id_order), np.float32)
+        values = np.zeros(len(self.id_order), np.float32)
         np.maximum.at(values, held.owners, self._of_notes(held, asked))
-        at = np.arange(len(values)) if papers is None else papers
+        at = self.chosen(papers)
         return Scored(at, values[at])
 
     @staticmethod
     def _of_notes(held: _Notes, asked: Asked) -> Floats:
         return held.scores([held.vocabulary[word] for word in asked.words if word in held.vocabulary])
-
-    def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
-        """See :class:`~aspectra.views.protocol.View`; papers whose notes share no word are left out."""
-        scores = scored.scores if allowed is None else scored.scores * allowed
-        return scored.at(top_positions(scores, min(k, int(np.count_nonzero(scores > 0))), self._id_order))
 
     def best_notes(self, asked: Asked, papers: Sequence[str]) -> dict[str, tuple[Note, float]]:
         """Id -> the note of the paper that matches best, and its score; for papers that have such a note."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.files import digest
-from aspectra.base.values import replace
+from aspectra.base.values import Remembered, replace
 from aspectra.papers.library.derived import Arrays, Producer
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
@@ -476,39 +476,28 @@ def _postings(
 
 def word_stems(tokeniser: Tokeniser) -> Callable[[str], tuple[str, ...]]:
     """Word -> its stems, remembered: a paper has the same words again and again."""
-    known: dict[str, tuple[str, ...]] = {}
-
-    def stems(word: str) -> tuple[str, ...]:
-        found = known.get(word)
-        if found is None:
-            found = known[word] = tuple(tokeniser.words(word))
-        return found
-
-    return stems
+    return Remembered(lambda word: tuple(tokeniser.words(word)), 1_000_000).__getitem__
 
 
 class TermView(LexicalView):
     """Scores of papers by the terms of the aspects whose roles a probe names; of all without roles.
 
     Args:
-        facts: of the view.
+        facts, positions, id_order, settings: see :class:`~aspectra.views.lexical.bm25.LexicalView`.
         folder: where :func:`build_terms` wrote.
-        positions: gives paper id -> position.
-        id_order: rank of each paper's id, for ties.
-        settings: those it was built with.
         terms_of: seed id -> its terms, or None where none are stored.
     """
 
     def __init__(
         self,
         facts: ViewFacts,
-        folder: StoredFolder,
-        positions: Callable[[], dict[str, int]],
+        positions: Callable[[], Mapping[str, int]],
         id_order: NDArray[np.int32],
         settings: LexicalSettings,
+        folder: StoredFolder,
         terms_of: Callable[[str], PaperTerms | None],
     ) -> None:
-        super().__init__(facts, folder, positions, id_order, replace(settings, method="lucene"), self._text)
+        super().__init__(facts, positions, id_order, replace(settings, method="lucene"), self._text, folder)
         self.terms_of = lru_cache(_SEEDS)(terms_of)  # one search reads those of its seed for each aspect
         self.stems = word_stems(self._tokeniser)
         self._counts = lru_cache(_SEEDS)(self._counted)
@@ -531,10 +520,10 @@ class TermView(LexicalView):
         """See :class:`~aspectra.views.protocol.View`; each seed's document is its counts of the aspect."""
         if probe.reverse:
             self._reverse_pairs(probe)  # raises
-        self._seed_positions(probe)  # raises
         columns = aspect_columns(probe.roles)
         documents = []
         for seed in probe.seeds:
+            self.position(seed)  # raises
             found = self._counts(seed)
             if found is not None:
                 words, counts = found

@@ -9,6 +9,7 @@ weigh as much as they are rare in the library: ``ln(1 + papers / papers with the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
+from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.papers.library.derived import Arrays, Producer
 from aspectra.views.dense.matching import narrowed, similarities
 from aspectra.views.encoders.protocol import (
@@ -28,7 +29,7 @@ from aspectra.views.encoders.protocol import (
     unit_rows,
 )
 from aspectra.views.encoders.query_encoder import QueryEncoder
-from aspectra.views.protocol import Asked, View, ViewFacts
+from aspectra.views.protocol import Asked, GenerationView
 from aspectra.views.storage.folder import StoredFolder, Units
 from aspectra.views.text.tokens import Tokeniser, TokenSettings, word_spans
 from aspectra.views.view import Floats, Positions, Probe, Scored
@@ -252,45 +253,32 @@ class _Part(NamedTuple):
         return _Part(self.owner, self.vectors[kept], self.weights[kept], words, self.rows[kept])
 
 
-class LateView(View):
+@dataclass(eq=False)
+class LateView(GenerationView):
     """Exact MaxSim over stored tokens.
 
-    Args:
-        facts: of the view.
+    Attributes:
         folder: holds ``codes.npy`` (tokens, bytes) and ``spans.npy`` (tokens, 2), grouped by paper by
             ``offsets.npy``.
-        positions: paper id -> position.
-        id_order: rank of each paper's id, for ties.
         query: encodes query texts, with their tokens.
         rarity: words -> (n,) how rare each is, by statistics of the index's abstracts.
         text: seed id -> its text as it was encoded, or None where that changed.
         sample: gives the positions of the papers that scores are standardised against.
     """
 
+    folder: StoredFolder
+    query: QueryEncoder
+    rarity: Rarity
+    text: Callable[[str], str | None]
+    sample: Callable[[], Positions]
+
     cheap = False
     units = None
 
-    def __init__(
-        self,
-        facts: ViewFacts,
-        folder: StoredFolder,
-        positions: dict[str, int],
-        id_order: NDArray[np.int32],
-        query: QueryEncoder,
-        rarity: Rarity,
-        text: Callable[[str], str | None],
-        sample: Callable[[], Positions],
-    ) -> None:
-        self.name = facts.name
-        self.facts = facts
-        self._held = Units.load(folder)
-        self._codes = folder.array("codes", self._held.order)
-        self._positions = positions
-        self._id_order = id_order
-        self._query = query
-        self._rarity = rarity
-        self._text = text
-        self._sample = sample
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._held = Units.load(self.folder)
+        self._codes = self.folder.array("codes", self._held.order)
 
     def look_up(self, probe: Probe) -> Asked:
         """See :class:`~aspectra.views.protocol.View`.
@@ -302,7 +290,7 @@ class LateView(View):
         parts: list[_Part] = []
         truncated = ""
         if probe.text.strip():
-            encoded, encoder = self._query(probe.text), self._query.encoder
+            encoded, encoder = self.query(probe.text), self.query.encoder
             if encoded.tokens is None:
                 raise ViewMismatch(
                     f"{self.name} cannot encode a query", why=f"{encoder.name} has no token states"
@@ -313,7 +301,7 @@ class LateView(View):
         for number, seed in enumerate(probe.seeds):
             rows = self._rows(seed)
             held = TokenVectors(self._wide(rows), self.spans(rows))
-            parts.append(self._part(number, self._text(seed), held, rows).rarest(_SEED_WORDS))
+            parts.append(self._part(number, self.text(seed), held, rows).rarest(_SEED_WORDS))
         return Asked(
             probe,
             words=tuple(word for part in parts for word in part.words),
@@ -336,7 +324,7 @@ class LateView(View):
         words = [""] * len(rows) if text is None else [text[a:b] for a, b in tokens.spans.tolist()]
         weights = np.ones(len(rows), np.float32)
         if text is not None and len(rows) and not self.facts.stored.get("trained"):
-            rare = self._rarity(words)
+            rare = self.rarity(words)
             weights = rare / rare.max()
         return _Part(owner, tokens.vectors, weights, words, rows)
 
@@ -359,9 +347,7 @@ class LateView(View):
             )
 
     def _rows(self, seed: str) -> Positions:
-        at = self._positions.get(seed)
-        if at is None:
-            raise NoSuchPaper(f"{seed!r} is not in the index", hint="aspectra index")
+        at = self.position(seed)
         return np.arange(self._held.offsets[at], self._held.offsets[at + 1])
 
     def spans(self, rows: Positions) -> NDArray[np.int64]:
@@ -378,7 +364,7 @@ class LateView(View):
         Of the sample that scores are standardised against, only some papers are scored; the others get NaN.
         """
         queries = [(one.vectors, one.weights) for one in asked]
-        if papers is not None and papers is self._sample():
+        if papers is not None and papers is self.sample():
             chosen, vectors, offsets = self._reference
             out = []
             for some in token_max_sim(queries, offsets, lambda first, end: vectors[first:end]):
@@ -386,7 +372,7 @@ class LateView(View):
                 scores[chosen] = some
                 out.append(Scored(papers, scores))
             return out
-        pool = np.arange(len(self._id_order)) if papers is None else papers
+        pool = self.chosen(papers)
         rows, offsets = self._held.rows(pool)
         found = token_max_sim(queries, offsets, lambda first, end: self._wide(rows[first:end]))
         return [Scored(pool, scores) for scores in found]
@@ -394,14 +380,10 @@ class LateView(View):
     @cached_property
     def _reference(self) -> tuple[Positions, Floats, NDArray[np.int64]]:
         """Places in the sample of those papers that are scored, their vectors, and where each one's begin."""
-        sample = self._sample()
+        sample = self.sample()
         chosen = np.arange(0, len(sample), max(1, len(sample) // _REFERENCE))
         rows, offsets = self._held.rows(sample[chosen])
         return chosen, self._wide(rows), offsets
-
-    def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
-        """See :class:`~aspectra.views.protocol.View`."""
-        return scored.best(k, self._id_order, allowed, drop_unknown=True)
 
     def nearest(self, asked: Asked, paper: int, first: int = 0) -> tuple[Positions, Floats]:
         """Per vector of ``asked`` a paper's nearest row, and its cosine; both empty where it has no rows.
