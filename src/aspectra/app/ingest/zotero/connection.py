@@ -127,7 +127,7 @@ class Connection:
         Raises:
             ZoteroError: as :meth:`get`.
         """
-        replies, asked = [self.get(path, **query)], set[str]()
+        replies, asked = [self.get(path, None, **query)], set[str]()
         while address := replies[-1].next:
             there, here = urlsplit(address), urlsplit(self.base)
             # The program on this computer may give itself another name; the same server is asked.
