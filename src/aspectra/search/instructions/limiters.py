@@ -24,16 +24,10 @@ from aspectra.search.instructions.settling import EVENT, MEANT, TASTE, Read
 
 _WORDS = word_sets("limiters")
 _SMALL = _WORDS["small"]  # words of any phrase that say nothing of how it is meant
-_PAIR = 2
 _MOST = 8  # combinations that one denial names
 _DOCUMENTS = ("kind", "status")  # attributes that say what papers are
-_COUNTED = 3  # words of a number of things
 _BEHIND = ("func", "polite", "bound", "name")  # categories of marks behind "papers on" that no subject has
-_NAME = 3  # characters of a name that begins with a digit: "3d"
 _COMBINED = "a denial of several things at once"
-_DETAIL = "a detail of what is asked for"
-_AMOUNT = "an amount that no field states"
-_UNSURE = "it is not clear whether it is wanted"
 
 
 def pseudo(cat: str, sub: str = "") -> Sign:
@@ -44,14 +38,14 @@ def pseudo(cat: str, sub: str = "") -> Sign:
 def _amount(piece: Piece) -> bool:
     """True if free words state an amount: *more than one GPU*."""
     return any(
-        m.low[0].isdigit() and (m.low.isdecimal() or len(m.low) > _NAME) for m in piece.marks if m.free
+        m.low[0].isdigit() and (m.low.isdecimal() or len(m.low) > 3) for m in piece.marks if m.free
     ) or any(m.low in _WORDS["amount"] for m in piece.marks if not is_rule(m))
 
 
 def _at_least(text: str, free: Sequence[RequestedValue]) -> bool:
     """True if words count things that no table has: *at least two experiments*."""
     words = text[free[0].start : free[0].end].lower().split()
-    return text[: free[0].start].endswith("at ") and words[0] in ("least", "most") and len(words) <= _COUNTED
+    return text[: free[0].start].endswith("at ") and words[0] in ("least", "most") and len(words) <= 3
 
 
 def tastes(piece: Piece) -> tuple[tuple[int, int, str], ...]:
@@ -116,19 +110,19 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
             return Read(piece, "unread", sign, why=MEANT)
         return Read(piece, "request", sign, tuple(values), lost=tuple((r.start, r.end, MEANT) for r in free))
     if free and values and all(r.attribute in WEB for r in values):  # what the document holds, or is about
-        lost = tuple((r.start, r.end, _DETAIL) for r in free)
+        lost = tuple((r.start, r.end, "a detail of what is asked for") for r in free)
         return Read(piece, "request", sign, tuple(values), lost=lost)
     if free and any(m.cat == "taste" for m in piece.marks) and not values:
         return Read(piece, "unread", sign, why=TASTE)
     if free and not values and ((sign.negative and _amount(piece)) or _at_least(text, free)):
-        return Read(piece, "unread", sign, why=_AMOUNT)
+        return Read(piece, "unread", sign, why="an amount that no field states")
     if values and free and any(r.attribute == "aspect" for r in values):
         free = []
     flipped = [r for r in values if r.opposite and sign.negative]
     if flipped and any(r.start < flipped[0].start for r in free):
         return Read(piece, "unread", sign, why=_COMBINED)  # "no tweets after 2019"
     if flipped and (over := [r for r in free if r.start > flipped[-1].end]):
-        lost = tuple((r.start, r.end, _UNSURE) for r in over)
+        lost = tuple((r.start, r.end, "it is not clear whether it is wanted") for r in over)
         return Read(piece, "request", sign, tuple(values), lost=lost)
     if not values and not free:
         if any(m.cat == "taste" for m in piece.marks):
@@ -290,9 +284,9 @@ def allows(piece: Piece, sign: Sign) -> bool:
     if sign.cats <= {"neg", "soft"} and (prefix or (lacks and piece.carries)):
         return any(mark.low in _WORDS["lets_in"] for mark in piece.marks)
     rules, lows = [mark.low for mark in sign.rules], [mark.low for mark in denials]
-    if len(rules) == _PAIR and rules[0] in _WORDS["no"] and rules[1] in _WORDS["needed"]:
+    if len(rules) == 2 and rules[0] in _WORDS["no"] and rules[1] in _WORDS["needed"]:
         return True  # "no code needed"
-    return len(lows) == _PAIR and lows[0] in _WORDS["dont"] and lows[1] in _WORDS["omits"]
+    return len(lows) == 2 and lows[0] in _WORDS["dont"] and lows[1] in _WORDS["omits"]
 
 
 def nested(piece: Piece, before: Read) -> bool:
@@ -402,7 +396,7 @@ def _at_once(piece: Piece, denied: Sequence[RequestedValue]) -> tuple[RequestedV
     for request in requests_of(piece, Sign(), company=True):
         stated.setdefault(request.attribute, []).append(request)
     beside = any(m.cat in ("taste", "aspect") for m in piece.marks)
-    if piece.free or beside or sum(map(len, stated.values())) != len(denied) or len(stated) < _PAIR:
+    if piece.free or beside or sum(map(len, stated.values())) != len(denied) or len(stated) < 2:
         return ()
     if any(one.carries and other.attribute == "artifacts" for one, other in pairwise(piece.marks)):
         return ()  # "no survey data"

@@ -19,7 +19,6 @@ LIST = 8  # marks of an item of a list
 _AND = word_sets("lists")["and"]
 _OR = word_sets("lists")["or"]
 _WITHOUT = word_sets("pieces")["modifies"]
-_EITHER = "alternatives of different kinds"
 _ARTICLES = word_sets("pieces")["some"]
 _PLUS = word_sets("pieces")["plus"]
 _IF = word_sets("settling")["if"] - word_sets("settling")["exceptions"]
@@ -27,9 +26,7 @@ _ANEW = word_sets("lists")["anew"]
 _UNLESS = word_sets("lists")["unless"]
 _NOTHING = word_sets("lists")["nothing"]
 _PERSON = re.compile(r"(?:[A-Z][a-z]+ )?[A-Z][a-zA-Zà-ÿ'-]*[a-z]")
-_PAIR = 2
 _CHAIN = 12  # items of a list that are looked at
-_NAMES = 3  # names in a row that make a list of people
 
 
 def denial(mark: Mark) -> Mark:
@@ -130,7 +127,7 @@ def _names_documents(marks: Sequence[Mark]) -> bool:
 
 def _terms(text: str, read: Read) -> Read:
     """Terms of one list with *or* between them: one will do (*must mention "zinc" or "copper"*)."""
-    if len(read.requests) < _PAIR or len({(r.start, r.end) for r in read.requests}) > 1:
+    if len(read.requests) < 2 or len({(r.start, r.end) for r in read.requests}) > 1:
         return read
     first, *others = read.requests
     if first.relation != "require" or not ATTRIBUTES.get(first.attribute).every:
@@ -165,7 +162,7 @@ def _either(read: Read) -> Read:
             soft = tuple(replace(r, relation="prefer") for r in read.requests)
             return replace(read, requests=soft) if known else read
         if not known or any(r.unless for r in read.requests):
-            return replace(read, role="unread", requests=(), lost=(), why=_EITHER)
+            return replace(read, role="unread", requests=(), lost=(), why="alternatives of different kinds")
         return replace(read, requests=tuple(_unless(r, other) for r in one))
     return read
 
@@ -251,7 +248,7 @@ def _name_list(text: str, reads: list[Read], at: int) -> None:
     first = _first(reads, at)
     requests = [r for read in reads[first : at + 1] for r in read.requests]
     people = all(r.attribute == "topic" and _PERSON.fullmatch(r.value) for r in requests)
-    if people and len(requests) >= _NAMES:
+    if people and len(requests) >= 3:
         for n in range(first, at + 1):
             reads[n] = _as_authors(reads[n])
 

@@ -57,7 +57,6 @@ _SPANISH = expression(
     r"(?:ción|ciones|dad|dades|ales|ores|ivos|ivas|icos|icas|[aeií]dos|[aeií]das|eros|zas|ñ\w*)$"
 )
 _SHORT = 12  # words, of which one that signs a request tells the language
-_FIRST = 1  # marks in front of those that a text is about
 _REACH = 10  # marks between a verb and its "out"
 _MOST_WORDS = 400  # that tell the language of a text
 _FOREIGN_SHARE = 0.15  # of the words of a text: function words of a language, for it to be in that language
@@ -220,7 +219,7 @@ def _beside(marks: list[Mark], at: int) -> Mark | None:
     two = marks[max(0, at - 2) : at]
     if mark.cat == "neg" and mark.low in _WORDS["without"] and two and two[-1].attribute == "population":
         asked = any(m.cat == "doc" or m.attribute == "kind" for m in marks[:at])
-        if not asked and at - 1 <= _FIRST:
+        if not asked and at <= 2:
             return replace(mark, cat="word", sub="")  # "women without children"
     if mark.low in _WORDS["lacking"] and mark.free and two:  # "owls unlike surveys"
         held = next((m for m in ahead if m.cat not in ("func", "doc")), mark)

@@ -24,14 +24,12 @@ _WORDS = word_sets("meaning")
 _MIRROR = {"require": "exclude", "exclude": "require", "prefer": "avoid", "avoid": "prefer"}
 _NOR, _BY = _WORDS["nor"], _WORDS["by"]
 _OR, _AND, _IN = _WORDS["or"], _WORDS["and"], _WORDS["in"]
-_ARTICLES = _WORDS["articles"]
 _STOPS, _ABOUT, _WITH = _WORDS["stops"], _WORDS["about"], _WORDS["with"]
 # Attributes whose values are as often subjects.
 _SUBJECTS = frozenset("language kind status format source artifacts access citations".split())
 _METHOD, _UTTER = _WORDS["method"], _WORDS["utter"]
 _NEAR = 12  # marks before a word that may say what it is about
 _VERBS = ("func", "doc")  # what a verb that has no other sense is marked as
-_OWN = 3  # marks between "my" and what is mine
 _FEW = 3  # words on either side of an "and" that joins two denials
 
 
@@ -212,7 +210,7 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
             return False
         if _of_subject(piece.marks, at) or (mark.attribute == "audience" and before.low in _BY | _ABOUT):
             return False
-        own = any(m.low in _WORDS["mine"] for m in piece.marks[max(0, at - _OWN) : at])
+        own = any(m.low in _WORDS["mine"] for m in piece.marks[max(0, at - 3) : at])
         if own and mark.attribute in ("kind", "status", "source"):
             return False  # "my thesis is about", "for my gap year blog"
         if before.attribute == "language" and mark.attribute in WEB:
@@ -220,7 +218,7 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
         if mark.attribute == "recency" and after and after.attribute == "year":
             return False  # "early 2000s"
         lows = [m.low for m in piece.marks[max(0, at - _NEAR) : at] if not m.carries]
-        held = [low for low in lows if low not in _ARTICLES][-1:]
+        held = [low for low in lows if low not in _WORDS["articles"]][-1:]
         if mark.attribute in ("kind", "population") and not mark.sure and not _WITH.isdisjoint(held):
             return False
     if "bare" in mark.flags:

@@ -16,21 +16,12 @@ from aspectra.search.instructions.recognisers.lexicon import DELIMITERS, Mark, w
 
 _WORDS = word_sets("pieces")
 _NEAR = 30  # marks on either side that decide about a cut
-_SEVERAL = 2
 _AHEAD = 6  # marks behind "I need" among which papers are named
-_AND = _WORDS["and"]
-_RELATIVE = _WORDS["relative"]
-_COMPARING = _WORDS["comparing"]  # rather ... than
-_THAN = _WORDS["than"]
-_PREPOSITION = _WORDS["without"]  # denials that stand like prepositions, with underscores for spaces
-_VERBAL = _WORDS["verbal"]  # denials that need a break before them
-_FORWARD = _WORDS["forward"]  # softeners of what follows
 _ASKS = _WORDS["asks"]
 RECORDED = ("language", "venue", "publisher", "author", "year")  # what no subject has, but its papers
 DOCUMENTS = frozenset("kind status source".split())  # attributes whose values name documents
 _LEADS_ON = _WORDS["prepositions"]
 _NAMES_DOCUMENTS = frozenset("kind source format".split())
-_ARTICLES = _WORDS["articles"]
 
 
 class Piece(Struct, frozen=True):
@@ -104,7 +95,7 @@ def _limits_papers(marks: Sequence[Mark], at: int) -> bool:
     """True if a hard word limits papers: *must be reviews*, not *must be tested in trials*."""
     if marks[at].cat != "hard" or marks[at].low not in _WORDS["limited"]:
         return False
-    held = next((m for m in marks[at + 1 : at + _SEVERAL + 1] if m.cat != "func"), None)
+    held = next((m for m in marks[at + 1 : at + 3] if m.cat != "func"), None)
     return held is not None and _of_papers(held)
 
 
@@ -125,7 +116,7 @@ def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
     after = marks[at + 1] if at + 1 < len(marks) else None
     if mark.tied or after is None or (after.tied and after.free):
         return False
-    if before.low in _AND or before.cat in ("but", "polite", "fix"):
+    if before.low in _WORDS["and"] or before.cat in ("but", "polite", "fix"):
         return True
     if before is marks[0] and before.attribute == "known":
         return False  # "I have no login"
@@ -134,29 +125,29 @@ def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
     if mark.low in _WORDS["modifies"] and _denies_documents(marks, at):
         return False
     said = sum(m.free or m.cat == "label" for m in marks[:at])
-    if question and mark.low in _WORDS["modifies"] and said < _SEVERAL:
+    if question and mark.low in _WORDS["modifies"] and said < 2:
         if not said and any(m.cat == "lead" for m in marks[:at]):
             return False  # "articles about children without siblings"
         # One word has no such thing: "learning without forgetting".
         return any(m.cat == "doc" or m.carries for m in marks[:at]) or _of_papers(after)
-    if mark.low in _PREPOSITION:
+    if mark.low in _WORDS["without"]:
         return not (question and marks[0].low in _ASKS and not any(m.cat == "doc" for m in marks[:at]))
     said = before.free or before.carries
-    if question and mark.low in _WORDS["bare"] and said and sum(m.free for m in marks[:at]) >= _SEVERAL:
+    if question and mark.low in _WORDS["bare"] and said and sum(m.free for m in marks[:at]) >= 2:
         behind = next((n for n, m in enumerate(marks[at + 1 :]) if not m.free), len(marks) - at - 1)
         ends = at + 1 + behind
-        if 0 < behind <= _SEVERAL and ends < len(marks) and marks[ends].cat in ("polite", "bound", "neg"):
+        if 0 < behind <= 2 and ends < len(marks) and marks[ends].cat in ("polite", "bound", "neg"):
             return True  # "sentiment analysis financial news no tweets please"
     content = before.free or before.carries or before.cat == "doc"
-    if mark.low in _VERBAL and question:
+    if mark.low in _WORDS["verbal"] and question:
         beyond = mark.low == "beyond" and after.attribute == "language"
         return content and (after.cat == "taste" or beyond or after.attribute == "author")
-    if is_rule(before) or mark.low in _VERBAL:
+    if is_rule(before) or mark.low in _WORDS["verbal"]:
         return False
     if mark.sub == "not":
         told = after.carries or after.cat in ("doc", "taste", "cue", "lead") or after.low in _LEADS_ON
         return content and told
-    recorded = after.low in _LEADS_ON and any(map(_of_papers, marks[at + 2 : at + _SEVERAL + 2]))
+    recorded = after.low in _LEADS_ON and any(map(_of_papers, marks[at + 2 : at + 4]))
     return content and (after.carries or after.cat == "doc" or not question or recorded)
 
 
@@ -170,14 +161,14 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         return "inline"
     if mark.cat == "fix" and not mark.tied and (" " in mark.low or before.cat == "polite"):
         return "comma"
-    compared = [m.low for m in marks[:at] if m.low in _COMPARING]
+    compared = [m.low for m in marks[:at] if m.low in _WORDS["comparing"]]
     if (
-        mark.low in _THAN
+        mark.low in _WORDS["than"]
         and any(mark.low != "to" or "prefer" in low.split() for low in compared)
         and not last
     ):
         return "than"
-    if mark.low in _AND and not last and not mark.tied:
+    if mark.low in _WORDS["and"] and not last and not mark.tied:
         after = marks[at + 1]
         if after.low in _WORDS["keep"] | _WORDS["we"] and any(map(is_rule, marks[at + 2 : at + 3])):
             return "and"
@@ -186,19 +177,19 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
             return "and"
         if after.low in _WORDS["adverbs"] and after.cat == "hard" and marks[0].cat == "neg":
             return "list"
-        rules = after.cat in ("demand", "open") or (is_rule(after) and after.low not in _AND)
+        rules = after.cat in ("demand", "open") or (is_rule(after) and after.low not in _WORDS["and"])
         judges = after.cat == "taste" and (at + 2 == len(marks) or marks[at + 2].cat != "lead")
         compares = after.cat == "aspect" and (not question or any(m.cat == "aspect" for m in marks[:at]))
         return "and" if rules or judges or compares else ""
-    if before.low in _AND and is_rule(mark):
+    if before.low in _WORDS["and"] and is_rule(mark):
         return ""  # cut before the "and"
-    if mark.low in _RELATIVE and any(m.cat == "taste" and " " in m.low for m in marks[at:]):
+    if mark.low in _WORDS["relative"] and any(m.cat == "taste" and " " in m.low for m in marks[at:]):
         return "inline"
     told = before.carries or any(m.cat == "doc" for m in marks[:at])
     if before.free and not last:  # "owls that are not in German"
         told = told or (marks[at + 1].cat == "neg" and any(map(_of_papers, marks[at + 2 : at + _NEAR])))
         told = told or _limits_papers(marks, at + 1)
-    if mark.low in _RELATIVE and not last and told:
+    if mark.low in _WORDS["relative"] and not last and told:
         doubly = any(m.cat == "neg" for m in marks[:at])
         # "nothing that is not German"; "no essays that mention zinc" denies what is both
         doubly = doubly and (marks[at + 1].cat == "term" or not any(m.carries or m.free for m in marks[:at]))
@@ -208,7 +199,7 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
     subject = question and any(m.free for m in marks[:at])
     if mark.cat == "term" and subject and (before.free or before.cat == "doc"):
         return "inline"
-    if mark.cat == "except" and not last and before.low not in _ARTICLES:  # "the unless operator"
+    if mark.cat == "except" and not last and before.low not in _WORDS["articles"]:  # "the unless operator"
         return "inline"
     if mark.cat == "open" and subject and " " in mark.low and not last:
         ahead = marks[at + 1 : at + _AHEAD]
@@ -222,7 +213,7 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
     if mark.cat == "neg":
         return "inline" if _cuts_denial(marks, at, question=question) else ""
     content = before.free or before.carries or before.cat == "doc"
-    if mark.cat == "soft" and content and not last and mark.low in _FORWARD:
+    if mark.cat == "soft" and content and not last and mark.low in _WORDS["forward"]:
         return "inline"
     if mark.cat in ("hard", "soft") and content and not last and mark.low in _WORDS["only"]:
         led = marks[at + 1].low in _WORDS["into"]  # "papers on owls only in German"

@@ -21,25 +21,7 @@ from msgspec import Struct
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.search.conditions.condition import Condition, Exemption, Relation
-from aspectra.search.instructions.limiters import (
-    allows,
-    besides,
-    combined,
-    denied_again,
-    goes_on,
-    heads,
-    is_event,
-    is_told,
-    leads_to,
-    loose,
-    needs,
-    nested,
-    perhaps_denied,
-    prefixed,
-    pseudo,
-    signed,
-    tastes,
-)
+from aspectra.search.instructions import limiters, settling
 from aspectra.search.instructions.lists import LIST, denial, settled
 from aspectra.search.instructions.marks import is_english, marks_of
 from aspectra.search.instructions.meaning import (
@@ -55,28 +37,13 @@ from aspectra.search.instructions.meaning import (
 from aspectra.search.instructions.pieces import Piece, divide, is_fix, without_aspects
 from aspectra.search.instructions.recognisers.lexicon import word_sets
 from aspectra.search.instructions.search_strings import without_operators
-from aspectra.search.instructions.settling import (
-    EVENT,
-    MEANT,
-    TASTE,
-    UNKNOWN,
-    Read,
-    contradicting,
-    field_of,
-    guarded,
-    in_field,
-    is_capitalised,
-    is_header,
-    is_typed,
-)
+from aspectra.search.instructions.settling import EVENT, MEANT, TASTE, UNKNOWN, Read
 from aspectra.search.instructions.subjects import subject_of
 from aspectra.search.query import Unread
 
 # Classify each piece: a request, the subject, chatter, or words that were not read.
 
 _WORDS = word_sets("judging")
-_PAIR = 2
-_SHORT, _NEAR = 3, 20  # marks of a piece, and pieces, that are looked at
 _DEMAND = "a demand on the answer, not on papers"
 _IF = "a condition on a condition"
 _UNSURE = "a word before it that is not known"
@@ -90,12 +57,12 @@ def _no_request(piece: Piece) -> str:
         return TASTE
     if piece.carries:
         return ""
-    demanded = sum(m.free for m in marks) < _PAIR and any(m.cat == "demand" for m in marks)
+    demanded = sum(m.free for m in marks) < 2 and any(m.cat == "demand" for m in marks)
     if demanded or first.cat == "demand":
         return _DEMAND
     if first.cat == "taste" and (not piece.free or " " in first.low):
         return TASTE
-    event = is_event(piece) and first.low not in _WORDS["during"] and len(marks) < LIST
+    event = limiters.is_event(piece) and first.low not in _WORDS["during"] and len(marks) < LIST
     return EVENT if event else ""
 
 
@@ -136,12 +103,14 @@ def _unsigned_question(text: str, piece: Piece, number: int, *, alone: bool, com
         facts = all(r.attribute in FACTS or r.hard for r in values) and marks[0].low != marks[-1].low
         set_off = not alone or company or facts
         asks = marks[0].low in _WORDS["auxiliary"] and not any(m.cat in ("doc", "open") for m in marks)
-        if asks or (alone and values and all(r.attribute in WEB for r in values) and len(marks) >= _SHORT):
+        if asks or (alone and values and all(r.attribute in WEB for r in values) and len(marks) >= 3):
             return Read(piece, "subject", subject=(piece.start, piece.end))
-        if values and number and perhaps_denied(text, piece, values):
+        if values and number and limiters.perhaps_denied(text, piece, values):
             return Read(piece, "unread", why=MEANT)
         if values and not left and set_off:
-            return Read(piece, "request", Sign(), tuple(values), lost=tastes(piece) if number else ())
+            return Read(
+                piece, "request", Sign(), tuple(values), lost=limiters.tastes(piece) if number else ()
+            )
         if all(m.cat in ("func", "polite", "open", "but", "fix") for m in marks) and (
             number or any(m.cat in ("open", "polite") for m in marks)
         ):
@@ -149,23 +118,23 @@ def _unsigned_question(text: str, piece: Piece, number: int, *, alone: bool, com
         return Read(piece, "subject", subject=(piece.start, piece.end))
     found = subject_of(piece)
     front = [m for m in piece.marks if m.end <= found.start]
-    lost = [(m.start, m.end, TASTE) for m in front if m.cat == "taste"]
-    lost += [(m.start, m.end, _DEMAND) for m in front if m.cat == "demand"]
-    return Read(piece, "subject", Sign(), found.requests, (found.start, found.end), lost=tuple(lost))
+    judged = [(m.start, m.end, TASTE) for m in front if m.cat == "taste"]
+    judged += [(m.start, m.end, _DEMAND) for m in front if m.cat == "demand"]
+    return Read(piece, "subject", Sign(), found.requests, (found.start, found.end), lost=tuple(judged))
 
 
 def _unsigned_instruction(text: str, piece: Piece) -> Read:
     """A piece without a sign, of words that accompany a question."""
     if any(m.cat == "demand" for m in piece.marks) and not piece.carries:
         return Read(piece, "unread", why=_DEMAND)
-    if is_event(piece):
+    if limiters.is_event(piece):
         return Read(piece, "unread", why=EVENT)
     purpose = piece.marks[0].low in _WORDS["for"] and any(m.low in _WORDS["my"] for m in piece.marks[1:2])
     if purpose and not any(m.low in _WORDS["relatives"] or m.attribute == "audience" for m in piece.marks):
         return Read(piece, "chatter")  # what it is for
     values = requests_of(piece, Sign(), company=True)
-    loose = [n for n, m in enumerate(piece.marks) if m.cat == "aspect" and not m.sure]
-    if loose and any(m.free or m.cat == "cue" for m in piece.marks[: loose[0]]):
+    doubtful = [n for n, m in enumerate(piece.marks) if m.cat == "aspect" and not m.sure]
+    if doubtful and any(m.free or m.cat == "cue" for m in piece.marks[: doubtful[0]]):
         return Read(piece, "unread", why=_UNSURE)  # "papers that criticise this approach"
     free = phrases(piece, values)
     content = [m for m in piece.marks if m.cat not in ("func", "polite", "but", "open", "wish", "doc")]
@@ -176,7 +145,7 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
     if values and not is_english(text) and ((opens and values[0].start > piece.start) or (free and not cued)):
         return Read(piece, "unread", why=_UNSURE)  # perhaps a verb that denies it
     about = all(r.attribute in WEB or r.attribute == "aspect" for r in values)
-    if values and (perhaps_denied(text, piece, values) or (free and not cued and not about)):
+    if values and (limiters.perhaps_denied(text, piece, values) or (free and not cued and not about)):
         return Read(piece, "unread", why=MEANT)
     if values:
         more = free_requests(text, piece, values, Sign()) if cued else []
@@ -186,7 +155,7 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
             more, lost = [], ()
         elif all(r.attribute in WEB for r in values):
             more, lost = [], tuple((r.start, r.end, UNKNOWN) for r in more) or lost
-        return Read(piece, "request", Sign(), (*values, *more), lost=(*lost, *tastes(piece)))
+        return Read(piece, "request", Sign(), (*values, *more), lost=(*lost, *limiters.tastes(piece)))
     if not content or (piece.marks[0].low in _WORDS["self"] and len(content) < LIST):
         return Read(piece, "chatter")
     leads = content[0].cat in ("lead", "cue") or piece.marks[0].low in _WORDS["place"]
@@ -197,7 +166,7 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
 
 def _first_is_subject(piece: Piece, sign: Sign, others: bool) -> bool:
     """True if the first piece of a question is its subject in spite of a sign: *Only children*."""
-    if not others and (sign.place == "unsure" or is_told(piece, sign)):
+    if not others and (sign.place == "unsure" or limiters.is_told(piece, sign)):
         return True
     values = requests_of(piece, sign, company=True)
     documents = any(m.cat == "doc" for m in piece.marks)
@@ -218,15 +187,15 @@ def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool, 
         return True
     if piece.joint == "bracket" and not piece.bracketed and sign.cats == {"soft"} and piece.free:
         return True  # the sentence goes on behind brackets
-    started = any(read.role == "subject" or read.subject for read in before[-_NEAR:])
-    return loose(piece, sign, listed) or (not started and _first_is_subject(piece, sign, others))
+    started = any(read.role == "subject" or read.subject for read in before[-20:])
+    return limiters.loose(piece, sign, listed) or (not started and _first_is_subject(piece, sign, others))
 
 
 def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context: _Context) -> Read:
     """Classify one piece, given the pieces before it."""
     number, question = len(before), context.question
     if piece.joint == "than":
-        return signed(text, piece, pseudo("neg", "avoid"), others=True, question=question)
+        return limiters.signed(text, piece, limiters.pseudo("neg", "avoid"), others=True, question=question)
     have = piece.marks[0].attribute == "known" and len(piece.marks) > 1 and piece.marks[1].cat == "neg"
     if have and not any(m.cat == "doc" or m.carries for m in piece.marks[1:]):
         return Read(piece, "chatter")  # "I have no login"
@@ -236,16 +205,16 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     if told and not sign.rules and (not question or context.others):
         return Read(piece, "chatter")
     if piece.joint == "list" and before[-1].sign.negative:  # "exclude A and purely B"
-        return signed(text, piece, before[-1].sign, others=context.others, question=question)
+        return limiters.signed(text, piece, before[-1].sign, others=context.others, question=question)
     first = piece.marks[0].low
     follows = number and first in _WORDS["then"] and before[-1].why == _IF
     if follows or (first in _WORDS["if"] and piece.carries):
         return Read(piece, "unread", sign, why=_IF)
-    if number and sign.rules and nested(piece, before[-1]):
+    if number and sign.rules and limiters.nested(piece, before[-1]):
         sign = replace(sign, rules=(*before[-1].sign.rules, *sign.rules))
     if number and before[-1].role == "permission" and first in _WORDS["nor"]:
         return Read(piece, "chatter", sign)  # "length doesn't matter, nor does the year"
-    if allows(piece, sign):
+    if limiters.allows(piece, sign):
         return Read(piece, "chatter")
     if number and is_fix(piece):
         return Read(piece, "fix")
@@ -253,8 +222,8 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
         last = before[-1]
         opened = last.role == "exception" and not (last.piece.carries or last.piece.free)
         other = first in _WORDS["otherwise"] and any(r.relation == "require" for r in last.requests)
-        again = denied_again(piece, sign, last)
-        if "except" in sign.cats or opened or other or again or besides(last, sign):
+        again = limiters.denied_again(piece, sign, last)
+        if "except" in sign.cats or opened or other or again or limiters.besides(last, sign):
             return Read(piece, "exception", sign)
     if sign.place == "inner" and not (number and before[-1].requests and piece.carries):
         sign = Sign()
@@ -265,17 +234,17 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     sign = replace(sign, rules=tuple(denial(m) for m in sign.rules))
     if question and not number and _tells(piece) and not sign.rules and (context.others or context.led):
         return Read(piece, "chatter")
-    if sign.rules and question and number and not context.others and (led := leads_to(piece, sign)):
+    if sign.rules and question and number and not context.others and (led := limiters.leads_to(piece, sign)):
         kept = tuple(r for r in requests_of(piece, sign, company=True) if r.end <= led[0])
         return Read(piece, "subject", sign, kept, subject=led)
-    if question and number and not context.others and goes_on(piece, sign, before[-1]):
+    if question and number and not context.others and limiters.goes_on(piece, sign, before[-1]):
         return Read(piece, "subject", subject=(piece.start, piece.end))
-    if question and number and not context.others and needs(piece, sign):
+    if question and number and not context.others and limiters.needs(piece, sign):
         piece, sign = replace(piece, marks=piece.marks[1:]), Sign()
     if sign.rules and question and _is_subject(piece, sign, before, context.others, context.listed):
         return Read(piece, "subject", subject=(piece.start, piece.end))
     if sign.rules:
-        return signed(text, piece, sign, others=context.others, question=question)
+        return limiters.signed(text, piece, sign, others=context.others, question=question)
     if question and number and (values := _meant_for(piece, before[-1])):
         return Read(piece, "request", sign, values)
     if question:
@@ -325,46 +294,48 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
     reads: list[Read] = []
     holders = [piece.free and not sign.rules for piece, sign in zip(pieces, signs, strict=True)]
     joints = [piece.joint for piece in pieces[1:]]
-    named = sum(bool(field_of(p, j)) for p, j in zip(pieces, joints, strict=False))
-    typed = any(is_typed(p, j) for p, j in zip(pieces, joints, strict=False))
+    named = sum(bool(settling.field_of(p, j)) for p, j in zip(pieces, joints, strict=False))
+    typed = any(settling.is_typed(p, j) for p, j in zip(pieces, joints, strict=False))
     fields, field = named > question or typed, ""
     heading, heading_at, many = "", -1, sum(holders)
-    led = any(leads_to(p, s) or needs(p, s) for p, s in zip(pieces[1:], signs[1:], strict=True))
+    led = any(
+        limiters.leads_to(p, s) or limiters.needs(p, s) for p, s in zip(pieces[1:], signs[1:], strict=True)
+    )
     for number, (piece, sign) in enumerate(zip(pieces, signs, strict=True)):
         follows = pieces[number + 1].joint if number + 1 < len(pieces) else ""
         compared = number and follows and any(m.low in _WORDS["rather"] for m in signs[number + 1].rules)
         if piece.sentence > heading_at + ("\n" in text):
             heading = ""
-        if fields and field_of(piece, follows):
-            field = field_of(piece, follows)
+        if fields and settling.field_of(piece, follows):
+            field = settling.field_of(piece, follows)
             reads.append(Read(piece, "chatter"))
             continue
         if field and not heading and not sign.rules:
-            reads.append(in_field(text, piece, field, question=question))
+            reads.append(settling.in_field(text, piece, field, question=question))
             continue
-        if follows in ("colon", "dash") and (header := is_header(piece.marks)):
+        if follows in ("colon", "dash") and (header := settling.is_header(piece.marks)):
             heading, heading_at = header, piece.sentence
             reads.append(Read(piece, "chatter"))
-        elif follows == "colon" and sign.strong and sign.rules and heads(piece):
+        elif follows == "colon" and sign.strong and sign.rules and limiters.heads(piece):
             # "don't want: ..."
             heading, heading_at = "exclude" if sign.negative else "require", piece.sentence
             reads.append(Read(piece, "chatter"))
-        elif heading and (not sign.rules or (heading == "exclude" and prefixed(sign))):
-            under = pseudo("neg", "strong") if heading == "exclude" else pseudo("hard")
+        elif heading and (not sign.rules or (heading == "exclude" and limiters.prefixed(sign))):
+            under = limiters.pseudo("neg", "strong") if heading == "exclude" else limiters.pseudo("hard")
             under = replace(under, rules=(*under.rules, *sign.rules))
-            reads.append(signed(text, piece, under, others=True, question=question))
+            reads.append(limiters.signed(text, piece, under, others=True, question=question))
         else:
             company = bool(compared) or follows == "colon" or aspects
             told = many > holders[number] + (number > 0 and _tells(pieces[0]))
             context = _Context(question, told, len(pieces) == 1, company, led, follows == "comma")
             reads.append(_judged(text, piece, sign, reads, context))
     reads = settled(text, reads, question=question)
-    return guarded(text, reads) if question else reads
+    return settling.guarded(text, reads) if question else reads
 
 
 def _tells(piece: Piece) -> bool:
     """True if a piece says who is searching: *I am a nurse on a surgical ward*."""
-    words = " ".join(m.low for m in piece.marks[:_PAIR])
+    words = " ".join(m.low for m in piece.marks[:2])
     return words.startswith(tuple(_WORDS["am"]))
 
 
@@ -374,7 +345,7 @@ def _long(piece: Piece, sign: Sign) -> Read:
     about = any(m.cat == "doc" for m in piece.marks) or piece.marks[0].low.startswith("published")
     if values and about and not piece.free and not sign.cats & {"perm", "except"}:
         strong = sign.rules or all(v.attribute in FACTS for v in values)
-        if strong and not combined(piece, values, sign):
+        if strong and not limiters.combined(piece, values, sign):
             return Read(piece, "request", sign, tuple(values))
     return Read(piece, "subject", subject=(piece.start, piece.end))
 
@@ -485,12 +456,12 @@ def read_instruction(text: str, *, whole_query: bool = True, venues: Mapping[str
         The reading. Words of conditions and ``unread`` are substrings of the text. Nothing is raised,
         whatever the text.
     """
-    text, asked = without_operators(text, _named_by, is_capitalised)
+    text, asked = without_operators(text, _named_by, settling.is_capitalised)
     marks = marks_of(text, venues)
     pieces = divide(marks, question=whole_query)
     reads = read_pieces(text, pieces, question=whole_query, long=len(text) > _LONG)
     requests = [request for read in reads for request in read.requests]
-    against = contradicting(requests)
+    against = settling.contradicting(requests)
     conditions: dict[str, Condition] = {}
     aspects: dict[str, list[str]] = {"same": [], "different": []}
     unread: list[Unread] = []

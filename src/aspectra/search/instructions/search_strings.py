@@ -61,7 +61,6 @@ _OPERATOR = expression(
     r"""(?P<value>"[^"\n]{1,120}"|“[^”\n]{1,120}”|[^\W_](?:[^\s"“”()]*[^\s"“”()-])?)(?!\S)"""
 )
 _LIKE = {"kind": ("status", "source", "format"), "status": ("kind",), "access": ("artifacts",)}
-_ARTICLES = ("a", "an", "the")
 # What plain words end with in front of an operator: neither "β" nor "the option" nor "AND".
 _PLAIN_END = expression(
     r"(?:^|(?<!\boption)(?<!\bflag)(?<!\bswitch)(?<!\bAND)(?<!\bOR)(?<!\bNOT)(?<=[^\W\d_]{2})[?.,;:]?"
@@ -168,7 +167,7 @@ def operators(text: str) -> list[Operator]:
         match
         for match in _OPERATOR.finditer(text)
         if (match["sign"] if not match["field"] else match["field"].lower() in known)
-        and match["value"].lower() not in _ARTICLES  # "open source:a survey"
+        and match["value"].lower() not in ("a", "an", "the")  # "open source:a survey"
     ]
     first, last, close = 0, len(text), len(text)
     for match in found:

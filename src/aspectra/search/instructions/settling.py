@@ -38,8 +38,6 @@ TASTE = "a judgement that no record or text states"
 UNKNOWN = "not recognised"
 _PARTLY = "an exception that was not read in full"
 _WORDS = word_sets("settling")
-_AGE = _WORDS["age"]
-_IF, _TOO = _WORDS["if"], _WORDS["too"]
 _BACK = 12  # pieces between an exception and its condition
 _MOST = 64  # requests that are compared
 _NO_YEAR = 1000  # a smaller number counts years back from now
@@ -193,12 +191,12 @@ def permit(text: str, reads: list[Read], at: int) -> None:
     undone = [v for v in values if said.get((v.attribute, v.value)) == _bare(text[v.start : v.end].lower())]
     same_attribute = any(v.attribute == r.attribute for v in values for r in hosts)
     lows = {m.low for m in read.piece.marks} | {w for m in read.piece.marks for w in m.low.split()}
-    counted = bool(lows & _TOO) and all(r.relation == "require" for r in hosts)
+    counted = bool(lows & _WORDS["too"]) and all(r.relation == "require" for r in hosts)
     if undone or (fixed and values and not counted):
         reads[host], reads[at] = _chatter(reads[host]), _chatter(read)
         return
-    aged = bool(lows & _AGE) and any(r.attribute == "year" for r in hosts)
-    bound = same_attribute or aged or (values and (lows & _IF or counted))
+    aged = bool(lows & _WORDS["age"]) and any(r.attribute == "year" for r in hosts)
+    bound = same_attribute or aged or (values and (lows & _WORDS["if"] or counted))
     if bound and any(r.relation in ("require", "exclude") for r in hosts):
         exempt(text, reads, at, across=True)
     else:
@@ -255,7 +253,7 @@ def correct(text: str, reads: list[Read], at: int) -> None:
     if after < 0:
         return
     said = {m.low for m in reads[after].piece.marks}
-    if said & _TOO and all(r.relation == "require" for r in old):
+    if said & _WORDS["too"] and all(r.relation == "require" for r in old):
         pairs = _exemptions(text, [r for r in reads[after].requests if r.attribute != "aspect"])
         if pairs:  # "only trials, actually cohort studies too"
             reads[before], reads[after] = _unless(reads[before], pairs), _chatter(reads[after])

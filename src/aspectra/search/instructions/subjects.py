@@ -34,7 +34,6 @@ _PLAIN = Sign()
 _ARTICLES = ("a", "an", "the")
 _TEACHING = ("book", "tutorial", "survey")  # kinds that are written for somebody
 _SHORT = 4  # letters of *oa*, *free*, *code*
-_NAMES = 2  # words of *by Ong*
 # Categories of marks among requests in front of a subject.
 _PASSED = ("func", "polite", "but", "wish", "taste", "hard", "demand")
 _FAR = 6  # marks between what is denied and its denial
@@ -276,7 +275,7 @@ def _listed(marks: Sequence[Mark], at: int, picked: Sequence[int]) -> bool:
     if not picked or any(marks[n].attribute != "year" for n in picked) or not marks[at - 1].free:
         return False
     kind = mark.attribute == "kind" and "of" in mark.flags and mark.values[0] in _WORDS["documents"]
-    return kind or (mark.attribute == "author" and "alone" in mark.flags and len(mark.low.split()) > _NAMES)
+    return kind or (mark.attribute == "author" and "alone" in mark.flags and len(mark.low.split()) > 2)
 
 
 def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:

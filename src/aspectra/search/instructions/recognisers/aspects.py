@@ -19,10 +19,8 @@ from aspectra.search.instructions.recognisers.lexicon import (
 _MOST_WORDS = 3  # of an aspect in free words
 _REACH = 7  # tokens behind an aspect in which its verb is looked for
 _WORDS = word_sets("aspects")
-_BEHIND = _WORDS["behind"]
 _ADVERBS = _WORDS["adverbs"]
 _SEED = frozenset("it seed paper this one one's paper's seed's in".split())
-_BETWEEN = _WORDS["between"]
 _NOT = frozenset("not n't don't doesn't shouldn't".split())
 _FREE = frozenset("may can could".split())
 _NEEDED = frozenset("need needs have has".split())
@@ -95,7 +93,7 @@ def read_aspect(
         end = start
         while end < len(tokens) and end - start <= _MOST_WORDS:
             token = tokens[end]
-            if token.kind in DELIMITERS or token.low in _BEHIND:
+            if token.kind in DELIMITERS or token.low in _WORDS["behind"]:
                 break
             if token.kind != "word" or any(e.category != "func" for _, e in main.matches(tokens, end)):
                 return None
@@ -138,7 +136,7 @@ def _verb(tokens: Sequence[Token], at: int, context: Lexicon) -> str:
             passed = {token.low for token in tokens[at:behind]}
             # "may differ", "need not be the same": it does not matter
             return "free" if passed & _FREE or (passed & _NOT and passed & _NEEDED) else post[1][:4]
-        if tokens[behind].low not in _BETWEEN:
+        if tokens[behind].low not in _WORDS["between"]:
             break
     return ""
 

@@ -14,7 +14,6 @@ from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
 
 _PLURAL = {"page": "pages"}
 _EARLIEST = 1500  # year
-_SHORT_YEAR = 2  # digits
 _WORDS_PER_PARAGRAPH = 150
 
 
@@ -53,14 +52,8 @@ _NUMBER = (
     r"|hundert|tausend|thousand|hundreds?)"
 )
 _KINDS = {start: unit for unit, starts in table("bounds")["units"].items() for start in starts.split(" | ")}
-_FULL = _PATTERNS["full"]
-_UPPER = _PATTERNS["upper"]
-_UNDER = _PATTERNS["under"]
-_LOWER = _PATTERNS["lower"]
-_OVER = _PATTERNS["over"]
-_AFTER_UPPER = _PATTERNS["after_upper"]
-_AFTER_LOWER = _PATTERNS["after_lower"]
-_AFTER = rf"\s*+,?+\s*+(?P<behind>{_AFTER_UPPER}|{_AFTER_LOWER})"
+_UPPER, _UNDER, _LOWER, _OVER = (_PATTERNS[name] for name in ("upper", "under", "lower", "over"))
+_AFTER = rf"\s*+,?+\s*+(?P<behind>{_PATTERNS['after_upper']}|{_PATTERNS['after_lower']})"
 _END = r"(?:\s+(?:long|in\s+length|lang))?"
 _GAP = r"(?:[ -]\s*|(?<=[\d\u3400-\u9fff]))"
 
@@ -80,11 +73,11 @@ _RANGE = Expression(
 )
 _BEFORE = Expression(
     rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER}|[<>]=?|[≤≥])\s*(?:about\s+|around"
-    rf"\s+)?(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}{_END}",
+    rf"\s+)?(?P<number>{_NUMBER}){_GAP}{_PATTERNS['full']}{_UNIT}{_END}",
     part=_ANY_UNIT,
 )
 _BEHIND = Expression(
-    rf"(?:say\s+)?+(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}\s*,?\s*(?P<how>{_AFTER_UPPER}|{_AFTER_LOWER})",
+    rf"(?:say\s+)?+(?P<number>{_NUMBER}){_GAP}{_PATTERNS['full']}{_UNIT}\s*,?\s*(?P<how>{_PATTERNS['after_upper']}|{_PATTERNS['after_lower']})",
     part=_ANY_UNIT,
 )
 _AMID = Expression(
@@ -104,16 +97,15 @@ _PART = rf"(?:{_PATTERNS['part']}|{_PATTERNS['month']})?+"  # of the year behind
 _DAY = r"(?:-\d\d-\d\d(?!\d))?+"  # what stands behind the year in 2021-12-31
 # 2021, 2022 or 2023
 _LISTED = r"(?:\s*+[,/&、或和]\s*+(?:(?:and|or)\s++)?+|\s++(?:and|or|und|oder|et|ou|y|o)\s++)"
-_DONE = _PATTERNS["done"]  # published, erschienen ...
 _SPAN = Expression(
-    rf"(?:(?:the\s+)?(?:years?|period|jahre[n]?|年份)\s+)?+(?:{_DONE})?+"
+    rf"(?:(?:the\s+)?(?:years?|period|jahre[n]?|年份)\s+)?+(?:{_PATTERNS['done']})?+"
     rf"(?:(?P<lead>{_PATTERNS['range_lead']})\s*+{_PART}|{_MONTH})(?P<first>{_YEAR})\s*+年?+\s*+"
     rf"(?:(?P<join>{_PATTERNS['range_join']})\s*+{_PART}(?P<last>{_YEAR}|(?<=\d[-–/])\d\d(?![\d%]))年?+"
     rf"|(?P<open>[-–—](?=\s*+(?:$|[,.;:)])|\s*+(?:present|now|today|heute))(?:\s*+(?:present|now|today|heute))?+|(?:to|until|till|through|bis|à)\s+(?:date|present|now|today|heute|aujourd'hui)|至今))",
     part=_ANY_DIGIT,
 )
 _ONE = Expression(
-    rf"(?:{_DONE})?+(?:"
+    rf"(?:{_PATTERNS['done']})?+(?:"
     rf"(?P<after>{_PATTERNS['after']})(?:the\s+year\s+)?+{_PART}(?P<ya>{_YEAR}){_DAY}年?+(?!\s*%)"
     rf"|(?P<before>{_PATTERNS['before']})(?:the\s+year\s+)?+{_PART}(?P<yb>{_YEAR}){_DAY}年?+"
     rf"|(?:{_PATTERNS['since']})(?:the\s+year\s+)?+{_PART}(?P<ys>{_YEAR}){_DAY}年?+(?:\s+(?:on\b(?!\s+(?!(?:and|or|but|please)\b)\w)|onwards?))?+(?:以后|以来|起|之后)?+"
@@ -129,7 +121,7 @@ _ONE = Expression(
 _IN_A_YEAR = Expression(rf"{_PATTERNS['part']}|{_PATTERNS['month']}|-\d\d-\d\d$")
 _EDGES = {"ya": Expression(_PATTERNS["ends"]), "yb": Expression(_PATTERNS["begins"])}
 _AGO = Expression(
-    rf"(?:{_DONE})?+(?:(?P<older>{_PATTERNS['older']})(?P<on>{_NUMBER})(?:\s+|-)?+{_PATTERNS['years']}(?:\s+(?:old|ago))?+"
+    rf"(?:{_PATTERNS['done']})?+(?:(?P<older>{_PATTERNS['older']})(?P<on>{_NUMBER})(?:\s+|-)?+{_PATTERNS['years']}(?:\s+(?:old|ago))?+"
     rf"|(?P<younger>{_PATTERNS['younger']})(?P<yn>{_NUMBER})\s*+{_PATTERNS['years']}(?:\s+(?:old|alt))?+"
     rf"|(?P<most>{_NUMBER})\s*+{_PATTERNS['years']}(?:\s+(?:max(?:imum)?|at\s+most|tops)\b|[以之]?内(?:的|(?=[，。；,;]|$)))"
     rf"|(?:{_PATTERNS['within']})?+(?:{_PATTERNS['last']})(?:(?:{_NUMBER}\s*+(?:[-–]|to|or|bis|oder|ou|o)\s*+)?+(?P<n>{_NUMBER})\s*+{_PATTERNS['years']}|(?P<months>{_NUMBER})\s*+{_PATTERNS['months']}"
@@ -143,7 +135,7 @@ _TENS = _numbers("decades")
 _TENS_RE = "|".join(sorted(_TENS, key=len, reverse=True))
 _TEN = rf"(?:1[5-9]\d|20\d)0|[2-9]0|{_TENS_RE}"
 _DECADE = Expression(
-    rf"(?:{_DONE})?+(?:(?P<lead>{_PATTERNS['decade_lead']})(?P<ten>{_TEN})(?P<end>{_PATTERNS['decade_end']})?+"
+    rf"(?:{_PATTERNS['done']})?+(?:(?P<lead>{_PATTERNS['decade_lead']})(?P<ten>{_TEN})(?P<end>{_PATTERNS['decade_end']})?+"
     rf"|(?P<bare>{_TEN}){_PATTERNS['decade_end']})(?![^\W\u3400-\u9fff])",
     part=AnyOf([*_TENS, "0er", "années", "años", "jahren", "年代", "den ", "世纪"]),
 )
@@ -236,7 +228,7 @@ def _length(low: str, at: int) -> tuple[int, Bound] | None:
     elif match := _UNIT_FIRST.match(low, at):
         upper, strict = match["how"][0] in "<≤", match["how"] in "<>"
     elif match := _BEHIND.match(low, at):
-        upper = bool(re.fullmatch(_AFTER_UPPER, match["how"]))
+        upper = bool(re.fullmatch(_PATTERNS["after_upper"], match["how"]))
     elif match := _AMID.match(low, at):
         upper = match["how"].endswith(("fewer", "less", "weniger"))
     elif (match := _ABOUT.match(low, at)) and (match["said"] or _unit(match["unit"]) in _COUNTED):
@@ -274,7 +266,7 @@ def _counted(low: str, at: int) -> tuple[int, Bound] | None:
             if match["plus"]:
                 value = (f">={_number(match['plus'])}", f"<={_number(match['plus']) - 1}")
             elif match["behind"]:
-                how = "at most" if re.fullmatch(_AFTER_UPPER, match["behind"]) else "at least"
+                how = "at most" if re.fullmatch(_PATTERNS["after_upper"], match["behind"]) else "at least"
                 said = match["said"] or match["size"]
                 value = _beyond(how, _number(said), whole=attribute == "citations")
             else:
@@ -312,7 +304,7 @@ def _one(match: re.Match[str], low: str) -> Bound:
             bound = _half(whole, upper=name in ("yb", "yu", "ye"))
             # "nothing from 2020" denies 2020
             return replace(bound, opposite=got["yf"]) if got["yf"] else bound
-    done = re.match(_DONE, low[match.start() : match.end()])
+    done = re.match(_PATTERNS["done"], low[match.start() : match.end()])
     needs = "" if done else "company"
     if got["yv"]:
         return Bound("year", (got["yv"],), vague=True)
@@ -371,7 +363,7 @@ def read_bound(low: str, at: int) -> tuple[int, Bound] | None:
         if match["open"]:
             return match.end(), _half(int(match["first"]), upper=False)
         if match["lead"] or not re.fullmatch(_PATTERNS["and"], match["join"].strip()):
-            century = match["first"][:2] if len(match["last"]) == _SHORT_YEAR else ""  # "2019-22"
+            century = match["first"][:2] if len(match["last"]) == 2 else ""  # "2019-22"
             first, last = sorted((int(match["first"]), int(century + match["last"])))
             return match.end(), Bound("year", (f"{first}..{last}",))
     if match := _ONE.match(low, at):

@@ -319,37 +319,19 @@ _SHORTEST = 5
 _SHORTEST_WRONG = 6  # a wrong letter changes more than a missing or exchanged one
 
 
-@cache
-def _without_one() -> dict[str, tuple[str, ...]]:
-    out: dict[str, tuple[str, ...]] = {}
-    for word in _SETS["words"]:
-        if len(word) >= _SHORTEST:
-            for key in {word, *(word[:i] + word[i + 1 :] for i in range(len(word)))}:
-                out[key] = (*out.get(key, ()), word)
-    return out
-
-
 def _near(said: str, word: str) -> bool:
-    if len(said) == len(word):
-        wrong = [i for i, (a, b) in enumerate(zip(said, word, strict=True)) if a != b]
-        if len(wrong) == 1:
-            return len(word) >= _SHORTEST_WRONG
-        return (
-            len(wrong) == 2
-            and wrong[1] == wrong[0] + 1
-            and said[wrong[0]] == word[wrong[1]]
-            and said[wrong[1]] == word[wrong[0]]
-        )
-    long, short = (said, word) if len(said) > len(word) else (word, said)
-    return len(long) == len(short) + 1 and any(long[:i] + long[i + 1 :] == short for i in range(len(long)))
+    shorter = min(len(said), len(word))
+    at = next((n for n in range(shorter) if said[n] != word[n]), shorter)
+    a, b = said[at:], word[at:]
+    wrong = a[1:] == b[1:] and len(word) >= _SHORTEST_WRONG
+    return wrong or a[1:] == b or a == b[1:] or (a[1::-1] == b[:2] and a[2:] == b[2:])
 
 
 @lru_cache(4096)
 def _guess(said: str) -> str:
-    index = _without_one()
-    keys = {said, *(said[:i] + said[i + 1 :] for i in range(len(said)))}
-    found = {word for key in keys for word in index.get(key, ()) if word[0] == said[0] and _near(said, word)}
-    return found.pop() if len(found) == 1 else said
+    alike = [w for w in _SETS["words"] if w[0] == said[0] and abs(len(w) - len(said)) <= 1]
+    found = [word for word in alike if len(word) >= _SHORTEST and word != said and _near(said, word)]
+    return found[0] if len(found) == 1 else said
 
 
 def corrected(low: str) -> str:

@@ -98,11 +98,10 @@ _APPEARED = Expression(
     rf"\s++(?:only\s++)?(?:in|at|by|on)?\s*+(?:the\s+(?![Ll]ancet)(?:journal\s+|conference\s+|proceedings\s+of\s+(?:the\s+)?)?)?(?P<name>{_RUN})",
     part=_ANY_CAPITAL,
 )
-_VENUE_WORD = _PATTERNS["venue_word"]
 _IN_VENUE = Expression(
     rf"(?:in|aus|en|de|dans)\s+(?:(?:la|der|die)\s+)?(?:revista|revue|(?:Fach)?[Zz]eitschrift)\s+(?P<own>{_RUN})|"
     rf"(?:(?:in|at|from|by|bei|the)\s+)+(?P<name>(?={_RUN})(?:(?!\bin\b)[^,.;:!?\n]){{0,80}}?\b"
-    rf"(?:{_VENUE_WORD})\b(?:\s+(?:(?:of|on|in|and|for|the|&)\s+)*{_CAP})*)",
+    rf"(?:{_PATTERNS['venue_word']})\b(?:\s+(?:(?:of|on|in|and|for|the|&)\s+)*{_CAP})*)",
     part=_ANY_CAPITAL,
 )
 _ACRONYM_AT = Expression(
@@ -200,8 +199,7 @@ _CITES = Expression(
     part=AnyOf(["cit", "whose"]),
 )
 # Words in which a name may end; the plain ones are not part of it.
-_PLAIN_HEAD = _PATTERNS["plain_head"]
-_HEAD = _PLAIN_HEAD + _PATTERNS["more_heads"]
+_HEAD = _PATTERNS["plain_head"] + _PATTERNS["more_heads"]
 _PLACE = Expression(
     rf"(?:(?:taken|drawn|come|comes|coming|came|sourced|originating|stemming)\s++)?(?:from|on|out\s++of|aus)\s++(?:the|an?|our|their|dem|der)\s++"
     rf"(?P<full>(?P<words>[^,.;:!?()\n]{{1,60}}?)\s{{1,20}}+(?P<head>{_HEAD})\b(?![-])(?P<own>['’]s\s+[\w-]+)?(?P<more>\s*\([^()\n]{{1,40}}\))?)"
@@ -246,7 +244,7 @@ def _place(match: re.Match[str]) -> Name | None:
         return Name("source", (quoted.group(1).strip(),))
     if not _PROPER.search(words) or _OUR_WORDS.search(words):
         return None
-    if re.fullmatch(_PLAIN_HEAD, head):
+    if re.fullmatch(_PATTERNS["plain_head"], head):
         value = words + (match["more"] or "")
     else:
         value = f"{words} {head}{match['more'] or ''}"

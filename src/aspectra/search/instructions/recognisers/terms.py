@@ -21,11 +21,7 @@ _STOPS = ("neg", "hard", "soft", "perm", "lead", "open", "polite", "wish")
 # Categories of words between a term and what says that it occurs.
 _BEFORE_POST = ("neg", "hard", "soft", "func", "polite", "wish", "doc")
 _WORDS = word_sets("terms")
-_BETWEEN = _WORDS["between"]
-_NAMED = _WORDS["named"]
-_TELLS, _ABOUT = _WORDS["tells"], _WORDS["about"]
 _DETERMINERS = frozenset("the this das den dem".split())
-_INSIDE = _WORDS["inside"]
 
 
 def _entry(lexicon: Lexicon, tokens: Sequence[Token], at: int, category: str) -> tuple[int, Entry] | None:
@@ -37,7 +33,7 @@ def _entry(lexicon: Lexicon, tokens: Sequence[Token], at: int, category: str) ->
 
 def _is_post(context: Lexicon, tokens: Sequence[Token], at: int) -> bool:
     found = _entry(context, tokens, at, "term")
-    return (found is not None and found[1].value == "post") or tokens[at].low in _NAMED
+    return (found is not None and found[1].value == "post") or tokens[at].low in _WORDS["named"]
 
 
 def _term(text: str, token: Token) -> str:
@@ -72,7 +68,7 @@ def _bare(
             entries = [entry for _, entry in main.matches(tokens, at)]
             if any(e.category in _STOPS for e in entries) or _is_post(context, tokens, at):
                 break
-            if any(e.category in ("func", "doc") for e in entries) and token.low not in _INSIDE:
+            if any(e.category in ("func", "doc") for e in entries) and token.low not in _WORDS["inside"]:
                 break
         elif at == start:
             entries = [entry for _, entry in main.matches(tokens, at)]
@@ -81,7 +77,7 @@ def _bare(
             if verb and any(e.category in ("format", "length", "source", "audience") for e in entries):
                 return None
         at += 1
-    while at > start and tokens[at - 1].low in _INSIDE:
+    while at > start and tokens[at - 1].low in _WORDS["inside"]:
         at -= 1
     if at == start:
         return None
@@ -140,7 +136,7 @@ def read_term(
         listed = category in ("colon", "comma") and at >= 2 and _after_terms(tokens, at, main)
         said = ruled or joined or listed or _followed_by_post(tokens, after, main, context)
         return (found, after, True) if found and said else None
-    if token.low in _TELLS and (ahead := _quote_behind(tokens, at + 1)):
+    if token.low in _WORDS["tells"] and (ahead := _quote_behind(tokens, at + 1)):
         found, after = _quoted(text, tokens, ahead)
         return (found, after, True) if found else None
     head = _entry(context, tokens, at, "term")
@@ -155,7 +151,7 @@ def read_term(
         following = _entry(context, tokens, next_at, "term")
         if following and following[1].value == "noun":
             noun, next_at = True, next_at + following[0]
-        elif low in _BETWEEN and not tokens[next_at].tied:
+        elif low in _WORDS["between"] and not tokens[next_at].tied:
             next_at += 1
         else:
             break
@@ -185,7 +181,7 @@ def read_term(
 
 def _quote_behind(tokens: Sequence[Token], at: int) -> int:
     """Number of the quote that follows words of small meaning: *(focus) on the effects of "zinc"*; else 0."""
-    while at < len(tokens) and tokens[at].low in _ABOUT:
+    while at < len(tokens) and tokens[at].low in _WORDS["about"]:
         at += 1
     return at if at < len(tokens) and tokens[at].kind == "quote" else 0
 
