@@ -107,14 +107,9 @@ def _simulated(scoring: float, shards: int, seed: int) -> tuple[float, float]:
 
     def search() -> float:
         lost = 6.0 if draw.random() < 1e-4 else 0.0
-        return (
-            _SEARCH
-            + lost
-            + sum(
-                max(one(scoring / _ROUNDS) + (_ROUND if shards > 1 else 0.0) for _ in range(shards))
-                for _ in range(_ROUNDS)
-            )
-        )
+        empty = _ROUND if shards > 1 else 0.0
+        slowest = (max(one(scoring / _ROUNDS) + empty for _ in range(shards)) for _ in range(_ROUNDS))
+        return _SEARCH + lost + sum(slowest)
 
     cuts = quantiles((search() for _ in range(_SAMPLES)), n=100)
     return cuts[49], cuts[98]

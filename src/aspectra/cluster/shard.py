@@ -340,12 +340,8 @@ class _Job(Part):
         return rows
 
 
-def _summed(part: _Job, _: None, weights: dict[int, float], scales: dict[int, Any]) -> Held:
-    return part.rows(weights, {number: Scale(*one) for number, one in scales.items()})
-
-
 _STEPS: dict[str, Callable[..., Held]] = {
-    "rows": _summed,
+    "rows": lambda part, _, weights, scales: part.rows(weights, {n: Scale(*s) for n, s in scales.items()}),
     "sums": lambda part, _, weights, lowest: part.sums(weights, lowest),
     "contrasted": lambda _, rows, weights, slope: rows.contrasted(weights, slope),
     "moved": lambda _, rows, by: rows.moved(by),

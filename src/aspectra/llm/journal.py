@@ -219,7 +219,9 @@ class JournalFile:
             wanted = record.accepted and record.key not in first
             if wanted:
                 first[record.key] = record.reply
-            rows.append(self._row(record, wanted, at))
+            text, name = _write(record.reply), f"{self._run}-{next(self._numbers)}"
+            told = [name, record.key, record.model, record.prompt, int(wanted), at, text]
+            rows.append([*told, digest_texts([record.key, text])])
         with self._locked(self._writing):
             asked = [[r.key, json.dumps(r.turns)] for r in records if r.turns]
             if asked:  # first, so that no reply is there without its question
@@ -228,12 +230,6 @@ class JournalFile:
             if added != len(rows):
                 self._settle_late(records, rows, out)
         return out
-
-    def _row(self, record: Record, accepted: bool, at: str) -> list[Any]:
-        text = _write(record.reply)
-        name = f"{self._run}-{next(self._numbers)}"
-        checksum = digest_texts([record.key, text])
-        return [name, record.key, record.model, record.prompt, int(accepted), at, text, checksum]
 
     def _settle_late(self, records: Sequence[Record], rows: list[list[Any]], out: list[Reply | None]) -> None:
         """Keep, as not accepted, the replies that came after another process's; fill in whose count."""

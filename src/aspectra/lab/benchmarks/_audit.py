@@ -357,17 +357,20 @@ class Corpus:
             self._scan = Scan(frozenset(ids), frozenset(repeated), same, empty, dropped)
         return self._scan
 
-    def papers(self) -> Iterator[Paper]:
-        """The papers, in the order of the file, each id once."""
+    def once(self) -> Iterator[tuple[str, Row]]:
+        """Id and record of each document, in the order of the file, each id once."""
         repeated = self.scan().repeated
         seen: set[str] = set()
         for row in self.rows():
             name = self.key(row)
-            if name in seen:
-                continue
+            if name not in seen:
+                yield name, row
             if name in repeated:
                 seen.add(name)
-            yield self.convert(row)
+
+    def papers(self) -> Iterator[Paper]:
+        """The papers, in the order of the file, each id once."""
+        return (self.convert(row) for _, row in self.once())
 
 
 def counted(number: int, one: str, many: str) -> str:

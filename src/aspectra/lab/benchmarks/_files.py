@@ -271,12 +271,8 @@ class Folder:
 
     def find(self, *names: str) -> Path | None:
         """The first of the files ``names`` that exists, plain, ``.zst`` or ``.gz``; None without any."""
-        for name in names:
-            for packed in _PACKED:
-                path = self.root / (name + packed)
-                if path.is_file():
-                    return path
-        return None
+        paths = (self.root / (name + packed) for name in names for packed in _PACKED)
+        return next((path for path in paths if path.is_file()), None)
 
     def need(self, *names: str) -> Path:
         """The first of the files ``names`` that exists, as :meth:`find` returns it.
@@ -316,10 +312,7 @@ class Folder:
         return path
 
     def _name(self, path: Path) -> str:
-        try:
-            return path.relative_to(self.root).as_posix()
-        except ValueError:
-            return path.name
+        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else path.name
 
     def json(self, path: Path) -> Any:
         """The JSON value of a whole file.

@@ -95,22 +95,17 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     corpus.scan()  # now, as checksums are listed in the order of reading
     labels = {own_id(row): row for row in folder.rows(given)} if given else {}
     facts = Facts()
-    seen: set[str] = set()
-    for row in folder.rows(documents):
-        name = own_id(row)
-        if name not in seen:
-            seen.add(name)
-            facts.add(name, row, labels.get(name, {}))
+    for name, row in corpus.once():
+        facts.add(name, row, labels.get(name, {}))
     part = "labels" if given else "records"
     this_year = _whole(options["year"] or str(datetime.date.today().year), "year")
     rng = random.Random(_whole(options["seed"], "seed"))  # noqa: S311 (no secret)
     values = _Values(facts, rng, this_year)
     soft = options["soft"] == "yes"
-    drawn = [one for one in _drawn(values, part, soft) if one is not None]
     problems = Problems()
     topics, grades, excluded = [], {}, {}
     unfit = 0
-    for number, one in enumerate(drawn, 1):
+    for number, one in enumerate(_drawn(values, part, soft), 1):
         meets = facts.all_of(one.conditions)
         about = facts.about(one.topic)
         if np.count_nonzero(meets == HAS) < _MEETING:
@@ -139,7 +134,7 @@ def _whole(text: str, name: str) -> int:
     return int(text)
 
 
-def _drawn(values: _Values, part: str, soft: bool) -> Iterator[_Drawn | None]:
+def _drawn(values: _Values, part: str, soft: bool) -> Iterator[_Drawn]:
     """The texts of a part: put together, then written."""
     data = read_data("requests.toml")
     if soft:
@@ -156,14 +151,13 @@ def _drawn(values: _Values, part: str, soft: bool) -> Iterator[_Drawn | None]:
 
 def _put_together(
     values: _Values, data: Mapping[str, Any], mix: Mapping[str, int], language: str
-) -> Iterator[_Drawn | None]:
+) -> Iterator[_Drawn]:
     wordings = data.get(language, {})
     for names, times in mix.items():
         for _ in range(times):
             kinds = names.split()
             found = values.draw(kinds)
             if found is None:
-                yield None
                 continue
             topic, slots, conditions = found
             text = _worded(

@@ -178,6 +178,12 @@ class Made:
             for query, grades in self.qrels.get(name, {}).items()
         }
 
+    def asking(self, pairs: Iterable[tuple[QueryDraft, Mapping[str, int]]], **more: Any) -> Made:
+        """The set with other queries, each with the grades of its documents; ``more`` are further fields."""
+        held = list(pairs)
+        gold = {draft.id: grades for draft, grades in held}
+        return replace(self, drafts=tuple(draft for draft, _ in held), qrels={"gold": gold}, **more)
+
     def of_queries(self, kept: Iterable[QueryDraft]) -> Made:
         """The set with these queries alone, and the judgements, exclusions and changes for them."""
         drafts = tuple(kept)

@@ -75,7 +75,8 @@ class Inputs:
     without_relevant: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for table in {id(table): table for table in self.qrels.values()}.values():
+        judged = {id(table): table for table in self.qrels.values()}.values()
+        for table in judged:
             for topic, docs in table.items():
                 bad = next((doc for doc, grade in docs.items() if not math.isfinite(grade)), None)
                 if bad is not None:
@@ -84,7 +85,6 @@ class Inputs:
                         why="it would count as unjudged",
                         hint="leave such judgements out",
                     )
-        judged = {id(table): table for table in self.qrels.values()}.values()
         lost = sum(
             doc in table.get(t, {}) for table in judged for t, docs in self.excluded.items() for doc in docs
         )

@@ -8,6 +8,7 @@ that are not there yet.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import platform
 import shlex
@@ -15,6 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -284,16 +286,9 @@ _PACKAGES = "numpy PyStemmer openvino tokenizers torch sentence-transformers htt
 def _versions() -> dict[str, str]:
     out = {"aspectra": __version__, "python": platform.python_version(), "platform": sys.platform}
     for name in _PACKAGES:
-        try:
+        with contextlib.suppress(metadata.PackageNotFoundError):
             out[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
     return out
-
-
-def _ties(records: Records, cell: Cell) -> int:
-    """Neighbours in rankings with equal scores, told apart by id."""
-    return sum(a == b for r in records.of(cell.key) for a, b in zip(r.scores, r.scores[1:], strict=False))
 
 
 def cell_facts(outcome: CellOutcome) -> dict[str, Any]:
@@ -314,14 +309,14 @@ def cell_facts(outcome: CellOutcome) -> dict[str, Any]:
 
 def _counted(outcome: CellOutcome, records: Records) -> dict[str, Any]:
     """:func:`cell_facts` with the recipe, and what running the cell took."""
-    cell = outcome.cell
+    cell, held = outcome.cell, records.of(outcome.cell.key)
     return {
         **cell_facts(outcome),
         "recipe": cell.recipe.to_dict(),
         "revision": cell.benchmark.revision,
-        "made_by": sorted({r.version for r in records.of(cell.key) if r.version}),
-        "ties": _ties(records, cell),
-        "seconds": round(sum(r.seconds for r in records.of(cell.key)), 3),
+        "made_by": sorted({r.version for r in held if r.version}),
+        "ties": sum(a == b for r in held for a, b in pairwise(r.scores)),  # neighbours, ordered by their ids
+        "seconds": round(sum(r.seconds for r in held), 3),
         "cost": dict(outcome.cost),
         "model": cell.model,
         "simulated": outcome.tally.simulated,
@@ -335,18 +330,12 @@ def _command_of(study: Study) -> str:
     What only a study file can hold needs that file: STUDY.toml. Seeds are part of what they seed: an
     oracle's is one of its rates.
     """
-    if (
-        study.ceilings
-        or study.people
-        or study.index
-        or study.among
-        or any(source.pooling for source in study.sources)
-    ):
+    words = ["aspectra", "bench", "run"]
+    pooling = (source.pooling for source in study.sources)
+    if any((study.ceilings, study.people, study.index, study.among, *pooling)):
         others = ["--among", "LIBRARY"] if study.among else []
-        return shlex.join(
-            ["aspectra", "bench", "run", "STUDY.toml", "--data", "FOLDER", *others, "--output", "DIR"]
-        )
-    words = ["aspectra", "bench", "run", *(f"{source.benchmark}=FOLDER" for source in study.sources)]
+        return shlex.join([*words, "STUDY.toml", "--data", "FOLDER", *others, "--output", "DIR"])
+    words += (f"{source.benchmark}=FOLDER" for source in study.sources)
     for number, source in enumerate(study.sources, 1):
         for name, value in source.options.items():
             words += ["--option", f"{number}.{name}={value}"]

@@ -93,10 +93,9 @@ class Records:
         self._records: dict[tuple[str, str, str, int], RankingRecord] = {}
         self._cells: dict[str, list[RankingRecord]] = {}
         self._stream: BinaryIO | None = None
-        if not write:
-            self._read()
-            return
         whole = self._read()
+        if not write:
+            return
         try:
             make_folder(path.parent)
             self._stream = disk().create(path, "ab")

@@ -144,6 +144,11 @@ def score_cell(
         notes.append(f"incomplete: {total - made:,} of {total:,} rankings are missing and left out")
     if held and not any(r.ids for r in held):
         notes.append(f"{cell.recipe.name} found nothing for any topic")
+    notes += _degraded(cell, every)
+    if cut := sum(r.tally.cut for r in held):
+        notes.append(f"{cell.recipe.name}: the model was shown {cut:,} texts only in part")
+    if len(versions := sorted({r.version or "unknown" for r in held})) > 1:
+        notes.append(f"rankings were made by several versions: {', '.join(versions)}")
     runs = [run for run in runs if run and not failed]
     scored = [_score_run(benchmark, run, scorable, chosen, incomplete=incomplete) for run in runs]
     for run, found_of_run in zip(runs, scored, strict=True):
@@ -160,7 +165,7 @@ def score_cell(
         appended=sum(r.missing for r in held),
         tally=sum((r.tally for r in held), Tally()),
         deviations=deviations,
-        notes=(*notes, *_degraded(cell, every), *_cut(cell, held), *_versions(held)),
+        notes=tuple(notes),
         failed=failed,
     )
 
@@ -175,16 +180,6 @@ def _degraded(cell: Cell, held: Sequence[RankingRecord]) -> list[str]:
     last = next((f"; last: {r.error}" for r in reversed(held) if r.error), "")
     again = [f"{failed_note(cell.recipe.name, failed)}{last}; the same command asks again"] if failed else []
     return [*again, f"{bad:,} of {len(held):,} rankings are degraded: {why}"]
-
-
-def _cut(cell: Cell, held: Sequence[RankingRecord]) -> list[str]:
-    cut = sum(r.tally.cut for r in held)
-    return [f"{cell.recipe.name}: the model was shown {cut:,} texts only in part"] if cut else []
-
-
-def _versions(held: Sequence[RankingRecord]) -> list[str]:
-    found = sorted({r.version or "unknown" for r in held})
-    return [f"rankings were made by several versions: {', '.join(found)}"] if len(found) > 1 else []
 
 
 def _scorable(

@@ -284,17 +284,9 @@ def _wrapped(text: str, size: float) -> str:
 def svg_text(drawing: Drawing) -> str:
     """The figure as SVG: the same bytes from the same numbers, with the title and the text alternative."""
     stream = BytesIO()
+    told = {"Title": printable(drawing.title), "Description": printable(drawing.about)}
     with _styled():
-        drawing.figure.savefig(
-            stream,
-            format="svg",
-            metadata={
-                "Date": None,
-                "Creator": None,
-                "Title": printable(drawing.title),
-                "Description": printable(drawing.about),
-            },
-        )
+        drawing.figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None, **told})
     lines = stream.getvalue().decode("utf-8").splitlines()
     return "\n".join(line.rstrip() for line in lines) + "\n"
 

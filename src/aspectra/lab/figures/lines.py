@@ -272,19 +272,19 @@ def _table(
 ) -> Table:
     titled = any(panel.title for panel in panels)
     mixed = len({(panel.axis or axis).label for panel in panels}) > 1
+
+    def row(panel: str, axis: str, *cells: Any) -> tuple[Any, ...]:
+        return (*([panel] if titled else []), *([axis] if mixed else []), *cells)
+
     rows: list[tuple[Any, ...]] = []
     for panel in panels:
         own = panel.axis or axis
         for name, line in panel.lines.items():
-            for n, value in enumerate(line):
-                at = own.ticks[n] if own.ticks else own.places[n]
-                rows.append(
-                    (*([panel.title] if titled else []), *([own.label] if mixed else []), name, at, value)
-                )
+            places = own.ticks or own.places
+            rows += [row(panel.title, own.label, name, places[n], value) for n, value in enumerate(line)]
     if floor is not None:
-        rows.append((*([""] if titled else []), *([""] if mixed else []), floor[0], "", Number(floor[1])))
-    before = (*(["panel"] if titled else []), *(["axis"] if mixed else []))
-    header = (*before, "system", "at" if mixed else (panels[0].axis or axis).label, measure)
+        rows.append(row("", "", floor[0], "", Number(floor[1])))
+    header = row("panel", "axis", "system", "at" if mixed else (panels[0].axis or axis).label, measure)
     return Table(title, header, tuple(rows), tuple(notes))
 
 

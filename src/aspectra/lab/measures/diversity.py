@@ -53,7 +53,7 @@ def convex_hull_volume(points: Array) -> float:
         visible = normals @ points[i] - offsets > _TOLERANCE
         if not visible.any():
             continue
-        edges = {tuple(edge) for face in faces[visible].tolist() for edge in _edges(face)}
+        edges = {edge for a, b, c in faces[visible].tolist() for edge in ((a, b), (b, c), (c, a))}
         rim = sorted(edge for edge in edges if edge[::-1] not in edges)
         added = np.array([(first, second, i) for first, second in rim])
         fresh = _normals(points, added)
@@ -84,11 +84,6 @@ def _outward(points: Array, face: tuple[int, int, int]) -> tuple[int, int, int]:
     """The face turned so that its normal points away from the origin."""
     x, y, z = (points[i] for i in face)
     return face if float(np.cross(y - x, z - x) @ x) > 0 else (face[0], face[2], face[1])
-
-
-def _edges(face: list[int]) -> tuple[tuple[int, int], ...]:
-    a, b, c = face
-    return (a, b), (b, c), (c, a)
 
 
 def _normals(points: Array, faces: Array) -> Array:

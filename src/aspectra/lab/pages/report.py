@@ -71,14 +71,11 @@ def verdict_on(place: Place, choice: FigureChoice) -> TaskVerdict:
     baseline = choice.baseline if choice.baseline in systems else usual
     measure = spelled(column)
     units = len(systems[best].values[column])
-    few = (
-        (f"{units} queries are few: the t-test then leans on differences that are about normal.",)
-        if units < SMALL
-        else ()
-    )
-    told = (*place.failed, *filter(None, [place.simulated]), *few)
+    told = [*place.failed, *filter(None, [place.simulated])]
+    if units < SMALL:
+        told.append(f"{units} queries are few: the t-test then leans on differences that are about normal.")
     if ceilings and ceilings != list(scored):
-        told = (*told, f"Made from the judgements, and no system to choose: {_list(ceilings)}.")
+        told.append(f"Made from the judgements, and no system to choose: {_list(ceilings)}.")
     if len(systems) == 1:
         mean = systems[best].mean(column)
         said = (
@@ -101,9 +98,10 @@ def verdict_on(place: Place, choice: FigureChoice) -> TaskVerdict:
     one = against_base.get(best)
     if one is None:
         said = f"{first} has the best mean {where}, but was scored on other queries than {base}."
-        return TaskVerdict(said, told, column, baseline, best)
+        return TaskVerdict(said, tuple(told), column, baseline, best)
     scale = family_of(column).scale
-    amount = f"{measure} {_signed(scale * one.difference)}{_span(one, scale)}, {one.units:,} queries{_p(one)}"
+    moved = f"{scale * one.difference:+.1f}".replace("-", "−")
+    amount = f"{measure} {moved}{_span(one, scale)}, {one.units:,} queries{_p(one)}"
     others = [name for name, c in against_base.items() if c.significant() and _gain(c, lower)]
     if best in others:
         said = f"{first} is better than {base} {where}: {amount}"
@@ -165,10 +163,6 @@ def _list(names: list[str]) -> str:
 def _named(name: str) -> str:
     """A name in a sentence, in quotes where it holds a comma."""
     return f"“{name}”" if "," in name or " and " in name else name
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.1f}".replace("-", "−")
 
 
 def _span(one: Comparison, scale: float) -> str:
@@ -468,21 +462,13 @@ def _dependencies(facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
         rows.append(("hash of the results", str(held.get("results_hash", ""))))
         for benchmark, about in (held.get("benchmarks") or {}).items():
             index = about.get("index") or {}
-            rows += [
-                (f"{benchmark}: revision", str(about.get("revision", ""))),
-                (f"{benchmark}: source", str(about.get("source", ""))),
-                (f"{benchmark}: licence", str(about.get("licence", ""))),
-                (
-                    f"{benchmark}: documents, queries",
-                    f"{about.get('documents', 0):,}, {about.get('topics', 0):,}",
-                ),
-                (f"{benchmark}: judgements", str(about.get("judgement_hash", ""))),
-                (f"{benchmark}: state of the library", str(index.get("state", ""))),
-            ]
-            rows += [
-                (f"{benchmark}: {file}", str(value)) for file, value in (about.get("checksums") or {}).items()
-            ]
-            rows += [(f"{benchmark}: problem", str(problem)) for problem in about.get("problems") or ()]
+            told = [(what, about.get(what, "")) for what in ("revision", "source", "licence")]
+            told.append(("documents, queries", f"{about.get('documents', 0):,}, {about.get('topics', 0):,}"))
+            told.append(("judgements", about.get("judgement_hash", "")))
+            told.append(("state of the library", index.get("state", "")))
+            told += (about.get("checksums") or {}).items()
+            told += [("problem", problem) for problem in about.get("problems") or ()]
+            rows += [(f"{benchmark}: {what}", str(value)) for what, value in told]
         rows += [("missing", str(failure)) for failure in held.get("failures") or ()]
         short = name.replace("\\", "/").rpartition("/")[2]
         out.append(table_html(Table(f"Experiment {short}", ("what", "value"), tuple(rows))))

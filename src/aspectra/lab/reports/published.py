@@ -240,16 +240,8 @@ def published_table(
         for column, mean in system.means.items():
             if column[1] in {row.measure for row in chosen} and mean is not None:
                 part = ", ".join(filter(None, (column[2], column[0] if column[0] in told else "")))
-                rows.append(
-                    (
-                        column[1],
-                        part,
-                        f"here: {system.name}, {system.protocol}",
-                        "",
-                        Number.of(mean, parse(column[1]).family.scale),
-                        "",
-                    )
-                )
+                value = Number.of(mean, parse(column[1]).family.scale)
+                rows.append((column[1], part, f"here: {system.name}, {system.protocol}", "", value, ""))
     titles = {title: n for n, title in enumerate(dict.fromkeys(row.title for row in chosen), 1)}
     rows += [_published_row(row, titles[row.title]) for row in chosen]
     rows.sort(key=lambda row: (row[0], not row[2].startswith("here: ")))
@@ -266,11 +258,6 @@ def published_table(
 def _published_row(row: Published, number: int) -> tuple[Any, ...]:
     part = [row.mode, row.judgements, *(f"{k} {v}" for k, v in row.labels.items())]
     value = Number.of(row.value or 0.0, parse(row.measure).family.scale, deviation=row.deviation)
-    return (
-        row.measure,
-        ", ".join(filter(None, part)),
-        row.label,
-        f"[{number}] table {row.table}",
-        value,
-        f"not comparable: {row.why_not}" if row.why_not else "comparable",
-    )
+    of, source = ", ".join(filter(None, part)), f"[{number}] table {row.table}"
+    told = f"not comparable: {row.why_not}" if row.why_not else "comparable"
+    return row.measure, of, row.label, source, value, told

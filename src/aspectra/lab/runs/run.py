@@ -228,10 +228,8 @@ def read_export(path: Path, titles: Mapping[str, str], *, topic: str = "") -> Ru
         elif len(candidates) == 1:
             doc, what = candidates[0], "matched by title"
         else:
-            doc, what = (
-                UNMATCHED + (normalise_title(title) or given),
-                "ambiguous" if candidates else "unmatched",
-            )
+            doc = UNMATCHED + (normalise_title(title) or given)
+            what = "ambiguous" if candidates else "unmatched"
         found[what].append(f"{where}: {shown[:60]}")
         rows.setdefault(where, []).append((row, i, doc))
     data: dict[str, dict[str, float]] = {}

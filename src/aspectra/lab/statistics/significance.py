@@ -323,13 +323,14 @@ def paired_t(
     differences = _differences(a, b)
     n, mean = len(differences), _mean(differences)
     _tail(1.0, 1.0, alternative)
+    made = partial(Comparison, "t", mean, units=n, alternative=alternative)
     if n < 2:
-        return Comparison("t", mean, statistic=None, p=None, units=n, alternative=alternative)
+        return made(statistic=None, p=None)
     error = _standard_error(differences, mean)
     t = mean / error if error else math.copysign(math.inf, mean) if differences.any() else 0.0
     p = _tail(student_sf(t, n - 1), student_sf(-t, n - 1), alternative) if differences.any() else 1.0
     span = _t_interval(mean, error, n, alpha) if alternative == "two-sided" else None
-    return Comparison("t", mean, statistic=t, p=p, units=n, alternative=alternative, interval=span)
+    return made(statistic=t, p=p, interval=span)
 
 
 def wilcoxon(
@@ -350,10 +351,11 @@ def wilcoxon(
     differences = every[every != 0]
     n = len(differences)
     _tail(1.0, 1.0, alternative)
+    made = partial(Comparison, "wilcoxon", mean, units=len(every), alternative=alternative)
     if len(every) < 2:
-        return Comparison("wilcoxon", mean, statistic=None, p=None, units=len(every), alternative=alternative)
+        return made(statistic=None, p=None)
     if n == 0:
-        return Comparison("wilcoxon", mean, statistic=0.0, p=1.0, units=len(every), alternative=alternative)
+        return made(statistic=0.0, p=1.0)
     sizes = np.round(np.abs(differences), 12)
     _, place, counts = np.unique(sizes, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
@@ -366,10 +368,7 @@ def wilcoxon(
         variance = n * (n + 1) * (2 * n + 1) / 24.0 - float((counts**3 - counts).sum()) / 48.0
         z = (positive / 2.0 - n * (n + 1) / 4.0) / math.sqrt(variance)
         greater, less = normal_sf(z), normal_sf(-z)
-    p = _tail(greater, less, alternative)
-    return Comparison(
-        "wilcoxon", mean, statistic=positive / 2.0, p=p, units=len(every), alternative=alternative
-    )
+    return made(statistic=positive / 2.0, p=_tail(greater, less, alternative))
 
 
 def randomisation(
@@ -397,8 +396,9 @@ def randomisation(
     differences = _differences(a, b)
     n, mean = len(differences), _mean(differences)
     _tail(1.0, 1.0, alternative)
+    made = partial(Comparison, "randomisation", mean, units=n, alternative=alternative)
     if n < 2:
-        return Comparison("randomisation", mean, statistic=None, p=None, units=n, alternative=alternative)
+        return made(statistic=None, p=None)
     exact = n < 60 and 2**n <= rounds
     total = 2**n if exact else rounds
     rng = np.random.default_rng(seed)
@@ -430,9 +430,7 @@ def randomisation(
     extreme = {"greater": greater, "less": less}.get(alternative, both)
     p = (extreme + seen) / (total + seen)
     span = _inverted(lows, highs, seen, alpha) if alternative == "two-sided" else None
-    return Comparison(
-        "randomisation", mean, statistic=mean, p=p, units=n, alternative=alternative, interval=span
-    )
+    return made(statistic=mean, p=p, interval=span)
 
 
 def _inverted(lows: Array, highs: Array, seen: int, alpha: float) -> Interval | None:

@@ -187,12 +187,18 @@ def with_prompts(parts: dict[str, Study], folder: Path) -> dict[str, Study]:
     return out
 
 
+def _first(places: list[Path], name: str, unused: set[Path]) -> Path | None:
+    """The first prompt file of a name, which is then used, or None."""
+    found = next((path for at in places if (path := at / f"{name}.toml").is_file()), None)
+    unused.discard(found or Path())
+    return found
+
+
 def _encoder(spec: str, places: list[Path], unused: set[Path]) -> str:
     """The specification of an encoder with the prompts of the first file for it."""
-    path = next((at / "encoder.toml" for at in places if (at / "encoder.toml").is_file()), None)
+    path = _first(places, "encoder", unused)
     if path is None:
         return spec
-    unused.discard(path)
     given = _toml(path, "prompt file")
     refuse_unknown(given, PROMPT_OPTIONS, f"prompt of an encoder in {path}")
     options = "&".join(f"{name}={quote(str(text), safe='')}" for name, text in given.items())
@@ -204,8 +210,7 @@ def _step(step: Any, places: list[Path], unused: set[Path]) -> Any:
         return step
 
     def file(name: str) -> str:
-        found = next((at / f"{name}.toml" for at in places if (at / f"{name}.toml").is_file()), None)
-        unused.discard(found or Path())
+        found = _first(places, name, unused)
         return str(found.absolute()) if found else ""
 
     stage = STAGES.read(step)

@@ -157,6 +157,7 @@ def read_reply(raw: bytes, *, host: str, seconds: float, clean: Clean) -> Reply:
     if (status := inner_status(200, raw)) != 200:
         raise failure(status, {}, raw, host=host, clean=clean)
     usage = _usage(body.get("usage"))
+    ended: dict[str, Any] = {"status": 200, "billable": True, "usage": usage}
     try:
         choice = body["choices"][0]
         message = choice["message"]
@@ -171,17 +172,13 @@ def read_reply(raw: bytes, *, host: str, seconds: float, clean: Clean) -> Reply:
         raise Refused(
             f"the model at {host} declines to answer",
             why=said or "a content filter stopped the answer",
-            status=200,
-            billable=True,
-            usage=usage,
+            **ended,
         )
     if finish == "error" or choice.get("error"):
         raise Transient(
             f"the answer of {host} broke off before its end",
             why=_said(choice, clean)[0] or _line(clean(f"it ended with {choice.get('finish_reason')!r}")),
-            status=200,
-            billable=True,
-            usage=usage,
+            **ended,
         )
     facts: dict[str, Any] = (
         {"fingerprint": body["system_fingerprint"]} if body.get("system_fingerprint") else {}
@@ -217,16 +214,16 @@ def failure(
     said, marks = _said(_parsed(raw), clean)
     words = f"{marks} {said}"
     why = f"status {status}" + (f": {said}" if said else "")
+    told: dict[str, Any] = {"why": why, "status": status}
     wait = retry_after(headers.get("retry-after", ""), now)
     if status == 402 or (status in {400, 403, 429} and _SPENT.search(words)):
         return QuotaSpent(
             f"the account at {host} cannot spend more",
-            why=why,
             hint="add credit or raise the limit there; what was answered is kept and will not be asked again",
-            status=status,
+            **told,
         )
     if status in {400, 403} and _FILTERED.search(words):
-        return Refused(f"a filter at {host} declines the request", why=why, status=status)
+        return Refused(f"a filter at {host} declines the request", **told)
     if status in {401, 403} or (status == 400 and _WRONG_KEY.search(said)):
         return KeyRefused(
             f"the endpoint at {host} refuses the key",
@@ -241,35 +238,29 @@ def failure(
     ):
         return ContextExceeded(
             "the request does not fit into the model's context",
-            why=why,
             hint="send fewer or shorter texts, or ask for a shorter answer",
-            status=status,
+            **told,
         )
     if status in _TRANSIENT or (status >= 500 and status != 501 and not _INVALID.search(said)):
         return Transient(
             f"the endpoint at {host} is not available",
-            why=why,
             hint="try again later; what was answered is kept and will not be asked again",
-            status=status,
             retry_after=wait,
             billable=status in _LOST,
+            **told,
         )
     if status == 400 and _NO_JSON in marks:
-        return Malformed(
-            f"the model at {host} wrote no JSON of the schema", why=why, status=status, billable=True
-        )
+        return Malformed(f"the model at {host} wrote no JSON of the schema", billable=True, **told)
     if 300 <= status < 400 or status in {404, 405, 410} or _NO_MODEL.search(words):
         return NoSuchModel(
             f"the endpoint at {host} has no such model, or nothing at this address",
-            why=why,
             hint="check the model's name and the base URL (it usually ends in /v1)",
-            status=status,
+            **told,
         )
     return BadRequest(
         f"the endpoint at {host} refuses the request",
-        why=why,
         hint="check the model's options; a field it does not know can be left out",
-        status=status,
+        **told,
     )
 
 

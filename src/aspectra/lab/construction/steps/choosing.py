@@ -76,7 +76,7 @@ def consolidate(made: Made, bench: Workbench, options: ConsolidateOptions) -> Ma
     for (group, _), mapping in zip(chunks.values(), found, strict=True):
         named[group] |= mapping or {}
         lost |= {group} if mapping is None else set()
-    drafts, gold, facts, parted = [], {}, {}, 0
+    asked, facts, parted = [], {}, 0
     for draft in made.drafts:
         if draft.id in lost:
             continue
@@ -91,12 +91,12 @@ def consolidate(made: Made, bench: Workbench, options: ConsolidateOptions) -> Ma
             members = sorted(paper for papers in own.values() for paper in papers)
             if len(members) >= options.least:
                 new = QueryDraft(group_id(members), names[key], context="\n".join([*sorted(own), names[key]]))
-                drafts.append(new)
-                gold[new.id], facts[new.id] = dict.fromkeys(members, 1), own
+                asked.append((new, dict.fromkeys(members, 1)))
+                facts[new.id] = own
             else:
                 bench.drop("groups of too few papers")
     bench.found["groups more by parting"] = parted
-    return replace(made, drafts=tuple(drafts), qrels={"gold": gold}, facts={**made.facts, SAID: facts})
+    return made.asking(asked, facts={**made.facts, SAID: facts})
 
 
 class ChooseOptions(Value, frozen=True):

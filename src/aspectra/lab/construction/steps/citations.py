@@ -79,9 +79,7 @@ def mentions(made: Made, bench: Workbench, options: MentionsOptions) -> Made:
         found |= {name: own[name] for name in chosen}
     names = bench.some(found, "mentions", options.mentions, "sentences")
     corpus = tuple(sorted(texts)) if options.targets == "titles" else made.corpus
-    drafts = tuple(found[name][0] for name in names)
-    gold = {name: found[name][1] for name in names}
-    return replace(made, corpus=corpus, drafts=drafts, qrels={"gold": gold}, texts={**made.texts, **texts})
+    return made.asking(map(found.__getitem__, names), corpus=corpus, texts={**made.texts, **texts})
 
 
 def _works(
@@ -221,10 +219,10 @@ def graph(made: Made, bench: Workbench, options: GraphOptions) -> Made:
     bench.found["queries with at least 1, 2, 5, 10, 20 relevant papers"] = ", ".join(
         f"{sum(size >= least for size in sizes):,}" for least in _COUNTS
     )
-    drafts = tuple(QueryDraft(q, seed=q, labels={"direction": (options.direction,)}) for q in sorted(gold))
+    labels: dict[str, tuple[str, ...]] = {"direction": (options.direction,)}
+    asked = ((QueryDraft(query, seed=query, labels=labels), gold[query]) for query in sorted(gold))
     excluded = {query: (query,) for query in gold}
-    made = replace(made, corpus=corpus, texts={**made.texts, **texts})
-    return replace(made, drafts=drafts, qrels={"gold": gold}, excluded=excluded)
+    return made.asking(asked, corpus=corpus, texts={**made.texts, **texts}, excluded=excluded)
 
 
 def _titles(made: Made, bench: Workbench) -> tuple[dict[str, set[str]], dict[str, MadeText]]:

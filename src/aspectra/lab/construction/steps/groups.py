@@ -120,7 +120,7 @@ def groups(made: Made, bench: Workbench, options: GroupsOptions) -> Made:
             bench.drop("texts that are not in the library")
     able = {group: parts for group, parts in held.items() if len(parts) >= options.parts}
     bench.drop("groups of too few parts", len(held) - len(able))
-    drafts, gold, excluded = [], {}, {}
+    asked, excluded = [], {}
     for group in bench.some(able, "groups", options.groups, "groups"):
         for part, members in sorted(able[group].items()):
             others = sorted(one for other, ids in able[group].items() if other != part for one in ids)
@@ -129,11 +129,10 @@ def groups(made: Made, bench: Workbench, options: GroupsOptions) -> Made:
                 if not text:
                     bench.drop("texts without words")
                     continue
-                name = f"q-{paper.id}"
-                drafts.append(QueryDraft(name, text, labels={"group": (group,)}))
-                gold[name] = dict.fromkeys(others, 1)
-                excluded[name] = tuple(sorted(members))
-    return replace(made, drafts=tuple(drafts), qrels={"gold": gold}, excluded=excluded)
+                draft = QueryDraft(f"q-{paper.id}", text, labels={"group": (group,)})
+                asked.append((draft, dict.fromkeys(others, 1)))
+                excluded[draft.id] = tuple(sorted(members))
+    return made.asking(asked, excluded=excluded)
 
 
 def _placed(made: Made, bench: Workbench, options: GroupsOptions) -> Iterator[tuple[str, str, str]]:

@@ -95,12 +95,11 @@ def annotate(made: Made, bench: Workbench, options: AnnotateOptions) -> Made:
     bench.found |= {"lens": lens.name, "model of the lens": lens.model, "different values": len(names)}
     if simulated:
         bench.found["replies"] = "simulated"
-    drafts = tuple(
-        QueryDraft(name, next(iter(able[name][1])), context="\n".join(able[name][1])) for name in chosen
-    )
-    gold = {name: dict.fromkeys(able[name][0], 1) for name in chosen}
-    facts = {**made.facts, SAID: {name: able[name][1] for name in chosen}}
-    return replace(made, drafts=drafts, qrels={"gold": gold}, facts=facts)
+    asked = [
+        (QueryDraft(name, next(iter(values)), context="\n".join(values)), dict.fromkeys(ids, 1))
+        for name, (ids, values) in ((name, able[name]) for name in chosen)
+    ]
+    return made.asking(asked, facts={**made.facts, SAID: {name: able[name][1] for name in chosen}})
 
 
 def group_id(papers: Sequence[str]) -> str:
@@ -195,16 +194,15 @@ def recall(made: Made, bench: Workbench, options: RecallOptions) -> Made:
     chosen = bench.some(able, "recall", options.queries, "papers")
     prompts = files(__package__.rpartition(".")[0]) / "prompts"
     openings = (prompts / "openings.txt").read_text("utf-8").splitlines()
-    drafts, gold = [], {}
+    asked = []
     for number, one in enumerate(bench.documents(made, chosen)):
         if not (text := f"{one.title}\n{one.text}".strip()):
             bench.drop("papers without words")
             continue
         labels: dict[str, tuple[str, ...]] = {"opening": (openings[number % len(openings)],)}
         draft = QueryDraft(f"r-{digest_texts([one.id])[:12]}", text, context=text, labels=labels)
-        drafts.append(draft)
-        gold[draft.id] = {one.id: 1}
-    return replace(made, drafts=tuple(drafts), qrels={"gold": gold})
+        asked.append((draft, {one.id: 1}))
+    return made.asking(asked)
 
 
 class RejudgeOptions(Value, frozen=True):

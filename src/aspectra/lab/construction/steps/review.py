@@ -407,21 +407,20 @@ def entries(made: Made, bench: Workbench, options: EntriesOptions) -> Made:
     for name in papers:
         cells = _shown(shown[name])
         rows[f"r{digest(['entries', name, cells])[:10]}"] = name, cells
-    drafts, gold, people = [], {}, 0
+    asked, people = [], 0
     for path in _entered(bench.folder, options):
         said = _filled(path, rows, "questions", "question", one_line, "is empty")
         people += bool(said)
         for key, text in sorted(said.items()):
             draft = QueryDraft(f"e-{digest([key, path.name])[:12]}", text, source="people")
-            drafts.append(draft)
-            gold[draft.id] = {rows[key][0]: 1}
-    if len(drafts) < max(1, options.fewest):
+            asked.append((draft, {rows[key][0]: 1}))
+    if len(asked) < max(1, options.fewest):
         told = _written(bench, rows, "questions", ("id", "title", "abstract", "question", "note"))
         bench.waiting = (
-            f"{len(drafts):,} questions are written. {told} fill in the column question for papers that you "
+            f"{len(asked):,} questions are written. {told} fill in the column question for papers that you "
             "know, as you would have asked before you knew them and without words of the title, save it as "
             "CSV (UTF-8), and run the same command again."
         )
         return made
     bench.found["people"] = people
-    return replace(made, drafts=tuple(drafts), qrels={"gold": gold})
+    return made.asking(asked)

@@ -336,14 +336,8 @@ def instruct(made: Made, bench: Workbench, options: InstructOptions) -> Made:
     prompt = own_prompt("instruct", options.prompt)
     asked = [one for one in made.drafts if {"instructed", "reversed"} <= one.instructions.keys()]
     bench.drop("queries without an instruction and its reversal", len(made.drafts) - len(asked))
-    notes = [
-        WriterNote(
-            one.id,
-            f"question: {one.text}\nrestriction: {one.instructions['instructed']}\n"
-            f"opposite: {one.instructions['reversed']}",
-        )
-        for one in asked
-    ]
+    told = "question: {0.text}\nrestriction: {1[instructed]}\nopposite: {1[reversed]}"
+    notes = [WriterNote(one.id, told.format(one, one.instructions)) for one in asked]
 
     def read(note: WriterNote, reply: str) -> dict[str, str] | None:
         said = {mode: field_of(reply, mode) for mode in ("instructed", "reversed")}
