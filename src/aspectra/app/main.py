@@ -35,7 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         sys.stdout.write(f"aspectra {__version__}\n")
         return 0
-    debug = "--debug" in _before_dashes(given) or os.environ.get("ASPECTRA_DEBUG", "") not in ("", "0")
+    options = given[: [*given, "--"].index("--")]
+    debug = "--debug" in options or os.environ.get("ASPECTRA_DEBUG", "") not in ("", "0")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a character shows a question mark
             stream.reconfigure(errors="replace")
@@ -55,16 +56,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say("interrupted", why="what was finished is kept", hint="the same command goes on from there")
         code = _INTERRUPTED
     except BrokenPipeError:
-        code = _pipe_closed()
+        _drop_output()
+        code = _PIPE_CLOSED
     except Exception as error:  # anything else: no traceback without --debug
         if debug:
             raise
         code = _report(error)
     return code
-
-
-def _before_dashes(arguments: list[str]) -> list[str]:
-    return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
 def _start_lightly() -> None:
@@ -111,11 +109,6 @@ def _usage(error: Exception) -> int:
     hint = "" if not near else f"did you mean {near[0]}? or: " if near[0].startswith("--") else f"{near[0]}; "
     _say(message.partition(" (Possible options:")[0].strip().rstrip("."), hint=f"{hint}{path} --help-all")
     return int(getattr(error, "exit_code", _USAGE))
-
-
-def _pipe_closed() -> int:
-    _drop_output()
-    return _PIPE_CLOSED
 
 
 def _drop_output() -> None:

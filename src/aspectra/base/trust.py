@@ -12,6 +12,7 @@ no message, no record.
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import os
 import re
@@ -78,6 +79,14 @@ def origin_of(url: str) -> str:
         raise UsageError("the address of a server cannot be used", why="it must be http(s)://host/path")
     shown = f"[{host}]" if ":" in host else host
     return f"{address.scheme}://{shown}{'' if port in (None, _PORTS[address.scheme]) else f':{port}'}"
+
+
+def is_loopback(host: str) -> bool:
+    """True if an address, or a name without a port, is of this computer alone."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 class Permission(Struct, frozen=True, order=True):

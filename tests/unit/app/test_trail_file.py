@@ -23,6 +23,7 @@ from aspectra.app.surfaces.service.answering import (
 from aspectra.app.surfaces.service.question import Question
 from aspectra.base.errors import NoSuchThing
 from aspectra.base.values import replace
+from aspectra.search.plan import Plan
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def test_a_step_holds_what_repeats_and_compares_an_answer(service, trail):
     step = trail.record(answer)
     assert step.number == 1
     assert Question.from_parameters(step.parameters) == answer.question
-    assert step.plan_hash == answer.ranking.plan.hash == step.made().hash
+    assert step.plan_hash == answer.ranking.plan.hash == Plan.from_dict(step.plan).hash
     assert step.generation == answer.ranking.generation
     assert step.encoders.keys() == service.library.searcher.index.manifest["views"].keys()
     assert step.ids == tuple(answer.ranking.ids)

@@ -16,6 +16,7 @@ from aspectra.app.session import Session, common
 from aspectra.app.settings import data_folder
 from aspectra.app.terminal.panels import Names, option
 from aspectra.base.errors import AspectraError, MissingExtra, UsageError, needs_extra
+from aspectra.base.trust import is_loopback
 from aspectra.base.version import OURSELVES
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def serve(
 
         from aspectra.app.surfaces.http.application import BACKLOG, LimitedConnection, application
     from aspectra.app.options import language_model, model_settings, read_beside_rules
-    from aspectra.app.surfaces.service.access import Access, Gate, is_loopback
+    from aspectra.app.surfaces.service.access import Access, Gate
     from aspectra.app.surfaces.service.answering import Service
     from aspectra.app.surfaces.service.jobs import Jobs
 

@@ -28,6 +28,10 @@ RESOLVERS = {
 }
 
 
+# Kind of link to papers of the library -> how it is called.
+LINKS = {"versions": "other versions", "cites": "cites", "cited_by": "cited by"}
+
+
 def paper_document(library: Library, paper: Paper, *, sentences: bool = False) -> dict[str, Any]:
     """The document ``paper`` of ``show --json``.
 

@@ -31,7 +31,7 @@ _LONGEST_VENUE = 60
 _LONGEST_QUOTE = 700
 _LONGEST_TEXT = 100
 _LONGEST_ITEM = 600  # characters of a request
-_DIRECTION_WORDS = {
+DIRECTION_WORDS = {
     "": "like {}",
     "builds-on": "what {} builds on",
     "built-on-by": "what builds on {}",
@@ -244,7 +244,7 @@ def _plan_in_words(plan: Plan, *, conditions: bool) -> str:
     texts, seeds = plan.search.texts, plan.search.seeds
     parts = [f"“{t[:_LONGEST_TEXT]}{'…' if len(t) > _LONGEST_TEXT else ''}”" for t in texts]
     if seeds:
-        parts.append(_DIRECTION_WORDS.get(plan.search.direction, "like {}").format(", ".join(seeds)))
+        parts.append(DIRECTION_WORDS.get(plan.search.direction, "like {}").format(", ".join(seeds)))
         parts += ["any year"] if plan.search.years == "any" else []
     for sign, word in ((1, "same"), (-1, "different")):
         if named := aspects_asked(plan.search.probes, sign):

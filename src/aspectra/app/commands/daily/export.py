@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Annotated
 
-from aspectra.app.output.papers import paper_document, sentence_rows
+from aspectra.app.output.papers import LINKS, paper_document, sentence_rows
 from aspectra.app.output.rankings import ids_kept
 from aspectra.app.recent import LAST, papers_of_last, recall
 from aspectra.app.session import Session, common
@@ -86,7 +86,7 @@ def _show(screen: Screen, library: Library, paper: Paper, *, sentences: bool, fu
             screen.line(safe(section.heading, one_line=True), style="bold")
             for part in safe(section.text).split("\n"):
                 screen.line(part)
-    for name, label in (("versions", "other versions"), ("cites", "cites"), ("cited_by", "cited by")):
+    for name, label in LINKS.items():
         if links[name]:
             screen.line()
             screen.line(f"{label} ({len(links[name]):,} in the library)", style="bold")

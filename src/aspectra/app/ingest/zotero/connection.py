@@ -8,7 +8,6 @@ never followed, so that a key goes nowhere else.
 from __future__ import annotations
 
 import http.client
-import ipaddress
 import os
 import time
 import urllib.error
@@ -22,6 +21,7 @@ import msgspec
 
 from aspectra.base.errors import AspectraError, BadInput, UsageError
 from aspectra.base.files import digest
+from aspectra.base.trust import is_loopback
 from aspectra.base.version import __version__
 from aspectra.papers.sources.zotero.mapping import ItemChanges, SyncState, collection_paths
 
@@ -101,7 +101,7 @@ class Connection:
 
     def __post_init__(self) -> None:
         address = urlsplit(self.base)
-        self.local = _loopback(address.hostname or "")
+        self.local = is_loopback(address.hostname or "")
         if not (self.local and address.scheme == "http") and self.base != WEB:
             raise UsageError(
                 f"{address.hostname} is not Zotero", why="only this computer and api.zotero.org are contacted"
@@ -131,7 +131,7 @@ class Connection:
         while address := replies[-1].next:
             there, here = urlsplit(address), urlsplit(self.base)
             # The program on this computer may give itself another name; the same server is asked.
-            local = _loopback(here.hostname or "") and _loopback(there.hostname or "")
+            local = is_loopback(here.hostname or "") and is_loopback(there.hostname or "")
             same = local or there.netloc in ("", here.netloc)
             if not (same and there.path.startswith(f"{here.path}/")):  # else the path could become a host
                 raise ZoteroError("Zotero's answer cannot be read", why="its next page is elsewhere")
@@ -255,13 +255,6 @@ def _seconds(reply: ZoteroReply, name: str) -> float:
         return max(0.0, float(reply.headers.get(name, "0")))
     except ValueError:
         return 0.0
-
-
-def _loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 # A Zotero library read from its API: the program's on this computer, or the service's.

@@ -16,7 +16,7 @@ from typing import Any
 from aspectra.app.library import Library
 from aspectra.app.output.criteria import Cell, Criterion, criteria_of, criteria_table, mark_rows, score_shares
 from aspectra.app.output.documents import VIEW_COLUMNS, library_rows, record_rows, view_rows
-from aspectra.app.output.papers import paper_document
+from aspectra.app.output.papers import LINKS, paper_document
 from aspectra.app.output.rankings import card_of, short
 from aspectra.app.terminal.screen import ProgressShown, count, safe, schema_of
 from aspectra.base.display import Displayed
@@ -286,7 +286,6 @@ _ROWS = 30
 _SENTENCES = 100
 _HEADINGS = 40
 _LINKED = 10
-_LINKS = {"versions": "other versions", "cites": "cites", "cited_by": "cited by"}
 
 
 @dataclass(frozen=True)
@@ -316,7 +315,7 @@ def open_paper(library: Library, paper: str) -> OpenedPaper:
     """
     whole = library.show(paper)
     document = paper_document(library, whole, sentences=True)
-    linked = [one for name in _LINKS for one in document["links"][name][:_LINKED]]
+    linked = [one for name in LINKS for one in document["links"][name][:_LINKED]]
     titles = {one: held.title for one, held in library.store.get_many(linked, full=False).items()}
     return OpenedPaper(whole, document, titles)
 
@@ -331,7 +330,7 @@ def _forms_of_paper(paper: Paper) -> dict[str, Any]:
 def _forms_of_opened(opened: OpenedPaper) -> dict[str, Any]:
     """A paper with what its library knows."""
     document = opened.document
-    linked = [_linked(label, document["links"][name], opened) for name, label in _LINKS.items()]
+    linked = [_linked(label, document["links"][name], opened) for name, label in LINKS.items()]
     marks, spans = mark_rows(document["marks"]), document["sentence_spans"]
     whole = {"schema": schema_of("paper"), **document}
     return _with_record(opened.paper, marks, spans, linked, "paper", whole)

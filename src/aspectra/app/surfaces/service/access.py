@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import ipaddress
 import logging
 import os
 import threading
@@ -17,6 +16,7 @@ from typing import TypeVar
 import anyio.to_thread
 
 from aspectra.base.errors import AspectraError, NotAllowed, Overloaded, UsageError
+from aspectra.base.trust import is_loopback
 
 _LOG = logging.getLogger("aspectra.surfaces")
 
@@ -46,16 +46,6 @@ class NoToken(NotAllowed, code="no-token", http_status=401):
 _ANY = ("0.0.0.0", "::", "[::]")  # noqa: S104 - refused without a name and a token
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _RANDOM = 'export ASPECTRA_TOKEN=$(python -c "import secrets; print(secrets.token_hex(16))")'
-
-
-def is_loopback(host: str) -> bool:
-    """True if an address to listen on can be reached only from this computer."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 @dataclass(frozen=True)

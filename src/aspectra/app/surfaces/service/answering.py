@@ -398,24 +398,12 @@ class TrailStep(Value, frozen=True):
 
     def described(self) -> list[str]:
         """The plan in lines for people; [] where a newer or older version wrote it."""
-        try:
-            return self.made().describe().splitlines()
-        except UsageError:
-            return []
-
-    def made(self) -> Plan:
-        """The plan as a value.
-
-        Raises:
-            UsageError: another version wrote it.
-        """
         from aspectra.search.plan import Plan
 
-        return Plan.from_dict(self.plan)
-
-    def same_as(self, other: TrailStep) -> bool:
-        """True if the steps are equal except for number and time."""
-        return replace(self, number=0, at="") == replace(other, number=0, at="")
+        try:
+            return Plan.from_dict(self.plan).describe().splitlines()
+        except UsageError:
+            return []
 
 
 class Trail:
@@ -452,7 +440,7 @@ class Trail:
         made = TrailStep.of(answer, self._encoders())
         with self._alone():
             held = self._read()
-            if held and made.same_as(held[-1]):
+            if held and made == replace(held[-1], number=0, at=made.at):
                 return held[-1]
             step = replace(made, number=held[-1].number + 1 if held else 1)
             held.append(step)

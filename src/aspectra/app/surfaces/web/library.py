@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from aspectra.app.ingest.library_facts import remarks
-from aspectra.app.output.papers import RESOLVERS, listed_rows, sentence_rows
+from aspectra.app.output.papers import LINKS, RESOLVERS, listed_rows, sentence_rows
 from aspectra.app.surfaces.service.access import COOKIE, NoToken
 from aspectra.app.surfaces.service.question import Question
 from aspectra.app.surfaces.web.viewing import (
@@ -456,11 +456,10 @@ def _terms(service: Service, paper: Paper) -> tuple[dict[str, list[str]], bool]:
 
 def _linked(library: Library, paper: Paper) -> list[tuple[str, int, list[dict[str, Any]]]]:
     """Papers that are linked to it, by the kind of the link."""
-    names = {"versions": "Other versions", "cites": "Cites", "cited_by": "Cited by"}
     links = library.links(paper.id)
     return [
-        (said, len(links[name]), listed_rows(library, links[name][:_LINKED]))
-        for name, said in names.items()
+        (said.capitalize(), len(links[name]), listed_rows(library, links[name][:_LINKED]))
+        for name, said in LINKS.items()
         if links[name]
     ]
 

@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from aspectra.app.output.criteria import Cell, Criterion, criteria_of, criteria_table
 from aspectra.app.output.papers import SORTS
+from aspectra.app.output.rankings import DIRECTION_WORDS
 from aspectra.app.surfaces.service.access import Access, Gate, retry_headers
 from aspectra.app.surfaces.service.answering import Answer, Service, Trail
 from aspectra.app.surfaces.service.question import Question
@@ -330,11 +331,6 @@ class AskedPage:
     apply: str = ""
 
 
-_DIRECTIONS = {
-    "builds-on": "what your paper builds on",
-    "built-on-by": "what builds on your paper",
-    "both": "what your paper builds on, or what builds on it",
-}
 _RELATIONS = {"require": "", "exclude": "not ", "prefer": "rather ", "avoid": "rather not "}
 
 
@@ -427,7 +423,8 @@ def asked_tags(
         others = tuple(one for one in question.roles if one != role)
         out.append(given(f"sentence {number} of your paper is {name}", roles=others))
     if question.direction:
-        out.append(given(_DIRECTIONS[question.direction], direction="", any_year=False))
+        said = DIRECTION_WORDS[question.direction].format("your paper")
+        out.append(given(said, direction="", any_year=False))
     for one in requests.not_applied:
         without = edited_address(question, plan, more=kept, unsaid=one.words) if one.searched else ""
         use = _applied_address(question, plan, one, kept) if one.instead else ""
