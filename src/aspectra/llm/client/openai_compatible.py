@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import json
 import logging
 import os
@@ -25,6 +24,7 @@ from aspectra.base.trust import (
     DEFAULT_VARIABLE,
     SHORTEST_KEY,
     Permission,
+    is_loopback,
     key_for,
     origin_of,
     read_key,
@@ -65,15 +65,6 @@ def offline() -> bool:
     return os.environ.get("ASPECTRA_OFFLINE", "") not in {"", "0"}
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 class Endpoint:
     """One server.
 
@@ -105,7 +96,7 @@ class Endpoint:
                 why="it must be http(s)://host/path without a user name, password or query",
             )
         self.origin = origin_of(base_url)
-        self.local = _is_loopback(self.host)
+        self.local = is_loopback(self.host)
         self._secure = address.scheme == "https" or self.local
         self._find = variable
         self._wanted = wanted
