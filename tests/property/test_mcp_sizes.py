@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 pytest.importorskip("mcp", reason="needs: pip install 'aspectra[mcp]'")
 
 import aspectra
-from aspectra.app.surfaces.mcp.arguments import (
-    Libraries,
+from aspectra.app.surfaces.mcp.arguments import Libraries
+from aspectra.app.surfaces.mcp.listing import (
     clip,
     fitting,
     handle,
     line,
     plain,
+    quote_entry,
     room,
     size,
     strings,
 )
-from aspectra.app.surfaces.mcp.listing import quote_entry
 from aspectra.app.surfaces.mcp.server import mcp_server
 from aspectra.app.surfaces.mcp.tools import TOOLS
 from aspectra.app.surfaces.service.access import Gate

@@ -80,11 +80,8 @@ def read_limits(given: str) -> Limits:
         if not math.isfinite(value) or (kind != "money" and value != int(value)):
             raise UsageError(f"llm.budget: {text!r} is no whole number of {kind}s")
         found[kind] = value
-    return Limits(
-        calls=int(found["call"]) if "call" in found else None,
-        tokens=int(found["token"]) if "token" in found else None,
-        money=found.get("money"),
-    )
+    whole = {f"{kind}s": int(value) for kind, value in found.items() if kind != "money"}
+    return Limits(**whole, money=found.get("money"))
 
 
 def model_settings(session: Session, name: str = "", *, connect: bool = True) -> ModelSettings:

@@ -93,10 +93,9 @@ class Works:
         with self._store.writing("merge") as writer:
             what = f"merged {', '.join(ids[1:])} into {first}"
             with writer.marks.action("merge", what) as step:
-                within = [tuple(sorted((a, b))) for n, a in enumerate(ids) for b in ids[n + 1 :]]
+                within = [tuple(sorted(pair)) for pair in combinations(ids, 2)]
                 step.keep("pairs", within)
-                for pair in within:
-                    writer.connection.execute("DELETE FROM pairs WHERE one = ? AND other = ?", pair)
+                writer.connection.executemany("DELETE FROM pairs WHERE one = ? AND other = ?", within)
                 writer.connection.executemany("INSERT INTO pairs VALUES (?, ?, ?, ?, ?)", pairs)
                 writer.regroup(ids)
                 if len(_groups(writer.connection, ids)) != 1:
@@ -129,7 +128,7 @@ class Works:
                 )
             pairs = [(ids[0], other) for other in others]
         else:
-            pairs = [(a, b) for n, a in enumerate(ids) for b in ids[n + 1 :]]
+            pairs = list(combinations(ids, 2))
         at = now()
         with self._store.writing("split") as writer:
             named = {paper for pair in pairs for paper in pair}

@@ -1,31 +1,100 @@
-"""Papers that a question finds, as many and as much of each as an answer has room for."""
+"""Answers that fit; papers that a question finds, as many and as much of each as an answer has room for."""
 
 from __future__ import annotations
 
+import json
 import re
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from aspectra.app.surfaces.mcp.arguments import (
-    STRUCTURED,
-    TEXT,
-    clip,
-    fitting,
-    handle,
-    library_of,
-    line,
-    papers_of,
-    plain,
-    size,
-    strings,
-)
+from aspectra.app.surfaces.mcp.arguments import Libraries, SearchPapers, Similar, library_of, papers_of
 from aspectra.app.surfaces.service.answering import Cursor, Service
+from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import Gone, UsageError
+from aspectra.llm.prompts.conversation import without_hidden
 
 if TYPE_CHECKING:
-    from aspectra.app.surfaces.mcp.arguments import Libraries, SearchPapers, Similar
     from aspectra.app.surfaces.service.question import Question
     from aspectra.search.ranking import Evidence, Hit, Ranking
+
+
+# Answers that fit: texts and lists are cut to a number of bytes before they are put together.
+#
+# Sizes are those of JSON with every character beyond ASCII escaped, the longest form that a transport
+# writes.
+
+STRUCTURED = 15_000
+"""Most bytes of the structured content of an answer that has a short text beside it."""
+
+TEXT = 7_000
+"""Most bytes of that text."""
+
+_MARK = "…"
+_LONGEST_HANDLE = 400
+Fit = TypeVar("Fit")
+
+
+def plain(text: object) -> str:
+    """Text without control characters, marks of direction and other characters that are not seen."""
+    return without_hidden(safe(str(text)))[0]
+
+
+def line(text: object) -> str:
+    """The same on one line, so that nothing in it can begin another."""
+    return " ".join(plain(text).split())
+
+
+def size(value: Any) -> int:
+    """Bytes of a value as JSON."""
+    return len(json.dumps(value, separators=(",", ":")))
+
+
+def clip(text: str, most: int) -> str:
+    """The text, or its beginning and an ellipsis.
+
+    Args:
+        text: from :func:`plain`.
+        most: bytes that it may have, without its quotes.
+    """
+    if 12 * len(text) <= most or size(text) - 2 <= most:
+        return text
+    return text[: room(text, most - 6)].rstrip() + _MARK if most >= 6 else ""
+
+
+def room(text: str, most: int, start: int = 0) -> int:
+    """Position of the first character, from ``start``, that no longer fits into so many bytes."""
+    longest = max(0, min(len(text) - start, most))
+    return start + bisect_right(range(1, longest + 1), most, key=lambda n: size(text[start : start + n]) - 2)
+
+
+def fitting(items: Iterable[Fit], most: int) -> list[Fit]:
+    """The first items that have so many bytes together."""
+    kept = []
+    for one in items:
+        most -= size(one) + 1
+        if most < 0:
+            break
+        kept.append(one)
+    return kept
+
+
+def strings(texts: Iterable[str], most: int, each: int = 600) -> list[str]:
+    """Lines that are plain, none longer than ``each`` bytes, and together no longer than ``most``."""
+    return fitting((clip(line(text), each) for text in texts), most)
+
+
+def handle(paper_id: str, identifiers: dict[str, str]) -> str:
+    """By what a paper is named: its id; its DOI or arXiv id where the id cannot be shown as it is; or ""."""
+    others = [f"{scheme}:{identifiers[scheme]}" for scheme in ("doi", "arxiv") if scheme in identifiers]
+    for name in (paper_id, *others):
+        if name == line(name) and size(name) <= _LONGEST_HANDLE:
+            return name
+    return ""
+
+
+# Papers that a question finds.
 
 MOST_REACHED = 250  # papers of one question, over all its answers
 _PLACES = "places"  # an answer ends where its bytes do, so its cursor counts papers, not pages

@@ -17,7 +17,8 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 
-from aspectra.app.surfaces.mcp.arguments import Libraries, clip, plain, read
+from aspectra.app.surfaces.mcp.arguments import Libraries, read
+from aspectra.app.surfaces.mcp.listing import clip, plain
 from aspectra.app.surfaces.mcp.tools import ANNOTATIONS, INSTRUCTIONS, TOOLS, Tool
 from aspectra.app.surfaces.service.access import Gate, as_error
 from aspectra.base.errors import AspectraError

@@ -7,27 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aspectra.app.surfaces.mcp import arguments
-from aspectra.app.surfaces.mcp.arguments import (
-    STRUCTURED,
-    TEXT,
-    Libraries,
-    clip,
-    fitting,
-    handle,
-    library_of,
-    line,
-    papers_of,
-    plain,
-    room,
-    size,
-    strings,
-)
+from aspectra.app.surfaces.mcp.arguments import Libraries, library_of, papers_of
 from aspectra.app.surfaces.mcp.listing import (
     MOST_REACHED,
+    STRUCTURED,
+    TEXT,
     ToolResult,
+    clip,
     find_similar,
+    fitting,
+    handle,
+    line,
+    plain,
     quote_entry,
+    room,
     search_papers,
+    size,
+    strings,
 )
 from aspectra.base.errors import AspectraError, Gone
 from aspectra.base.values import replace
@@ -340,7 +336,6 @@ class Tool:
     """One tool.
 
     Attributes:
-        name: by which it is called.
         about: its description.
         arguments: their type.
         notes: argument -> what it is, where its name does not say it.
@@ -349,13 +344,17 @@ class Tool:
         answer: what it does, given libraries and arguments.
     """
 
-    name: str
     about: str
     arguments: type[arguments.Arguments]
     notes: Mapping[str, str]
     gives: Mapping[str, Any]
     needs: tuple[str, ...]
     answer: Callable[[Libraries, Any], ToolResult]
+
+    @property
+    def name(self) -> str:
+        """The name by which it is called: that of its function."""
+        return self.answer.__name__
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -376,7 +375,6 @@ _PAPERS = {
 }
 _ALL = (
     Tool(
-        "search_papers",
         "Find papers for a question, each with the sentences that match.",
         arguments.SearchPapers,
         {"text": "constraints in it are applied", "conditions": "as exclude kind=survey"},
@@ -385,7 +383,6 @@ _ALL = (
         search_papers,
     ),
     Tool(
-        "find_similar",
         "Find papers like the seeds, or like them in some aspects only.",
         arguments.Similar,
         {
@@ -397,7 +394,6 @@ _ALL = (
         find_similar,
     ),
     Tool(
-        "get_paper",
         "A paper's record and part of its text.",
         arguments.Get,
         {"id": "id, DOI, arXiv id or exact title", "start": "or next_start"},
@@ -406,7 +402,6 @@ _ALL = (
         get_paper,
     ),
     Tool(
-        "explain_match",
         "Why a paper has its place in an answer, or why it is not in it.",
         arguments.Explain,
         {"plan": "of the answer"},
@@ -415,7 +410,6 @@ _ALL = (
         explain_match,
     ),
     Tool(
-        "export_citations",
         "Papers as RIS (Zotero, EndNote), BibTeX or CSL-JSON.",
         arguments.Cite,
         {},
@@ -424,7 +418,6 @@ _ALL = (
         export_citations,
     ),
     Tool(
-        "library_status",
         "Libraries, indexes, attributes of conditions.",
         arguments.Arguments,
         {},
