@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt, UsageError
 from aspectra.papers.library.row_sums import RowSums, row_hash
-from aspectra.papers.library.rows import part_sql
+from aspectra.papers.library.rows import part_sql, transaction
 from aspectra.papers.library.shards import SPAN
 
 Arrays = list[NDArray[Any]]
@@ -417,12 +417,10 @@ class DerivedWriter:
 
     Args:
         db: a writing connection in autocommit mode.
-        transaction: makes what is done within it one transaction.
     """
 
-    def __init__(self, db: sqlite3.Connection, transaction: Callable[[], Any]) -> None:
+    def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        self._transaction = transaction
 
     def put(self, producer: Producer, rows: Rows) -> None:
         """Store (key, value) rows of one producer in one transaction."""
@@ -430,7 +428,7 @@ class DerivedWriter:
 
     def put_all(self, batches: Iterable[tuple[Producer, Rows]]) -> None:
         """Store rows of several producers in one transaction."""
-        with self._transaction():
+        with transaction(self._db):
             for producer, rows in batches:
                 number = self._number(*producer.identity)
                 packed = ((key, one if isinstance(one, bytes) else pack(*one)) for key, one in rows)
@@ -438,7 +436,7 @@ class DerivedWriter:
 
     def drop(self, name: str) -> int:
         """Remove every value of every version of a producer; returns how many."""
-        with self._transaction():
+        with transaction(self._db):
             of = "(SELECT id FROM producers WHERE name = ?)"
             gone = self._db.execute(f"DELETE FROM derived WHERE producer IN {of}", (name,)).rowcount
             self._db.execute("DELETE FROM producers WHERE name = ?", (name,))
@@ -447,7 +445,7 @@ class DerivedWriter:
     def collect(self) -> int:
         """Remove the values that belong to no paper of the library any more; returns how many."""
         gone = 0
-        with self._transaction():
+        with transaction(self._db):
             for (reads,) in self._db.execute("SELECT DISTINCT reads FROM producers").fetchall():
                 statement = f"DELETE {_ORPHANS.format(key=_key_sql(reads.split()))}"
                 gone += self._db.execute(statement, (reads,)).rowcount
@@ -455,7 +453,7 @@ class DerivedWriter:
 
     def remove(self, values: Sequence[tuple[int, str]]) -> None:
         """Remove values, given by (producer, key), in one transaction."""
-        with self._transaction():
+        with transaction(self._db):
             self._db.executemany("DELETE FROM derived WHERE producer = ? AND key = ?", values)
 
     def copy(self, source: Derived, *names: str) -> None:
@@ -467,7 +465,7 @@ class DerivedWriter:
         found = "SELECT id, name, version, reads FROM producers"
         found += f" WHERE name IN ({marks})" if names else ""
         for number, *identity in list(source.rows(found, names)):
-            with self._transaction():
+            with transaction(self._db):
                 mine = self._number(*identity)
                 rows = source.rows("SELECT key, data FROM derived WHERE producer = ?", (number,))
                 self._db.executemany(_PUT, (_row(mine, *one) for one in rows))
@@ -478,7 +476,7 @@ class DerivedWriter:
         found = "SELECT id, name, version, reads FROM producers"
         values = f"SELECT key, {_VALUE} FROM derived d WHERE producer = ?"
         for number, *identity in list(source.rows(found)):
-            with self._transaction():
+            with transaction(self._db):
                 mine = self._number(*identity)
                 rows = source.rows(values, (number,))
                 while True:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import re
 import sqlite3
@@ -12,7 +11,6 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from aspectra.base.errors import NoSuchPaper
 from aspectra.base.values import now, replace
 from aspectra.papers.bibliography import shared_text
 from aspectra.papers.identifiers import normalise
@@ -31,6 +29,7 @@ from aspectra.papers.library.marks.reader import part_marks, stated_decision
 from aspectra.papers.library.marks.values import (
     Edit,
     OriginWriter,
+    counted_papers,
     edited,
     edits_by_position,
     put_edit,
@@ -41,9 +40,11 @@ from aspectra.papers.library.rows import (
     bump,
     compared_record,
     drop_papers,
+    positions_of,
     put_paper,
     put_setting,
     stored_paper,
+    transaction,
 )
 from aspectra.papers.paper import Paper, Remark, normalise_title
 
@@ -268,20 +269,6 @@ class AddReport:
         return self.added + self.updated + self.unchanged
 
 
-@contextlib.contextmanager
-def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """Make what is written within it one transaction of a connection in autocommit mode."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        # After "disk full" SQLite has already rolled back.
-        with contextlib.suppress(sqlite3.Error):
-            db.execute("ROLLBACK")
-        raise
-    db.execute("COMMIT")
-
-
 class Writer:
     """Writes to a library; made by :meth:`Store.writing`, which holds the lock.
 
@@ -293,7 +280,7 @@ class Writer:
     def __init__(self, connection: sqlite3.Connection, *, regroup: bool = False) -> None:
         self._db = connection
         if regroup:
-            with self._transaction():
+            with transaction(self._db):
                 regroup_all(self._db)
         self._renamed: dict[str, str] = {}
 
@@ -301,9 +288,6 @@ class Writer:
     def connection(self) -> sqlite3.Connection:
         """The writing connection, in autocommit mode but within :meth:`MarksWriter.action`."""
         return self._db
-
-    def _transaction(self) -> contextlib.AbstractContextManager[None]:
-        return transaction(self._db)
 
     def set_meta(self, key: str, value: str) -> None:
         """Store one value of the library's own small key-value table."""
@@ -337,7 +321,7 @@ class Writer:
         report = AddReport() if report is None else report
         self._path, self._source = path, source
         at = now()
-        with self._transaction():
+        with transaction(self._db):
             cursor = self._db.execute(
                 "INSERT INTO additions (path, source, at, added, updated, unchanged) "
                 "VALUES (?, ?, ?, 0, 0, 0)",
@@ -363,7 +347,7 @@ class Writer:
         while batch := list(islice(readable, _BATCH)) or waiting:
             if last := batch is waiting:
                 waiting = []
-            with self._transaction():
+            with transaction(self._db):
                 changed = report.added + report.updated
                 self._ungrouped = set[int]()
                 for record in batch:
@@ -400,7 +384,7 @@ class Writer:
         if failures:
             raise failures[0]
         if not cut:  # an unreadable last record means that the file was cut, or half synced
-            with self._transaction():
+            with transaction(self._db):
                 origins.finish()
         return report
 
@@ -408,7 +392,7 @@ class Writer:
         """Store the papers of another library as they are, at their positions; the library must be empty."""
         left = iter(papers)
         while batch := list(islice(left, _BATCH)):
-            with self._transaction():
+            with transaction(self._db):
                 for pos, paper in batch:
                     put_paper(self._db, paper, free=pos)
                 bump(self._db)
@@ -424,7 +408,7 @@ class Writer:
         added them may have been killed before it came here.
         """
         if self._db.execute("SELECT 1 FROM unlinked LIMIT 1").fetchone():
-            with self._transaction():
+            with transaction(self._db):
                 citations.link_citations(self._db)
 
     @cached_property
@@ -432,14 +416,14 @@ class Writer:
         """Writes what is derived from papers."""
         from aspectra.papers.library.derived import DerivedWriter  # loads numpy
 
-        return DerivedWriter(self._db, self._transaction)
+        return DerivedWriter(self._db)
 
     @cached_property
     def marks(self) -> MarksWriter:
         """Writes what the searcher says about papers."""
         from aspectra.papers.library.marks.writer import MarksWriter
 
-        return MarksWriter(self._db, self._transaction, regroup_ids)
+        return MarksWriter(self._db)
 
     def _add_one(self, paper: Paper, pos: int | None, note: Remark | None, report: AddReport) -> int:
         """Add one record; returns the position of the paper that it is."""
@@ -535,22 +519,13 @@ class Writer:
         Raises:
             NoSuchPaper: an id is not in the library; then nothing is removed.
         """
-        found = list(dict.fromkeys(ids))
-        with self.marks.action("remove", f"removed {len(found):,} papers") as step:
-            at = {}
-            for one in found:
-                row = self._db.execute("SELECT pos FROM papers WHERE id = ?", (one,)).fetchone()
-                if row is None:
-                    raise NoSuchPaper(
-                        f"there is no paper {one!r}", why="nothing was removed", hint="aspectra list"
-                    )
-                at[one] = row[0]
-            if len(found) == 1:
-                step.what = f"removed paper {found[0]}"
-            step.keep("papers", found)
+        with self.marks.action("remove", "") as step:
+            at = positions_of(self._db, ids, "nothing was removed")
+            step.what = f"removed {counted_papers(at)}"
+            step.keep("papers", list(at))
             drop_papers(self._db, at.values())
             bump(self._db)
-        return len(found)
+        return len(at)
 
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database, so that readers need not scan it."""

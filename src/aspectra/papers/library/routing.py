@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, groupby
 from tempfile import SpooledTemporaryFile
@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from aspectra.base.errors import NoSuchPaper, UsageError
+from aspectra.base.errors import UsageError
 from aspectra.papers.library import schema
 from aspectra.papers.library.links.citations import open_links
 from aspectra.papers.library.links.versions import regroup_all
 from aspectra.papers.library.marks.actions import STEPS, count_change, rows_now, steps_of_shards
-from aspectra.papers.library.marks.values import Action
+from aspectra.papers.library.marks.values import Action, counted_papers
 from aspectra.papers.library.marks.writer import MarksWriter
-from aspectra.papers.library.mutations import AddReport, Writer, transaction
+from aspectra.papers.library.mutations import AddReport, Writer
 from aspectra.papers.library.row_sums import ROWS, install
+from aspectra.papers.library.rows import positions_of, transaction
 from aspectra.papers.library.shards import MOST, SPAN, first_place, shard_of
 from aspectra.papers.paper import Paper, Remark
 
@@ -152,26 +153,20 @@ class ShardsWriter(Writer):
 
     def remove(self, ids: Sequence[str]) -> int:
         """See :meth:`Writer.remove`."""
-        found = list(dict.fromkeys(ids))
-        for one in found:
-            if not self._db.execute("SELECT 1 FROM papers WHERE id = ?", (one,)).fetchone():
-                raise NoSuchPaper(
-                    f"there is no paper {one!r}", why="nothing was removed", hint="aspectra list"
-                )
+        found = list(positions_of(self._db, ids, "nothing was removed"))
         kept = [rows_now(self._db, table, found, every_source=True) for table in _MARKS]
         numbers = list[int]()
         for number, writer in enumerate(self._writers):
             if mine := [one for one in found if shard_of(one, len(self._writers)) == number]:
                 writer.remove(mine)
                 numbers.append(number)
-        what = f"removed paper {found[0]}" if len(found) == 1 else f"removed {len(found):,} papers"
-        self.marks.keep_steps("remove", what, numbers, kept)
+        self.marks.keep_steps("remove", f"removed {counted_papers(found)}", numbers, kept)
         return len(found)
 
     @cached_property
     def marks(self) -> ShardsMarks:
         """See :attr:`Writer.marks`."""
-        return ShardsMarks(self._db, self._transaction, self._writers)
+        return ShardsMarks(self._db, self._writers)
 
     @cached_property
     def derived(self) -> DerivedWriter:
@@ -200,18 +195,15 @@ class ShardsMarks(MarksWriter):
 
     Args:
         db: as in :class:`MarksWriter`.
-        transaction: as there.
         writers: of the shards, by number.
     """
 
-    def __init__(
-        self,
-        db: sqlite3.Connection,
-        transaction: Callable[[], contextlib.AbstractContextManager[None]],
-        writers: Sequence[Writer],
-    ) -> None:
-        super().__init__(db, transaction, lambda db, ids: group_shards(db))
+    def __init__(self, db: sqlite3.Connection, writers: Sequence[Writer]) -> None:
+        super().__init__(db)
         self._writers = writers
+
+    def _regroup(self, ids: Collection[str]) -> None:
+        group_shards(self._db)
 
     def edit(self, paper: str, **fields: Any) -> list[str]:
         """See :meth:`MarksWriter.edit`."""

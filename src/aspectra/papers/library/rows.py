@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sqlite3
@@ -9,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
-from aspectra.base.errors import LibraryCorrupt
+from aspectra.base.errors import LibraryCorrupt, NoSuchPaper
 from aspectra.base.files import canonical_json, digest_texts
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.library.links import citations, versions
@@ -280,6 +281,40 @@ def stored_paper(db: sqlite3.Connection, pos: int) -> Paper:
     return paper_from_row(
         db.execute(f"SELECT {paper_columns()} FROM papers WHERE pos = ?", (pos,)).fetchone()
     )
+
+
+@contextlib.contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """Make what is written within it one transaction of a connection in autocommit mode."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        # After "disk full" SQLite has already rolled back.
+        with contextlib.suppress(sqlite3.Error):
+            db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
+
+
+def positions_of(db: sqlite3.Connection, papers: Iterable[str], undone: str) -> dict[str, int]:
+    """Id -> position, in the order given, each once.
+
+    Args:
+        db: a connection.
+        papers: their ids.
+        undone: states in the error that nothing was done.
+
+    Raises:
+        NoSuchPaper: an id is not in the library.
+    """
+    out = {}
+    for one in dict.fromkeys(papers):
+        row = db.execute("SELECT pos FROM papers WHERE id = ?", (one,)).fetchone()
+        if row is None:
+            raise NoSuchPaper(f"there is no paper {one!r}", why=undone, hint="aspectra list")
+        out[one] = int(row[0])
+    return out
 
 
 def bump(db: sqlite3.Connection) -> None:

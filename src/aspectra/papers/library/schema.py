@@ -21,7 +21,7 @@ from aspectra.base.values import now
 from aspectra.papers.library import row_sums
 from aspectra.papers.library.folder.lock import WriterLock, hold, noted_error, noting, remembering
 from aspectra.papers.library.row_sums import ROWS, SUMMED, changed_rows, row_hash, schema_sum
-from aspectra.papers.library.rows import BLANK, paper_problems, put_setting
+from aspectra.papers.library.rows import BLANK, paper_problems, put_setting, transaction
 from aspectra.papers.library.shards import NO_SHARDS, TABLES, Collection, attach, first_place
 
 # The number of the newest migration, see `migrations`; an older version refuses a newer library.
@@ -165,11 +165,10 @@ def _create(path: Path) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA foreign_keys = ON")
         row_sums.install(connection)
-        connection.execute("BEGIN IMMEDIATE")
-        create_tables(connection, "tables", "derived", "linking", "marks", "checksums")
-        put_setting(connection, "revision", "0")
-        _put_format(connection, FORMAT)
-        connection.execute("COMMIT")
+        with transaction(connection):
+            create_tables(connection, "tables", "derived", "linking", "marks", "checksums")
+            put_setting(connection, "revision", "0")
+            _put_format(connection, FORMAT)
     finally:
         connection.close()
     disk().sync(part)
@@ -437,18 +436,13 @@ def upgrade(db: sqlite3.Connection) -> None:
     for number, name, migrate in MIGRATIONS:
         if number <= int(found):
             continue
-        db.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(db):
             migrate(db)
             db.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, name, now()))
             if number < SUMMED:
                 db.execute("UPDATE meta SET value = ? WHERE key = 'format'", (str(number),))
             else:
                 _put_format(db, number)
-        except BaseException:
-            db.execute("ROLLBACK")
-            raise
-        db.execute("COMMIT")
 
 
 def _derived(db: sqlite3.Connection) -> None:

@@ -10,7 +10,7 @@ import contextlib
 import json
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from aspectra.base.errors import UsageError
@@ -18,7 +18,7 @@ from aspectra.base.values import now
 from aspectra.papers.library.links.versions import regroup_ids
 from aspectra.papers.library.marks.values import KEPT_STEPS, Action, refile
 from aspectra.papers.library.row_sums import ROWS
-from aspectra.papers.library.rows import bump, count_up, drop_papers, put_paper, stored_paper
+from aspectra.papers.library.rows import bump, count_up, drop_papers, put_paper, stored_paper, transaction
 from aspectra.papers.paper import Paper
 
 _BLOCK = 200  # papers in one part: what is in memory at once
@@ -129,30 +129,27 @@ class ActionWriter:
 
     Args:
         db: a writing connection in autocommit mode.
-        transaction: makes what is done within it one transaction.
-        regroup: groups the versions of works anew after pairs of these ids changed.
     """
 
-    def __init__(
-        self,
-        db: sqlite3.Connection,
-        transaction: Callable[[], Any],
-        regroup: Callable[[sqlite3.Connection, Collection[str]], None] = lambda db, ids: None,
-    ) -> None:
+    def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        self._transaction = transaction
-        self._regroup = regroup
+
+    def _regroup(self, ids: Collection[str]) -> None:
+        """Group the versions of works anew after pairs of these ids changed."""
+        regroup_ids(self._db, ids)
 
     @contextlib.contextmanager
-    def step(self, verb: str, what: str) -> Iterator[UndoStep]:
-        """One step, in one transaction; what was undone before cannot be redone after it.
+    def action(self, verb: str, what: str) -> Iterator[UndoStep]:
+        """One step that can be undone, in one transaction: :meth:`UndoStep.keep` what it is about to change.
+
+        What was undone before cannot be redone after it.
 
         Args:
             verb: the command.
             what: what is done, for a person, as ``tagged 3 papers +method``.
         """
         db = self._db
-        with self._transaction():
+        with transaction(db):
             cursor = db.execute(
                 "INSERT INTO actions (at, verb, what, undone) VALUES (?, ?, '', 0)", (now(), verb)
             )
@@ -185,7 +182,7 @@ class ActionWriter:
 
     def _turn(self, which: str, verb: str, *, undone: bool) -> tuple[Action, list[str]]:
         db = self._db
-        with self._transaction():
+        with transaction(db):
             row = db.execute(f"SELECT id, at, verb, what FROM actions {which} LIMIT 1").fetchone()
             if row is None:
                 raise UsageError(
@@ -229,7 +226,7 @@ class ActionWriter:
         if table in _KEYED:
             _put_keyed(db, table, part["rows"])
             if table == "pairs":
-                self._regroup(db, {one for key in keys for one in key})
+                self._regroup({one for key in keys for one in key})
             return inverse
         for paper, rows in part["rows"]:
             pos = _position(db, paper)

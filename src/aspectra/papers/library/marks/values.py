@@ -151,6 +151,11 @@ class Action(Struct, frozen=True):
     undone: bool = False
 
 
+def counted_papers(papers: Collection[str]) -> str:
+    """Name the paper, or count the papers, in the description of a step: ``paper owl``, ``12 papers``."""
+    return f"paper {next(iter(papers))}" if len(papers) == 1 else f"{len(papers):,} papers"
+
+
 # A record that is read again where it was keeps the time at which it was read first.
 _PUT = (
     "INSERT INTO origins VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET place = excluded.place, "

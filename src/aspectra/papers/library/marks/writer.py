@@ -5,26 +5,25 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import msgspec
 
-from aspectra.base.errors import NoSuchPaper, UsageError
+from aspectra.base.errors import UsageError
 from aspectra.base.values import now, replace
 from aspectra.papers.library.marks.actions import ActionWriter, UndoStep, count_change
 from aspectra.papers.library.marks.values import (
     DECISIONS,
     EDITABLE,
-    Action,
     Decision,
     Item,
     Note,
+    counted_papers,
     refile,
     values_of,
 )
 from aspectra.papers.library.row_sums import MARKED, ROWS, SUMMED, row_hash
-from aspectra.papers.library.rows import bump, stored_paper
+from aspectra.papers.library.rows import bump, positions_of, stored_paper, transaction
 from aspectra.papers.names import given_first
 from aspectra.papers.text.cleaning import one_line
 
@@ -82,7 +81,7 @@ _NOTE = "kind, text, quote, page, colour, source, key, created, modified"
 _PUT_NOTE = f"INSERT INTO notes (pos, {_NOTE}) VALUES ({', '.join('?' * 10)})"
 
 
-class MarksWriter:
+class MarksWriter(ActionWriter):
     """Writes marks; part of :class:`~aspectra.papers.library.mutations.Writer`.
 
     All papers are named by their ids; an unknown id is an error, and nothing is written then. What the
@@ -90,44 +89,7 @@ class MarksWriter:
 
     Args:
         db: a writing connection in autocommit mode.
-        transaction: makes what is done within it one transaction.
-        regroup: groups the versions of works anew after pairs of these ids changed.
     """
-
-    def __init__(
-        self,
-        db: sqlite3.Connection,
-        transaction: Callable[[], AbstractContextManager[None]],
-        regroup: Callable[[sqlite3.Connection, Collection[str]], None] = lambda db, ids: None,
-    ) -> None:
-        self._db = db
-        self._transaction = transaction
-        self._actions = ActionWriter(db, transaction, regroup)
-
-    def action(self, verb: str, what: str) -> AbstractContextManager[UndoStep]:
-        """One step that can be undone, in one transaction: :meth:`UndoStep.keep` what it is about to change.
-
-        Args:
-            verb: the command.
-            what: what is done, for a person.
-        """
-        return self._actions.step(verb, what)
-
-    def undo(self) -> tuple[Action, list[str]]:
-        """Undo the last step; returns it, and ids of papers that it concerned and that are gone.
-
-        Raises:
-            UsageError: there is none.
-        """
-        return self._actions.undo()
-
-    def redo(self) -> tuple[Action, list[str]]:
-        """Do again what was undone last; returns as :meth:`undo`.
-
-        Raises:
-            UsageError: nothing was undone since the last step.
-        """
-        return self._actions.redo()
 
     def tag(self, papers: Sequence[str], add: Iterable[str] = (), remove: Iterable[str] = ()) -> int:
         """Add tags to papers and take tags away; returns how many papers changed.
@@ -156,7 +118,7 @@ class MarksWriter:
                     if self._db.execute(put, (pos, one)).rowcount > 0:
                         changed.add(pos)
             words = " ".join([*(f"+{one}" for one in new), *(f"-{one}" for one in old)])
-            step.what = f"tag {words} on {_papers(at)}"
+            step.what = f"tag {words} on {counted_papers(at)}"
             _count(self._db, step, changed)
         return len(changed)
 
@@ -227,7 +189,9 @@ class MarksWriter:
                 self._db.execute("DELETE FROM decisions WHERE pos = ? AND source = ''", (pos,))
                 if decision or by_file:
                     put_decision(self._db, pos, Decision(decision, reason, under=under))
-            step.what = f"{decision or 'no decision'}{f' ({reason})' if reason else ''} for {_papers(at)}"
+            step.what = (
+                f"{decision or 'no decision'}{f' ({reason})' if reason else ''} for {counted_papers(at)}"
+            )
             _count(self._db, step, changed)
         return changed
 
@@ -285,7 +249,7 @@ class MarksWriter:
         if not source:
             raise ValueError("what the searcher writes has no source")
         changed = []
-        with self._transaction():
+        with transaction(self._db):
             noted = False
             for paper, pos in self._positions(marks).items():
                 tags, notes = {_tag(one) for one in marks[paper][0] if one.strip()}, marks[paper][1]
@@ -347,7 +311,7 @@ class MarksWriter:
         Raises:
             NoSuchPaper: an id is not in the library.
         """
-        with self._transaction():
+        with transaction(self._db):
             at = self._positions(items.values())
             self._db.executemany(
                 "INSERT OR REPLACE INTO external VALUES (?, ?, ?, ?, ?)",
@@ -356,7 +320,7 @@ class MarksWriter:
 
     def drop_items(self, items: Iterable[Item]) -> None:
         """Forget items of another program; their papers stay."""
-        with self._transaction():
+        with transaction(self._db):
             self._db.executemany(
                 "DELETE FROM external WHERE system = ? AND library = ? AND key = ?",
                 [(i.system, i.library, i.key) for i in items],
@@ -369,20 +333,12 @@ class MarksWriter:
             fetch: all rows of a reading statement of that library.
             number: its format.
         """
-        with self._transaction():
+        with transaction(self._db):
             return copy_sound_marks(self._db, fetch, number)
 
     def _positions(self, papers: Iterable[str]) -> dict[str, int]:
         """Id -> position, in the order given, each once."""
-        out = {}
-        for one in dict.fromkeys(papers):
-            row = self._db.execute("SELECT pos FROM papers WHERE id = ?", (one,)).fetchone()
-            if row is None:
-                raise NoSuchPaper(
-                    f"there is no paper {one!r}", why="nothing was changed", hint="aspectra list"
-                )
-            out[one] = int(row[0])
-        return out
+        return positions_of(self._db, papers, "nothing was changed")
 
 
 def put_decision(db: sqlite3.Connection, pos: int, decision: Decision) -> bool:
@@ -425,8 +381,3 @@ def _tag(text: str) -> str:
             hint="aspectra tag PAPER +to-read",
         )
     return tag
-
-
-def _papers(papers: Collection[str]) -> str:
-    """As ``paper owl`` or ``12 papers``."""
-    return f"paper {next(iter(papers))}" if len(papers) == 1 else f"{len(papers):,} papers"
