@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.build import draft, generation
 from aspectra.views.build import values as lensing
+from aspectra.views.build.draft import IndexTask
 from aspectra.views.build.run import build_index
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.settings import IndexSettings
@@ -46,8 +48,10 @@ def _values(folder, names):
     with library.writing("add") as writer:
         writer.add([Paper(f"p{n}", f"OWLS {n}", f"Owls number {n} hunt mice at night.") for n in range(40)])
         seen = []
-        made = lensing.apply_lenses(library, writer, names, lambda *said: seen.append(said))
-        again = lensing.apply_lenses(library, writer, names, lambda *_: None)
+        settings = IndexSettings(encoders=(), lenses=names)
+        task = IndexTask(library, writer, settings, [], lambda *said: seen.append(said))
+        made = lensing.apply_lenses(task)
+        again = lensing.apply_lenses(replace(task, progress=lambda *_: None))
     rows = list(
         library.rows("SELECT name, key, data FROM derived JOIN producers ON id = producer ORDER BY 1, 2")
     )

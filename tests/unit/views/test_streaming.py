@@ -61,7 +61,7 @@ def test_one_full_text_is_held_at_a_time(library, tmp_path, monkeypatch):
     made = full_text.chunk_texts
     monkeypatch.setattr(full_text, "chunk_texts", lambda *given: pieces.append(len(alive)) or made(*given))
     settings = IndexSettings(encoders=(), chunks=("60w",), lenses=())
-    draft = Draft(library, tmp_path / "new", settings, [], IndexReport(), lambda *_: None)
+    draft = Draft(library, settings, [], IndexReport(), lambda *_: None, tmp_path / "new")
     draft.folder.mkdir()
     write_generation(draft)
     assert 1 <= most[0] <= 2  # the one before it, until the next was read

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.display import Progress
 from aspectra.base.errors import LibraryCorrupt
-from aspectra.papers.library.derived import Arrays
+from aspectra.papers.library.derived import Arrays, TakesValues
 from aspectra.papers.library.generations.folders import FileSum
 from aspectra.papers.library.store import Store
 from aspectra.views.dense.reverse import dense_moments
@@ -231,17 +231,38 @@ class IndexReport:
         return self
 
 
+@dataclass(frozen=True)
+class IndexTask:
+    """Values of papers that an ``index`` run computes: of which papers, by what, and for whom.
+
+    Attributes:
+        library: the papers, all or some of them.
+        writer: takes the values that are made.
+        settings: what is built.
+        encoders: (specification, encoder).
+        progress: called with (step, done, total).
+        report: what was done.
+    """
+
+    library: Store
+    writer: TakesValues
+    settings: IndexSettings
+    encoders: list[tuple[str, Encoder]]
+    progress: Progress
+    report: IndexReport = field(default_factory=IndexReport)
+
+
 @dataclass
 class Draft:
     """One generation while it is written.
 
     Attributes:
         library: what it is made from.
-        folder: where it is written.
         settings: what is to be built.
         encoders: (specification, encoder) of the dense views.
         report: counts what was done.
         progress: called with (step, done, total).
+        folder: where it is written.
         standard: reference of the papers, where it is not computed from the papers themselves.
         kept: folder and manifest of the generation whose files of the standard are taken; or None.
         least: number of papers from which a standard is kept.
@@ -257,11 +278,11 @@ class Draft:
     """
 
     library: Store
-    folder: Path
     settings: IndexSettings
     encoders: Sequence[tuple[str, Encoder]]
     report: IndexReport
     progress: Progress
+    folder: Path = Path()
     standard: Standard | None = None
     kept: tuple[Path, dict[str, Any]] | None = None
     least: int = 0

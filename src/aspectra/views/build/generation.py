@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.display import Progress
 from aspectra.base.values import now
 from aspectra.base.version import __version__
 from aspectra.papers.bibliography import FACTS_VERSION
-from aspectra.papers.library.derived import Missing, Producer, TakesValues
+from aspectra.papers.library.derived import Missing, Producer
 from aspectra.papers.library.generations.folders import FORMAT
 from aspectra.papers.library.rows import paper_columns, paper_from_row
 from aspectra.papers.library.store import Store
 from aspectra.papers.text.references import strip_citations
-from aspectra.views.build.draft import STANDARD, Draft, by_all_cores, write_standard
+from aspectra.views.build.draft import STANDARD, Draft, IndexTask, by_all_cores, write_standard
 from aspectra.views.build.records import (
     RecordColumns,
     chosen,
@@ -78,20 +77,17 @@ from aspectra.views.view import Floats
 # itself alone.
 
 
-def encode_lacking_tokens(
-    library: Store, writer: TakesValues, encoder: Encoder, settings: IndexSettings, progress: Progress
-) -> int:
-    """Encode papers again that have no token vectors; returns how many."""
-    producer = token_values(encoder, settings.late)
-    if producer is None or not settings.late or not isinstance(encoder, TokenEncoder):
-        return 0
-    missing = library.derived.missing(producer)
-    label = f"encoding tokens with {encoder.name}"
-    for keys, texts, _ in abstract_batches(library, missing, settings.batch, label, progress):
-        take = TokenTaker(encoder, texts, settings.late)
+def encode_lacking_tokens(task: IndexTask, encoder: Encoder) -> None:
+    """Encode papers again that have no token vectors."""
+    kind = task.settings.late
+    producer = token_values(encoder, kind)
+    if producer is None or not kind or not isinstance(encoder, TokenEncoder):
+        return
+    missing = task.library.derived.missing(producer)
+    for keys, texts, _ in abstract_batches(task, missing, f"encoding tokens with {encoder.name}"):
+        take = TokenTaker(encoder, texts, kind)
         encoder.encode_tokens(texts, take)
-        writer.derived.put(producer, zip(keys, take.values, strict=True))
-    return len(missing)
+        task.writer.derived.put(producer, zip(keys, take.values, strict=True))
 
 
 def write_tokens(draft: Draft) -> None:
@@ -155,33 +151,23 @@ def lacking_terms(library: Store, encoder: Encoder) -> list[Missing]:
     return [one for one in library.derived.missing(producer) if one.key not in waiting]
 
 
-def encode_terms(
-    library: Store,
-    writer: TakesValues,
-    encoder: Encoder,
-    lacking: list[Missing],
-    batch: int,
-    progress: Progress,
-) -> float:
+def encode_terms(task: IndexTask, encoder: Encoder, lacking: list[Missing]) -> float:
     """Encode papers again for their terms alone; returns the seconds that it took.
 
     Their vectors stay as they are.
 
     Args:
-        library: that holds the papers.
-        writer: of the library.
+        task: that the papers are of.
         encoder: with a head.
         lacking: the papers.
-        batch: papers encoded between two commits.
-        progress: called with (step, done, total).
     """
     producer = term_values(encoder)
     clock = perf_counter()
     if producer is None:
         return 0.0
     label = f"encoding again with {encoder.name}, for terms of aspects"
-    for keys, texts, _ in abstract_batches(library, lacking, batch, label, progress):
-        writer.derived.put(producer, zip(keys, encode_with_terms(encoder, texts)[1], strict=True))
+    for keys, texts, _ in abstract_batches(task, lacking, label):
+        task.writer.derived.put(producer, zip(keys, encode_with_terms(encoder, texts)[1], strict=True))
     return perf_counter() - clock
 
 

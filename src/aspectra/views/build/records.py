@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.display import Progress
 from aspectra.papers.bibliography import facts_of
-from aspectra.papers.library.derived import Producer, TakesValues
+from aspectra.papers.library.derived import Producer
 from aspectra.papers.library.rows import Parts, paper_columns, paper_from_row
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
+from aspectra.views.build.draft import IndexTask
 from aspectra.views.build.values import citation_version
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.readers.protocol import READERS, reading_text
-from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import save_array
 from aspectra.views.storage.folder import StoredFolder, Units, save_coded
 from aspectra.views.view import Floats, Positions
@@ -48,14 +47,10 @@ def reader_vectors(name: str, encoder: Encoder, citations: str) -> Producer:
     return Producer(f"reading:{name}", version, ("sections",))
 
 
-def make_readings(
-    library: Store,
-    writer: TakesValues,
-    encoders: Sequence[Encoder],
-    settings: IndexSettings,
-    progress: Progress,
-) -> int:
+def make_readings(task: IndexTask) -> int:
     """Read and encode the full texts that have no readings; returns how many papers."""
+    library, settings, progress = task.library, task.settings, task.progress
+    encoders = [encoder for _, encoder in task.encoders]
     missing: dict[int, tuple[str, list[str]]] = {}
     for name in settings.readers:
         made = [reader_spans(name), *(reader_vectors(name, e, settings.citations) for e in encoders)]
@@ -85,7 +80,7 @@ def make_readings(
                 vector, cut = vectors.get((name, key), (np.zeros(0, np.float32), 0))
                 producer = reader_vectors(name, encoder, settings.citations)
                 values.append((producer, [(key, [vector, np.array(cut, "u4")])]))
-        writer.derived.put_all(values)
+        task.writer.derived.put_all(values)
     progress(label, len(waiting), len(waiting))
     return len(waiting)
 

@@ -236,7 +236,7 @@ class _Ahead:
             report = IndexReport(
                 lacking_terms={name: papers for name, papers in lacking.items() if papers > FEW}
             )
-            draft = Draft(library, Path(), settings, list(encoders), report, work.progress, words=words)
+            draft = Draft(library, settings, encoders, report, work.progress, words=words)
             rows = paper_rows(library, parts_read(settings))
             alone = alone_with(library, "index", turns.overtaken, _PATIENCE)
             if not publish(draft, rows, {"state": state, "waiting": told}, alone):
@@ -312,16 +312,7 @@ def build_index(
         rows = paper_rows(library, parts_read(chosen)) if rows is None else rows
         work.make_full_texts()
         words = None if rebuild or standard is not None else words_of(library, folder, manifest, chosen)
-        draft = Draft(
-            library,
-            Path(),
-            chosen,
-            encoders,
-            work.report,
-            progress,
-            words=words,
-            least=segments.least,
-        )
+        draft = Draft(library, chosen, encoders, work.report, progress, words=words, least=segments.least)
         with contextlib.ExitStack() as opened:
             if standard is not None:
                 files = opened.enter_context(contextlib.closing(open_folder(library.generations, *standard)))
@@ -379,7 +370,7 @@ def merge_segments(
         progress(step, done, total)
 
     files = open_folder(library.generations, folder, manifest)
-    draft = Draft(library, Path(), chosen, encoders, report, shown, least=Segments.least)
+    draft = Draft(library, chosen, encoders, report, shown, least=Segments.least)
     try:
         standard = _standard(files)
         if standard is not None and len(library) <= outgrown * standard.papers:
@@ -427,15 +418,7 @@ def _extend(work: Work, folder: Path, manifest: dict[str, Any], limits: Segments
             )
             some.make_full_texts()
         generations = library.generations
-        draft = Draft(
-            part,
-            Path(),
-            work.settings,
-            work.encoders,
-            some.report,
-            work.progress,
-            standard=standard,
-        )
+        draft = Draft(part, some.settings, some.encoders, some.report, some.progress, standard=standard)
 
         def write(building: Path) -> Path | None:
             linked = generations.share(folder, manifest, building, leave_out=WHOLE)

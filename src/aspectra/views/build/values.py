@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.display import Progress
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.papers.library.derived import (
     Missing,
@@ -33,7 +32,7 @@ from aspectra.papers.library.rows import Parts
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.references import STRIPPER_VERSION, strip_citations
-from aspectra.views.build.draft import Draft, by_all_cores
+from aspectra.views.build.draft import Draft, IndexTask, by_all_cores
 from aspectra.views.dense.late.view import TokenTaker, token_values
 from aspectra.views.dense.reverse import build_lens_vectors
 from aspectra.views.encoders.protocol import Encoder, Vectors
@@ -136,25 +135,25 @@ class _Gathered:
 
 
 def _batches(
-    missing: list[Missing], size: int, ahead: int, label: str, progress: Progress
+    task: IndexTask, missing: list[Missing], size: int, ahead: int, label: str
 ) -> Iterator[list[Missing]]:
     """Batches, with progress; neighbours in length go together within a look-ahead of ``ahead`` batches."""
     done = 0
     for start in range(0, len(missing), size * ahead):
         block = sorted(missing[start : start + size * ahead], key=lambda item: item.size if ahead > 1 else 0)
         for low in range(0, len(block), size):
-            progress(label, done, len(missing))
+            task.progress(label, done, len(missing))
             yield block[low : low + size]
             done += len(block[low : low + size])
-    progress(label, done, len(missing))
+    task.progress(label, done, len(missing))
 
 
 def abstract_batches(
-    library: Store, missing: list[Missing], size: int, label: str, progress: Progress
+    task: IndexTask, missing: list[Missing], label: str
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], tuple[list[tuple[int, int]], ...]]]:
     """(keys, texts, spans of their units) of papers to encode, batch by batch, with progress."""
-    for batch in _batches(missing, size, _BATCHES_AHEAD, label, progress):
-        keys, texts, spans = zip(*_texts(library, batch), strict=True)
+    for batch in _batches(task, missing, task.settings.batch, _BATCHES_AHEAD, label):
+        keys, texts, spans = zip(*_texts(task.library, batch), strict=True)
         yield keys, texts, spans
 
 
@@ -166,9 +165,7 @@ def _texts(library: Store, batch: Sequence[Missing]) -> Iterator[tuple[str, str,
         yield keys[pos], text, inside
 
 
-def encode_abstracts(
-    library: Store, writer: TakesValues, encoder: Encoder, settings: IndexSettings, progress: Progress
-) -> int:
+def encode_abstracts(task: IndexTask, encoder: Encoder) -> int:
     """Encode titles and abstracts that have no vector; returns how many papers.
 
     Where sentences are not to be encoded apart, one forward pass gives the abstract's vector and, by late
@@ -176,13 +173,14 @@ def encode_abstracts(
     same pass gives the terms of aspects, where a token head fits the encoder, and token vectors, where the
     settings want them.
     """
+    library, settings = task.library, task.settings
     whole, units = abstract_vectors(encoder), sentence_vectors(encoder, settings)
     terms, tokens = term_values(encoder), token_values(encoder, settings.late)
     together = not settings.sentences_apart(encoder)
     missing = library.derived.missing(whole, units) if together else library.derived.missing(whole)
     label = f"encoding abstracts with {encoder.name}"
-    with _Gathered(writer) as gathered:
-        for keys, texts, spans in abstract_batches(library, missing, settings.batch, label, progress):
+    with _Gathered(task.writer) as gathered:
+        for keys, texts, spans in abstract_batches(task, missing, label):
             late = together and encoder.late_pooling
             take = TokenTaker(encoder, texts, settings.late) if settings.late else None
             coded, found = encode_with_terms(encoder, texts, spans if late else None, take)
@@ -221,47 +219,38 @@ def _apart(
     )
 
 
-def encode_sentences(
-    library: Store, writer: TakesValues, encoder: Encoder, settings: IndexSettings, progress: Progress
-) -> None:
+def encode_sentences(task: IndexTask, encoder: Encoder) -> None:
     """Encode titles and sentences each by itself, where they have no vectors.
 
     A late-pooled sentence vector knows its neighbours, so sentences of one paper are much alike whatever they
     say; vectors of sentences apart tell methods from results better.
     """
-    units = sentence_vectors(encoder, settings)
+    units = sentence_vectors(encoder, task.settings)
     label = f"encoding sentences with {encoder.name}"
-    missing = library.derived.missing(units)
-    with _Gathered(writer) as gathered:
-        for keys, texts, spans in abstract_batches(library, missing, settings.batch, label, progress):
+    missing = task.library.derived.missing(units)
+    with _Gathered(task.writer) as gathered:
+        for keys, texts, spans in abstract_batches(task, missing, label):
             vectors, cut = _apart(encoder, texts, spans)
             values = [(v.astype(np.float16), np.array(n, "u4")) for v, n in zip(vectors, cut, strict=True)]
             gathered.put_all([(units, zip(keys, values, strict=True))])
 
 
-def encode_chunks(
-    library: Store,
-    writer: TakesValues,
-    encoder: Encoder,
-    size: str,
-    settings: IndexSettings,
-    progress: Progress,
-) -> int:
+def encode_chunks(task: IndexTask, encoder: Encoder, size: str) -> int:
     """Encode full-text chunks that have no vectors; returns how many papers.
 
     A chunk longer than the encoder reads is encoded in windows whose vectors are averaged, so that nothing
     is cut off.
     """
-    producer = chunk_vectors(encoder, size, settings.citations)
+    library, citations = task.library, task.settings.citations
+    producer = chunk_vectors(encoder, size, citations)
     missing = library.derived.missing(producer)
-    label = f"encoding full texts with {encoder.name}"
-    step = max(1, settings.batch // 16)  # a full text holds some 16 abstracts and more
-    for batch in _batches(missing, step, 1, label, progress):
+    step = max(1, task.settings.batch // 16)  # a full text holds some 16 abstracts and more
+    for batch in _batches(task, missing, step, 1, f"encoding full texts with {encoder.name}"):
         keys = {one.pos: one.key for one in batch}
         texts: list[str] = []
         owners: list[tuple[str, int]] = []
         for pos, paper in library.papers_at(list(keys), "sections").items():
-            pieces = chunk_texts(paper, section_chunks(paper, size), settings.citations)
+            pieces = chunk_texts(paper, section_chunks(paper, size), citations)
             owners.append((keys[pos], len(pieces)))
             texts.extend(pieces)
         vectors, cut = _encode_long(encoder, texts)
@@ -271,7 +260,7 @@ def encode_chunks(
             units, some = vectors[at : at + count].astype(np.float16), cut[at : at + count].sum()
             rows.append((key, (units, np.array(some, "u4"))))
             at += count
-        writer.derived.put(producer, rows)
+        task.writer.derived.put(producer, rows)
     return len(missing)
 
 
@@ -315,12 +304,13 @@ def lens_values(name: str) -> Producer:
     return Producer(f"lens:{name}", str(lens.version), lens.reads)
 
 
-def apply_lenses(library: Store, writer: TakesValues, names: Sequence[str], progress: Progress) -> int:
+def apply_lenses(task: IndexTask) -> int:
     """Apply the lenses to the papers that they have no values of; returns how many values were made.
 
     Raises:
         Overtaken: by the writer, and only once what other processes were given is done.
     """
+    library, names, progress = task.library, task.settings.applied_lenses, task.progress
     missing = dict(library.derived.lacking([lens_values(name) for name in names])) if names else {}
     done = made = 0
     progress("applying lenses", 0, len(missing))
@@ -331,7 +321,7 @@ def apply_lenses(library: Store, writer: TakesValues, names: Sequence[str], prog
 
     def store() -> None:
         try:
-            writer.derived.put_all((lens_values(name), rows) for name, rows in waiting.items())
+            task.writer.derived.put_all((lens_values(name), rows) for name, rows in waiting.items())
         except Overtaken as error:
             overtaken.append(error)
         waiting.clear()

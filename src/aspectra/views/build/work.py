@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -11,19 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.display import Progress
 from aspectra.base.errors import LibraryCorrupt, MissingExtra
 from aspectra.base.files import digest_texts
 from aspectra.base.values import replace
 from aspectra.papers.bibliography import FACTS_VERSION
-from aspectra.papers.library.derived import Missing, TakesValues
+from aspectra.papers.library.derived import Missing
 from aspectra.papers.library.generations.folders import FORMAT
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.papers.text.cleaning import FOLDING_VERSION
 from aspectra.papers.text.references import STRIPPER_VERSION
 from aspectra.papers.text.structure import SPLITTER_VERSION
-from aspectra.views.build.draft import IndexReport
+from aspectra.views.build.draft import IndexTask
 from aspectra.views.build.generation import FEW, encode_lacking_tokens, encode_terms, term_state
 from aspectra.views.build.records import make_readings, reader_state
 from aspectra.views.build.values import (
@@ -45,25 +43,8 @@ SETTINGS_KEY = "index_settings"
 Named = list[tuple[str, Encoder]]  # with their specifications
 
 
-@dataclass(frozen=True)
-class Work:
-    """The part of an ``index`` run that computes values of papers, before any file is written.
-
-    Attributes:
-        library: the papers, all or some of them.
-        writer: takes the values that are made.
-        settings: what is built.
-        encoders: (specification, encoder).
-        progress: called with (step, done, total).
-        report: what was done.
-    """
-
-    library: Store
-    writer: TakesValues
-    settings: IndexSettings
-    encoders: list[tuple[str, Encoder]]
-    progress: Progress
-    report: IndexReport = field(default_factory=IndexReport)
+class Work(IndexTask):
+    """The part of an ``index`` run that computes values of papers, before any file is written."""
 
     def make_abstracts(
         self, lacking: dict[str, list[Missing]], *, everything: bool, complete: bool = False
@@ -75,34 +56,38 @@ class Work:
             everything: make the terms of all those.
             complete: all other values are stored already, and are not looked for.
         """
-        library, writer, settings, progress = self.library, self.writer, self.settings, self.progress
-        report = self.report
         if not complete:
             self.make_lenses()
             self.encode()
         clock = perf_counter()
         for _, encoder in self.encoders:
-            without = lacking[encoder.name]
-            _add_terms(library, writer, encoder, without, everything, report, settings.batch, progress)
-        report.seconds["encode"] = report.seconds.get("encode", 0.0) + perf_counter() - clock
+            self._add_terms(encoder, lacking[encoder.name], everything)
+        seconds = self.report.seconds
+        seconds["encode"] = seconds.get("encode", 0.0) + perf_counter() - clock
+
+    def _add_terms(self, encoder: Encoder, lacking: list[Missing], everything: bool) -> None:
+        """Make the terms that are lacking where few or wanted; else of a few, to tell what all take."""
+        few = lacking if everything else lacking[:: max(1, len(lacking) // FEW)][:FEW]
+        seconds = encode_terms(self, encoder, few) if few else 0.0
+        if rest := len(lacking) - len(few):
+            self.report.lacking_terms[encoder.name] = rest
+            self.report.seconds_for_terms[encoder.name] = seconds / len(few) * rest
 
     def make_lenses(self) -> None:
         """Apply lenses."""
         clock = perf_counter()
-        names = self.settings.applied_lenses
-        self.report.lensed = apply_lenses(self.library, self.writer, names, self.progress)
+        self.report.lensed = apply_lenses(self)
         self.report.seconds["lenses"] = perf_counter() - clock
 
     def encode(self) -> None:
         """Encode titles, abstracts, sentences, and values of prompted lenses."""
-        library, writer, settings, progress = self.library, self.writer, self.settings, self.progress
         clock = perf_counter()
         for _, encoder in self.encoders:
-            self.report.encoded += encode_abstracts(library, writer, encoder, settings, progress)
-            encode_lacking_tokens(library, writer, encoder, settings, progress)
-            if settings.sentences_apart(encoder):
-                encode_sentences(library, writer, encoder, settings, progress)
-            encode_readings(library, writer, encoder, settings.batch, progress)
+            self.report.encoded += encode_abstracts(self, encoder)
+            encode_lacking_tokens(self, encoder)
+            if self.settings.sentences_apart(encoder):
+                encode_sentences(self, encoder)
+            encode_readings(self.library, self.writer, encoder, self.settings.batch, self.progress)
         self.report.seconds["encode"] = perf_counter() - clock
 
     @property
@@ -119,34 +104,14 @@ class Work:
 
     def make_full_texts(self) -> None:
         """Encode and read full texts."""
-        library, writer, settings, report = self.library, self.writer, self.settings, self.report
-        clock = perf_counter()
+        report, clock = self.report, perf_counter()
         for encoder, size in self._chunked:
-            report.encoded_full += encode_chunks(library, writer, encoder, size, settings, self.progress)
+            report.encoded_full += encode_chunks(self, encoder, size)
         report.seconds["encode"] += perf_counter() - clock
-        if self._chunked and settings.readers:
+        if self._chunked and self.settings.readers:
             clock = perf_counter()
-            encoders = [encoder for _, encoder in self.encoders]
-            report.read = make_readings(library, writer, encoders, settings, self.progress)
+            report.read = make_readings(self)
             report.seconds["reading"] = perf_counter() - clock
-
-
-def _add_terms(
-    library: Store,
-    writer: TakesValues,
-    encoder: Encoder,
-    lacking: list[Missing],
-    everything: bool,
-    report: IndexReport,
-    batch: int,
-    progress: Progress,
-) -> None:
-    """Make the terms that are lacking where they are few or wanted; else of a few, to tell what all take."""
-    few = lacking if everything else lacking[:: max(1, len(lacking) // FEW)][:FEW]
-    seconds = encode_terms(library, writer, encoder, few, batch, progress) if few else 0.0
-    if rest := len(lacking) - len(few):
-        report.lacking_terms[encoder.name] = rest
-        report.seconds_for_terms[encoder.name] = seconds / len(few) * rest
 
 
 def parts_read(settings: IndexSettings) -> list[str]:
