@@ -7,20 +7,17 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import AspectraError, BadInput
 from aspectra.base.values import replace
 from aspectra.base.version import __version__
 from aspectra.papers.library.mutations import AddReport, Writer
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import UnknownFormat, detect, read_papers
 from aspectra.papers.sources.files import FoundFile, InputFile, walk
 from aspectra.papers.sources.protocol import ReadOptions, Remark
-
-if TYPE_CHECKING:
-    from aspectra.papers.library.store import Store
 
 # Files that describe a folder; they are read only where they are named one by one.
 _ABOUT = ("readme", "license", "licence", "changelog", "contributing", "copying", "makefile")

@@ -9,13 +9,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import AspectraError
 from aspectra.base.values import replace
 from aspectra.papers.library.marks.values import Item, Note
 from aspectra.papers.library.mutations import AddReport, Writer
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.files import InputFile
@@ -31,10 +32,6 @@ from aspectra.papers.sources.zotero.mapping import (
     pdf_path,
     read_note,
 )
-
-if TYPE_CHECKING:
-    from aspectra.papers.library.store import Store
-
 
 # Where Zotero keeps its database, its files and its preferences on this computer.
 #

@@ -63,8 +63,7 @@ class SearchBody(Question, frozen=True):
     @property
     def question(self) -> Question:
         """The question alone."""
-        names = [one.name for one in msgspec.structs.fields(Question)]
-        return Question(**{name: getattr(self, name) for name in names})
+        return Question(**{one.name: getattr(self, one.name) for one in msgspec.structs.fields(Question)})
 
 
 class DecideBody(Part, frozen=True):

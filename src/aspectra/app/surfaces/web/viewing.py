@@ -137,8 +137,7 @@ class Pages:
             auto_reload=False,
             finalize=_shown,
         )
-        self._templates.filters["plain"] = _plain
-        self._templates.filters["prose"] = _prose
+        self._templates.filters |= {"plain": _plain, "prose": _prose}
         self._templates.tests["retracted"] = _retracted
 
     def render(
