@@ -10,7 +10,7 @@ from aspectra.app.commands.searching import load_and_try
 from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission
 from aspectra.views.encoders import early
-from aspectra.views.encoders.early import load_early
+from aspectra.views.encoders.early import load_early, loaded_early
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, load_encoder
 from fake_encoder import FakeEncoder
 
@@ -56,10 +56,10 @@ def test_what_fails_early_is_reported_by_who_needs_it(loads):
 
 def test_nothing_is_loaded_that_needs_a_permission(loads):
     load_early("made-early:private", _load)
-    early._EARLY["made-early:private"].join()
+    assert loaded_early("made-early:private") is None
     assert loads == []
 
 
 def test_a_wrong_specification_harms_nobody(loads):
     load_early("no-such-encoder", _load)
-    assert early._EARLY["no-such-encoder"].result() is None
+    assert loaded_early("no-such-encoder") is None

@@ -25,6 +25,7 @@ from aspectra.base.files import digest
 from aspectra.views.encoders.protocol import (
     ENCODERS,
     EncoderFactory,
+    check_length,
     folder_permission,
     name_of,
     positive_int,
@@ -162,10 +163,7 @@ def load_colbert(place: str, options: dict[str, str]) -> LateTransformer:
         positive_int(options, "document_length", folder.lengths[1]),
     )
     for name, length in zip(("query_length", "document_length"), lengths, strict=True):
-        if not _LEAST_TOKENS <= length <= network.positions:
-            raise UsageError(
-                f"{name} must be between {_LEAST_TOKENS} and {network.positions} for this model, not {length}"
-            )
+        check_length(name, length, _LEAST_TOKENS, network.positions)
     # One less, since the marker is put in.
     query, document = (ModelTokenizer(folder.network, length - 1) for length in lengths)
     vocabulary = document.tokenizer
@@ -197,8 +195,8 @@ def load_colbert(place: str, options: dict[str, str]) -> LateTransformer:
         (query, document),
         marking,
         folder.steps,
-        dimensions=network.shape.dimensions,
-        lengths=lengths,
+        network.shape.dimensions,
+        lengths,
     )
 
 

@@ -18,6 +18,7 @@ from aspectra.views.encoders.protocol import (
     POOLINGS,
     PROMPT_OPTIONS,
     EncoderFactory,
+    check_length,
     folder_permission,
     name_of,
     positive_int,
@@ -112,8 +113,7 @@ def load_folder(place: str, options: dict[str, str]) -> TransformerEncoder:
     head = _head(folder.head, options)
     most = network.positions
     limit = positive_int(options, "max_tokens", min(folder.max_tokens or most, most))
-    if not _LEAST_TOKENS <= limit <= most:
-        raise UsageError(f"max_tokens must be between {_LEAST_TOKENS} and {most} for this model, not {limit}")
+    check_length("max_tokens", limit, _LEAST_TOKENS, most)
     unit = yes_or_no(options, "normalize", True)
     head = head.without_unit() if unit else head  # once is enough
     if unit and "normalize" not in options and folder.similarity in {"dot", "euclidean", "manhattan"}:
@@ -143,7 +143,7 @@ def load_folder(place: str, options: dict[str, str]) -> TransformerEncoder:
         Runtime(network, head, identity, dtype=dtype, threads=threads),
         tokens,
         head,
-        dimensions=dimensions,
+        dimensions,
         prompts=prompts,
         unit=unit,
     )

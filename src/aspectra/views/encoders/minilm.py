@@ -17,7 +17,13 @@ from pathlib import Path
 
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.files import digest
-from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, folder_permission, positive_int
+from aspectra.views.encoders.protocol import (
+    ENCODERS,
+    EncoderFactory,
+    check_length,
+    folder_permission,
+    positive_int,
+)
 from aspectra.views.encoders.query_encoder import content_hash
 from aspectra.views.encoders.transformer.encoder import Head, ModelTokenizer, TokenStateEncoder
 from aspectra.views.encoders.transformer.modules import ModelFolder
@@ -98,10 +104,7 @@ class MiniLM(TokenStateEncoder):
                 why=f"found {shape.family}, {shape.activation}, pooling {' and '.join(head.pooling.modes)}",
                 hint=f"load it as local:{folder}",
             )
-        if not 3 <= max_tokens <= shape.positions:
-            raise UsageError(
-                f"max_tokens must be between 3 and {shape.positions} for this model, not {max_tokens}"
-            )
+        check_length("max_tokens", max_tokens, 3, shape.positions)
         weights = content_hash(folder / "model.safetensors")
         fingerprint = digest(
             {
@@ -119,7 +122,7 @@ class MiniLM(TokenStateEncoder):
             Runtime(network, head, weights, dtype=dtype, threads=threads or available_cores()),
             ModelTokenizer(folder, max_tokens),
             Head(),
-            dimensions=shape.dimensions,
+            shape.dimensions,
         )
 
 

@@ -45,6 +45,8 @@ from aspectra.views.encoders.protocol import (
     Prompts,
     Span,
     Vectors,
+    cannot_pool,
+    encodable,
     positive_int,
     unit_rows,
 )
@@ -58,7 +60,6 @@ _REQUEST_CHARACTERS = 400_000  # OpenAI refuses requests above 300,000 tokens
 _CHARACTERS_PER_TOKEN = 3
 _SHORTEST = 40  # characters; a text that is too long is not cut below
 _LARGEST_ERROR = 2**16  # bytes of an error under status 200; vectors are not parsed twice
-_SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 
 class Unavailable(AspectraError):
@@ -198,17 +199,13 @@ class OpenAIEmbeddings:
             QuotaSpent: see :class:`aspectra.llm.chat.QuotaSpent`.
         """
         if spans is not None:
-            raise UsageError(
-                f"the encoder {self.name!r} cannot pool spans",
-                why="an embeddings endpoint gives no token states",
-                hint="encode the sentences as texts of their own",
-            )
+            raise cannot_pool(self, "an embeddings endpoint gives no token states")
         self._check()
         prompt = self.prompts.of(kind, instruction)
         limit = max(1, self.max_tokens * _CHARACTERS_PER_TOKEN - len(prompt))
         truncated = np.array([len(text) > limit for text in texts], dtype=np.bool_)
         full = [index for index, text in enumerate(texts) if text.strip()]
-        ready = [prompt + texts[index][:limit].translate(_SURROGATES) for index in full]
+        ready = [prompt + encodable(texts[index][:limit]) for index in full]
         cut: set[str] = set()
         parts = [self._request(ready[part], cut) for part in self._parts(ready)]
         for index, text in zip(full, ready, strict=True):

@@ -298,10 +298,8 @@ def unit_rows(vectors: Vectors) -> Vectors:
     return vectors
 
 
-def empty_vectors(
-    texts: Sequence[str], spans: Sequence[Sequence[Span]] | None, dimensions: int
-) -> tuple[Vectors, list[Vectors]]:
-    """(texts, dimensions) zeros to be filled, and for each text no vectors of spans yet.
+def empty_encoding(texts: Sequence[str], spans: Sequence[Sequence[Span]] | None, dimensions: int) -> Encoding:
+    """Zeros for each text, to be filled in place, and no vectors yet of the spans that were asked for.
 
     Raises:
         UsageError: there are spans of another number of texts.
@@ -309,7 +307,28 @@ def empty_vectors(
     if spans is not None and len(spans) != len(texts):
         raise UsageError(f"{len(texts)} texts were given with the spans of {len(spans)}")
     vectors: Vectors = np.zeros((len(texts), dimensions), dtype=np.float32)
-    return vectors, [vectors[:0]] * len(texts)
+    pooled = [vectors[:0]] * len(texts) if spans is not None else []
+    return Encoding(vectors, pooled, np.zeros(len(texts), dtype=np.bool_))
+
+
+def cannot_pool(encoder: Encoder, why: str) -> UsageError:
+    """The error of an encoder without token states that lie in the space of its vectors."""
+    return UsageError(
+        f"the encoder {encoder.name!r} cannot pool spans",
+        why=why,
+        hint="encode the sentences as texts of their own",
+    )
+
+
+def check_length(name: str, length: int, least: int, most: int) -> int:
+    """Return a number of tokens that a text may have.
+
+    Raises:
+        UsageError: it is out of the model's range.
+    """
+    if not least <= length <= most:
+        raise UsageError(f"{name} must be between {least} and {most} for this model, not {length}")
+    return length
 
 
 def mean_of_tokens(states: Vectors) -> Vectors:

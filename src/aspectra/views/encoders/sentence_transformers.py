@@ -30,7 +30,8 @@ from aspectra.views.encoders.protocol import (
     Kind,
     Span,
     Vectors,
-    empty_vectors,
+    cannot_pool,
+    empty_encoding,
     encodable,
     name_of,
     pool_spans,
@@ -113,13 +114,10 @@ class SentenceTransformers:
             UsageError: spans asked of a model that does not mean-pool token states.
         """
         if spans is not None and not self.late_pooling:
-            raise UsageError(
-                f"the encoder {self.name!r} cannot pool spans",
-                why="it does not pool by the mean, or its tokenizer gives no character offsets",
-                hint="encode the sentences as texts of their own",
+            raise cannot_pool(
+                self, "it does not pool by the mean, or its tokenizer gives no character offsets"
             )
-        vectors, pooled = empty_vectors(texts, spans, self.dimensions)
-        truncated = np.zeros(len(texts), dtype=np.bool_)
+        coded = empty_encoding(texts, spans, self.dimensions)
         prompt = self.prompts.of(kind, instruction)
         clean = [encodable(text) for text in texts]
         order = sorted(range(len(clean)), key=lambda index: len(clean[index]))
@@ -130,19 +128,19 @@ class SentenceTransformers:
             # model has one adapter switched on.
             with self._lock:
                 self._adapters.use(kind)
-                truncated[chunk] = self._cut(part, prompt)
+                coded.truncated[chunk] = self._cut(part, prompt)
                 made = self._forward(part, prompt, kind, "sentence_embedding" if spans is None else None)
                 places = self._places(part, prompt) if spans is not None else []
             if spans is None:
-                vectors[chunk] = made
+                coded.vectors[chunk] = made
                 continue
             for index, item, offsets in zip(chunk, made, places, strict=True):
-                vectors[index] = _array(item["sentence_embedding"])
+                coded.vectors[index] = _array(item["sentence_embedding"])
                 states = self._states(item, len(offsets))
-                pooled[index] = pool_spans(states, offsets, spans[index])
-        return Encoding(
-            unit_rows(vectors) if self._unit else vectors, pooled if spans is not None else [], truncated
-        )
+                coded.spans[index] = pool_spans(states, offsets, spans[index])
+        if self._unit:
+            unit_rows(coded.vectors)
+        return coded
 
     def _forward(self, texts: list[str], prompt: str, kind: Kind, output: str | None) -> Any:
         run = self._model.encode_query if kind == "query" else self._model.encode_document

@@ -22,7 +22,8 @@ from aspectra.views.encoders.protocol import (
     Prompts,
     Span,
     Vectors,
-    empty_vectors,
+    cannot_pool,
+    empty_encoding,
     encodable,
     mean_of_tokens,
     pool_spans,
@@ -331,44 +332,36 @@ class ModelTokenizer:
         return tokenizer
 
 
+@dataclass(eq=False)
 class TransformerEncoder:
     """Texts to vectors, on the processor and without torch.
 
-    Args:
+    Attributes:
         name: see :class:`aspectra.views.encoders.protocol.Encoder`.
         fingerprint: likewise.
         runtime: what runs the network.
         tokens: the tokenizer, with the maximum length.
         head: token states to a text's vector.
-        dimensions: of a token's state.
+        width: of a token's state.
         prompts: what is put before a text.
         unit: whether vectors are scaled to length 1.
     """
 
+    name: str
+    fingerprint: str
+    runtime: Runtime
+    tokens: ModelTokenizer
+    head: Head
+    width: int
+    prompts: Prompts = Prompts()
+    unit: bool = True
+
     remote = ""
 
-    def __init__(
-        self,
-        name: str,
-        fingerprint: str,
-        runtime: Runtime,
-        tokens: ModelTokenizer,
-        head: Head,
-        *,
-        dimensions: int,
-        prompts: Prompts | None = None,
-        unit: bool = True,
-    ) -> None:
-        self.name = name
-        self.fingerprint = fingerprint
-        self.runtime = runtime
-        self.tokens = tokens
-        self.max_tokens = tokens.limit
-        self.dimensions = head.width(dimensions)
-        self.late_pooling = head.late
-        self.prompts = prompts or Prompts()
-        self._head = head
-        self._unit = unit
+    def __post_init__(self) -> None:
+        self.max_tokens = self.tokens.limit
+        self.dimensions = self.head.width(self.width)
+        self.late_pooling = self.head.late
 
     def encode(
         self,
@@ -399,27 +392,23 @@ class TransformerEncoder:
         each: EachText | None,
     ) -> Encoding:
         if spans is not None and not self.late_pooling:
-            raise UsageError(
-                f"the encoder {self.name!r} cannot pool spans",
-                why="it does not pool by the mean, or has layers behind it",
-                hint="encode the sentences as texts of their own",
-            )
-        vectors, pooled = empty_vectors(texts, spans, self.dimensions)
+            raise cannot_pool(self, "it does not pool by the mean, or has layers behind it")
+        coded = empty_encoding(texts, spans, self.dimensions)
         prompt = self.prompts.of(kind, instruction)
         tokens = self.tokens.encode(texts, prompt)
         before = self.tokens.length(prompt)
-        truncated = np.array([bool(one.overflowing) for one in tokens], dtype=np.bool_)
+        coded.truncated[:] = [bool(one.overflowing) for one in tokens]
         some = [index for index, one in enumerate(tokens) if one.ids]  # a text may have no token at all
 
         def take(row: int, states: Vectors) -> None:
             index = some[row]
-            vectors[index] = self._head(states, before)
+            coded.vectors[index] = self.head(states, before)
             asked = spans[index] if spans is not None else ()
             if not len(asked) and each is None:
                 return
             offsets = self.tokens.offsets(tokens[index], prompt)
             if len(asked):
-                pooled[index] = pool_spans(states, offsets, asked)
+                coded.spans[index] = pool_spans(states, offsets, asked)
             if each is not None:
                 each(index, states, offsets)
 
@@ -428,12 +417,12 @@ class TransformerEncoder:
             self.runtime.run(ids, self.max_tokens, take, apart=kind == "query")
         for index in set(range(len(texts))) - set(some):
             if spans is not None:
-                pooled[index] = np.zeros((len(spans[index]), self.dimensions), dtype=np.float32)
+                coded.spans[index] = np.zeros((len(spans[index]), self.dimensions), dtype=np.float32)
             if each is not None:
                 each(index, np.zeros((0, self.dimensions), np.float32), np.zeros((0, 2), np.int64))
-        return Encoding(
-            unit_rows(vectors) if self._unit else vectors, pooled if spans is not None else [], truncated
-        )
+        if self.unit:
+            unit_rows(coded.vectors)
+        return coded
 
 
 class TokenStateEncoder(TransformerEncoder):
@@ -479,48 +468,39 @@ class Marking:
         return [self.query, self.document, self.mask, self.attend, sorted(self.skipped)]
 
 
+@dataclass(eq=False)
 class LateTransformer:
     """Texts to vectors of their tokens; see :class:`aspectra.views.encoders.protocol.LateEncoder`.
 
     The vector of a text is the mean of its tokens' vectors, at length 1: a first stage for which it was not
     trained.
 
-    Args:
+    Attributes:
         name, fingerprint: as in :class:`~aspectra.views.encoders.protocol.Encoder`.
         runtime: what runs the network.
         tokens: tokenizers of queries and of documents, with room for the marker.
         marking: numbers of tokens with a meaning.
         steps: layers, in order.
-        dimensions: of the network's states.
+        width: of the network's states.
         lengths: tokens of a query and of a document, markers included.
     """
+
+    name: str
+    fingerprint: str
+    runtime: Runtime
+    tokens: tuple[ModelTokenizer, ModelTokenizer]
+    marking: Marking
+    steps: tuple[HeadStep, ...]
+    width: int
+    lengths: tuple[int, int]
 
     remote = ""
     late_pooling = True
 
-    def __init__(
-        self,
-        name: str,
-        fingerprint: str,
-        runtime: Runtime,
-        tokens: tuple[ModelTokenizer, ModelTokenizer],
-        marking: Marking,
-        steps: Sequence[HeadStep],
-        *,
-        dimensions: int,
-        lengths: tuple[int, int],
-    ) -> None:
-        self.name = name
-        self.fingerprint = fingerprint
-        self.runtime = runtime
-        self._queries, self._documents = tokens
-        self._marking = marking
-        self._steps = steps
-        self.max_tokens = lengths[1]
-        self.query_tokens = 0 if marking.mask is None else lengths[0]
-        self.dimensions = dimensions
-        for step in steps:
-            self.dimensions = step.width(self.dimensions)
+    def __post_init__(self) -> None:
+        self.max_tokens = self.lengths[1]
+        self.query_tokens = 0 if self.marking.mask is None else self.lengths[0]
+        self.dimensions = Head(steps=self.steps).width(self.width)
 
     def encode(
         self,
@@ -542,18 +522,19 @@ class LateTransformer:
         spans: Sequence[Sequence[Span]] | None = None,
     ) -> Encoding:
         """See :class:`aspectra.views.encoders.protocol.TokenEncoder`; states are projected, of length 1."""
-        vectors, pooled = empty_vectors(texts, spans, self.dimensions)
+        coded = empty_encoding(texts, spans, self.dimensions)
         if not texts:
-            return Encoding(vectors, pooled if spans is not None else [], np.zeros(0, np.bool_))
-        coded = (self._queries if kind == "query" else self._documents).encode(texts)
-        rows = [self._marked(one, kind) for one in coded]
+            return coded
+        queries, documents = self.tokens
+        tokens = (queries if kind == "query" else documents).encode(texts)
+        rows = [self._marked(one, kind) for one in tokens]
 
         def take(index: int, states: Vectors) -> None:
             _, offsets, kept = rows[index]
             projected = self._project(states[kept])
-            vectors[index] = mean_of_tokens(projected)
+            coded.vectors[index] = mean_of_tokens(projected)
             if spans is not None:
-                pooled[index] = pool_spans(projected, offsets[kept], spans[index])
+                coded.spans[index] = pool_spans(projected, offsets[kept], spans[index])
             each(index, projected, offsets[kept])
 
         self.runtime.run(
@@ -561,14 +542,15 @@ class LateTransformer:
             max(self.max_tokens, self.query_tokens),
             take,
             apart=kind == "query",
-            attended=None if self._marking.attend else [len(one.ids) + 1 for one in coded],
+            attended=None if self.marking.attend else [len(one.ids) + 1 for one in tokens],
         )
-        truncated = np.array([bool(one.overflowing) for one in coded], dtype=np.bool_)
-        return Encoding(unit_rows(vectors), pooled if spans is not None else [], truncated)
+        coded.truncated[:] = [bool(one.overflowing) for one in tokens]
+        unit_rows(coded.vectors)
+        return coded
 
     def _marked(self, one: Any, kind: Kind) -> tuple[list[int], NDArray[np.int64], Any]:
         """Token numbers with the marker and, of a query, mask tokens; their characters; which are kept."""
-        marking = self._marking
+        marking = self.marking
         ids = [*one.ids[:1], marking.query if kind == "query" else marking.document, *one.ids[1:]]
         offsets = np.array([*one.offsets[:1], (0, 0), *one.offsets[1:]], np.int64).reshape(-1, 2)
         if kind != "query":
@@ -580,6 +562,6 @@ class LateTransformer:
         return ids, offsets, np.ones(len(ids), np.bool_)
 
     def _project(self, states: Vectors) -> Vectors:
-        for step in self._steps:
+        for step in self.steps:
             states = step(states)
         return unit_rows(np.array(states, np.float32))

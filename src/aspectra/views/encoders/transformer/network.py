@@ -314,11 +314,8 @@ class Network(Protocol):
         positions: tokens that a text can have.
     """
 
-    @property
-    def words(self) -> int: ...
-
-    @property
-    def positions(self) -> int: ...
+    words: int
+    positions: int
 
     def graph(self) -> Any:
         """The OpenVINO model; its first output is (texts, tokens, dimensions), the last layer's states."""
@@ -347,14 +344,7 @@ class SafetensorsNetwork:
         self._words = self.tensors[
             "embeddings.tok_embeddings.weight" if modern else "embeddings.word_embeddings.weight"
         ]
-
-    @property
-    def words(self) -> int:
-        return len(self._words)
-
-    @property
-    def positions(self) -> int:
-        return self.shape.positions
+        self.words, self.positions = len(self._words), self.shape.positions
 
     def graph(self) -> Any:
         """See :class:`Network`.

@@ -429,6 +429,9 @@ class OnnxNetwork:
         path: of the ``.onnx`` file.
         words: how many token numbers there are.
         positions: tokens that a text can have.
+
+    Raises:
+        UsageError: the file cannot be read, or has other inputs or outputs than such a network.
     """
 
     def __init__(self, folder: Path, path: Path, *, words: int, positions: int) -> None:
@@ -436,8 +439,7 @@ class OnnxNetwork:
         self._path = path
         self.words = words
         self.positions = positions
-        self._lock = threading.Lock()
-        self._read: tuple[Any, list[tuple[str, np.dtype[Any]]]] | None = None
+        self._graph, self._kinds = self._open()
 
     @property
     def dimensions(self) -> int:
@@ -446,18 +448,14 @@ class OnnxNetwork:
         Raises:
             UsageError: the file cannot be run, or does not say it.
         """
-        last = self.graph().outputs[0].get_partial_shape()[2]
+        last = self._graph.outputs[0].get_partial_shape()[2]
         if not last.is_static:
             raise needs_torch(self._folder, f"{self._path.name} does not say how long its states are")
         return int(last.get_length())
 
     def graph(self) -> Any:
-        """See :class:`aspectra.views.encoders.transformer.network.Network`.
-
-        Raises:
-            UsageError: the file cannot be read, or has other inputs or outputs than such a network.
-        """
-        return self._opened()[0]
+        """See :class:`aspectra.views.encoders.transformer.network.Network`."""
+        return self._graph
 
     def inputs(self, ids: NDArray[np.int64], mask: Vectors) -> list[NDArray[Any]]:
         """See :class:`aspectra.views.encoders.transformer.network.Network`."""
@@ -467,13 +465,7 @@ class OnnxNetwork:
             "token_type_ids": np.zeros(ids.shape, dtype=np.int64),
             "position_ids": np.broadcast_to(np.arange(ids.shape[1]), ids.shape),
         }
-        return [np.ascontiguousarray(values[name], dtype=kind) for name, kind in self._opened()[1]]
-
-    def _opened(self) -> tuple[Any, list[tuple[str, np.dtype[Any]]]]:
-        with self._lock:
-            if self._read is None:
-                self._read = self._open()
-            return self._read
+        return [np.ascontiguousarray(values[name], dtype=kind) for name, kind in self._kinds]
 
     def _open(self) -> tuple[Any, list[tuple[str, np.dtype[Any]]]]:
         openvino = import_openvino()
