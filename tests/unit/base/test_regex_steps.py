@@ -44,7 +44,7 @@ CHEAP = SMALL // 4  # on the short text: even three loops in each other stay bel
 GROWTH = 2.6  # most that twice the characters may cost; 2 is linear, 4 is quadratic
 CALLS = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
 # Patterns inside other values, and how they are called: on whole words, and at the beginnings of lines.
-HELD = {"_PROMISES": {"fullmatch"}, "_marks": {"match"}}
+HELD = {"_PROMISES": {"fullmatch"}, "_marks": {"match"}, "_FORMS": {"match"}}
 ANCHORED = {"match", "fullmatch"}
 MODES = ("search", *ANCHORED)
 # Classes, and what fills itself at the first use: see `made`.
@@ -87,6 +87,8 @@ def _held(value: Any) -> Iterator[re.Pattern[Any]]:
         yield value
     elif isinstance(value, Later):
         yield value.compiled()
+    elif isinstance(value, Expression):
+        yield value.whole
     elif isinstance(value, dict):
         for one in value.values():
             yield from _held(one)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from itertools import chain, product
@@ -110,6 +110,7 @@ def tokenise(text: str, han: re.Pattern[str] | None = None) -> list[Token]:
 
 
 _SECTION = re.compile(r"^\[(\w+)\]$", re.MULTILINE)
+_NAMED = re.compile(r"\{([a-z_]+)\}")  # an expression in another
 _CHOICE = re.compile(r"\(([^()]*)\)|\{([^{}]*)\}")
 # Three and more words that may follow, one behind the other, are a choice: one of them, or none.
 _MAYBE_RUN = re.compile(r"(?:\( [^()]*\)){3,}")
@@ -148,9 +149,17 @@ def word_sets(module: str) -> dict[str, frozenset[str]]:
     }
 
 
-def joined_lines(name: str) -> dict[str, str]:
-    """The regular expressions of ``words/NAME.toml``, each on one line."""
-    return {key: "".join(text.splitlines()) for key, text in table(name)["patterns"].items()}
+def joined_lines(name: str, known: Mapping[str, str] = {}) -> dict[str, str]:
+    """The regular expressions of ``words/NAME.toml``, each on one line.
+
+    Args:
+        name: of the file.
+        known: more expressions, which others name in braces as they name those before them.
+    """
+    found = dict(known)
+    for key, text in table(name)["patterns"].items():
+        found[key] = _NAMED.sub(lambda one: found[one[1]], "".join(text.splitlines()))
+    return found
 
 
 def expand(pattern: str) -> list[str]:
