@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import date
 
 from msgspec import Struct
@@ -40,131 +41,48 @@ def _numbers(name: str) -> dict[str, int]:
     return {word: int(n) for n, words in table("bounds")[name].items() for word in words.split(" | ")}
 
 
-_PATTERNS = joined_lines("bounds")
-_UNIT = _PATTERNS["unit"]
-_SMALL = _numbers("numbers")
-_BIG = _numbers("big")
-_SMALL_RE = "|".join(sorted(map(re.escape, _SMALL), key=len, reverse=True))
-_FIGURE = r"\d{1,3}(?:[,.\u00a0\u202f ]\d{3}(?!\d)){1,3}+|\d{1,7}"  # "10 000", "1.000"
-_BIG_RE = r"(?:hundred|hundert|thousand|tausend|k|百|千)(?![^\W\u3400-\u9fff])"
-_NUMBER = (
-    rf"(?:(?:{_FIGURE}|(?:{_SMALL_RE})(?![^\W\u3400-\u9fff]))(?:[ -]?{_BIG_RE})?"
-    r"|hundert|tausend|thousand|hundreds?)"
-)
+def _any(words: Iterable[str]) -> str:
+    """An expression for any of some words, longer ones first."""
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+_SMALL, _BIG, _TENS = _numbers("numbers"), _numbers("big"), _numbers("decades")
+_PATTERNS = joined_lines("bounds", {"small": _any(map(re.escape, _SMALL)), "tens": _any(_TENS)})
 _KINDS = {start: unit for unit, starts in table("bounds")["units"].items() for start in starts.split(" | ")}
 _UPPER, _UNDER, _LOWER, _OVER = (_PATTERNS[name] for name in ("upper", "under", "lower", "over"))
-_AFTER = rf"\s*+,?+\s*+(?P<behind>{_PATTERNS['after_upper']}|{_PATTERNS['after_lower']})"
-_END = r"(?:\s+(?:long|in\s+length|lang))?"
-_GAP = r"(?:[ -]\s*|(?<=[\d\u3400-\u9fff]))"
 
 # What matches of the expressions below contain.
-_ANY_UNIT, _ANY_DIGIT = Expression(_UNIT), Expression(r"\d")
+_ANY_UNIT, _ANY_DIGIT = Expression(_PATTERNS["unit"]), Expression(r"\d")
 _ANY_PEOPLE = Expression(_PATTERNS["people"])
 _ANY_CITED = Expression(rf"{_PATTERNS['citations']}|{_PATTERNS['cited']}")
 _TIMES = ("years", "months", "few_years", "a_year", "decade", "this_year")
 _ANY_TIME = Expression("|".join([*(_PATTERNS[name] for name in _TIMES), "années"]))
-_ANY_COUNT = Expression("|".join([_NUMBER, *(_PATTERNS[name] for name in _TIMES[2:])]))  # "this year"
+_ANY_COUNT = Expression(
+    "|".join([_PATTERNS["number"], *(_PATTERNS[name] for name in _TIMES[2:])])
+)  # "this year"
 
-_RANGE = Expression(
-    rf"(?:(?:between|from|zwischen)\s+)?(?P<low>{_NUMBER})\s*(?:words?\s+)?(?:to|and|und|bis"
-    rf"|[-–])\s*(?P<high>{_NUMBER})"
-    rf"{_GAP}{_UNIT}{_END}",
-    part=_ANY_UNIT,
-)
-_BEFORE = Expression(
-    rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER}|[<>]=?|[≤≥])\s*(?:about\s+|around"
-    rf"\s+)?(?P<number>{_NUMBER}){_GAP}{_PATTERNS['full']}{_UNIT}{_END}",
-    part=_ANY_UNIT,
-)
-_BEHIND = Expression(
-    rf"(?:say\s+)?+(?P<number>{_NUMBER}){_GAP}{_PATTERNS['full']}{_UNIT}\s*,?\s*(?P<how>{_PATTERNS['after_upper']}|{_PATTERNS['after_lower']})",
-    part=_ANY_UNIT,
-)
-_AMID = Expression(
-    rf"(?:with\s+)?+(?P<number>{_NUMBER})\s*+(?P<how>\+|(?:or|oder)\s+(?:more|fewer|less|mehr|weniger))\s*+{_UNIT}{_END}",
-    part=_ANY_UNIT,
-)
-_UNIT_FIRST = Expression(rf"{_UNIT}\s*(?P<how>[<>]=?|[≤≥])\s*(?P<number>\d{{1,5}})", part=_ANY_UNIT)
+_RANGE = Expression(_PATTERNS["length_range"], part=_ANY_UNIT)
+_BEFORE = Expression(_PATTERNS["length_before"], part=_ANY_UNIT)
+_BEHIND = Expression(_PATTERNS["length_behind"], part=_ANY_UNIT)
+_AMID = Expression(_PATTERNS["length_amid"], part=_ANY_UNIT)
+_UNIT_FIRST = Expression(_PATTERNS["length_unit_first"], part=_ANY_UNIT)
 _COUNTED = ("words", "characters", "minute")  # units that an answer has, if only about so many
-_ABOUT = Expression(
-    rf"(?:in\s+)?(?:(?:about\s+|around\s+|roughly\s+)?(?P<number>\d[\d,]*)|say\s+(?P<said>{_NUMBER})){_GAP}{_UNIT}{_END}",
-    part=_ANY_UNIT,
-)
+_ABOUT = Expression(_PATTERNS["length_about"], part=_ANY_UNIT)
 
-_YEAR = r"(?:1[5-9]\d\d|20\d\d)(?!\d)"
-_MONTH = rf"(?:{_PATTERNS['month']})?+"
-_PART = rf"(?:{_PATTERNS['part']}|{_PATTERNS['month']})?+"  # of the year behind it: "June", "early"
-_DAY = r"(?:-\d\d-\d\d(?!\d))?+"  # what stands behind the year in 2021-12-31
-# 2021, 2022 or 2023
-_LISTED = r"(?:\s*+[,/&、或和]\s*+(?:(?:and|or)\s++)?+|\s++(?:and|or|und|oder|et|ou|y|o)\s++)"
-_SPAN = Expression(
-    rf"(?:(?:the\s+)?(?:years?|period|jahre[n]?|年份)\s+)?+(?:{_PATTERNS['done']})?+"
-    rf"(?:(?P<lead>{_PATTERNS['range_lead']})\s*+{_PART}|{_MONTH})(?P<first>{_YEAR})\s*+年?+\s*+"
-    rf"(?:(?P<join>{_PATTERNS['range_join']})\s*+{_PART}(?P<last>{_YEAR}|(?<=\d[-–/])\d\d(?![\d%]))年?+"
-    rf"|(?P<open>[-–—](?=\s*+(?:$|[,.;:)])|\s*+(?:present|now|today|heute))(?:\s*+(?:present|now|today|heute))?+|(?:to|until|till|through|bis|à)\s+(?:date|present|now|today|heute|aujourd'hui)|至今))",
-    part=_ANY_DIGIT,
-)
-_ONE = Expression(
-    rf"(?:{_PATTERNS['done']})?+(?:"
-    rf"(?P<after>{_PATTERNS['after']})(?:the\s+year\s+)?+{_PART}(?P<ya>{_YEAR}){_DAY}年?+(?!\s*%)"
-    rf"|(?P<before>{_PATTERNS['before']})(?:the\s+year\s+)?+{_PART}(?P<yb>{_YEAR}){_DAY}年?+"
-    rf"|(?:{_PATTERNS['since']})(?:the\s+year\s+)?+{_PART}(?P<ys>{_YEAR}){_DAY}年?+(?:\s+(?:on\b(?!\s+(?!(?:and|or|but|please)\b)\w)|onwards?))?+(?:以后|以来|起|之后)?+"
-    rf"|(?:{_PATTERNS['until']})(?:the\s+year\s+)?+{_PART}(?P<yu>{_YEAR}){_DAY}年?+"
-    rf"|(?:{_PATTERNS['in_lead']})?+(?P<yo>{_YEAR})(?:{_PATTERNS['or_later']})"
-    rf"|(?:{_PATTERNS['in_lead']})?+(?P<ye>{_YEAR})(?:{_PATTERNS['or_earlier']})"
-    rf"|(?P<dlead>{_PATTERNS['in_lead']}|of\s+|the\s+)?+(?:the\s+)?+(?:years?\s+)?+(?P<decade>(?:1[5-9]\d|20\d)0|(?<=the\s)[2-9]0)'?s(?!\w)"
-    rf"|{_PATTERNS['vague']}(?P<yv>{_YEAR})"
-    rf"|(?P<from>from\s+|von\s+|de\s+)(?P<yf>{_YEAR})(?=\s*+(?:$|[,.;:!?)]|only\b|please\b))"
-    rf"|(?P<lead>{_PATTERNS['in_lead']}|year(?:\s*+:)?\s++)?+(?P<year>{_YEAR})年?+(?P<more>(?:{_LISTED}{_YEAR}年?+)++)?+)",
-    part=_ANY_DIGIT,
-)
+_SPAN = Expression(_PATTERNS["years_span"], part=_ANY_DIGIT)
+_ONE = Expression(_PATTERNS["one_year"], part=_ANY_DIGIT)
 _IN_A_YEAR = Expression(rf"{_PATTERNS['part']}|{_PATTERNS['month']}|-\d\d-\d\d$")
 _EDGES = {"ya": Expression(_PATTERNS["ends"]), "yb": Expression(_PATTERNS["begins"])}
-_AGO = Expression(
-    rf"(?:{_PATTERNS['done']})?+(?:(?P<older>{_PATTERNS['older']})(?P<on>{_NUMBER})(?:\s+|-)?+{_PATTERNS['years']}(?:\s+(?:old|ago))?+"
-    rf"|(?P<younger>{_PATTERNS['younger']})(?P<yn>{_NUMBER})\s*+{_PATTERNS['years']}(?:\s+(?:old|alt))?+"
-    rf"|(?P<most>{_NUMBER})\s*+{_PATTERNS['years']}(?:\s+(?:max(?:imum)?|at\s+most|tops)\b|[以之]?内(?:的|(?=[，。；,;]|$)))"
-    rf"|(?:{_PATTERNS['within']})?+(?:{_PATTERNS['last']})(?:(?:{_NUMBER}\s*+(?:[-–]|to|or|bis|oder|ou|o)\s*+)?+(?P<n>{_NUMBER})\s*+{_PATTERNS['years']}|(?P<months>{_NUMBER})\s*+{_PATTERNS['months']}"
-    rf"|(?P<few>{_PATTERNS['few_years']})|(?P<one>{_PATTERNS['a_year']})|(?P<ten>{_PATTERNS['decade']}))"
-    rf"|(?:{_PATTERNS['within']})?+(?:des|les|ces|the)\s+(?P<nn>{_NUMBER})\s+(?:derni[eè]res\s+années|(?:last|past)\s+years)"
-    rf"|(?P<these>{_PATTERNS['this_year']}))(?![^\W\u3400-\u9fff])",
-    part=AllOf(_ANY_TIME, _ANY_COUNT),
-)
+_AGO = Expression(_PATTERNS["years_ago"], part=AllOf(_ANY_TIME, _ANY_COUNT))
 
-_TENS = _numbers("decades")
-_TENS_RE = "|".join(sorted(_TENS, key=len, reverse=True))
-_TEN = rf"(?:1[5-9]\d|20\d)0|[2-9]0|{_TENS_RE}"
 _DECADE = Expression(
-    rf"(?:{_PATTERNS['done']})?+(?:(?P<lead>{_PATTERNS['decade_lead']})(?P<ten>{_TEN})(?P<end>{_PATTERNS['decade_end']})?+"
-    rf"|(?P<bare>{_TEN}){_PATTERNS['decade_end']})(?![^\W\u3400-\u9fff])",
-    part=AnyOf([*_TENS, "0er", "années", "años", "jahren", "年代", "den ", "世纪"]),
+    _PATTERNS["years_decade"], part=AnyOf([*_TENS, "0er", "années", "años", "jahren", "年代", "den ", "世纪"])
 )
 
-_HOW = rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER}|[<>]=?|[≤≥])\s*+"
-_HOW_TOO = _HOW.replace("how", "how2")
-_CITED = Expression(
-    rf"(?:(?:with\s+|having\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['citations']}"
-    rf"|(?:with\s+|having\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more|oder\s+mehr)\s*+{_PATTERNS['citations']}"
-    rf"|(?:with\s+|having\s+)?+(?P<said>{_NUMBER})\s*+{_PATTERNS['citations']}{_AFTER}"
-    rf"|(?:that\s+(?:are|were|have\s+been)\s+)?+{_PATTERNS['cited']}\s*+"
-    rf"(?:of\s+)?+{_HOW_TOO}"
-    rf"(?P<number2>{_NUMBER})(?:\s+times|次)?+)(?![^\W\u3400-\u9fff])",
-    part=_ANY_CITED,
-)
-_SAMPLE = Expression(
-    rf"(?:(?:with\s+|having\s+|in\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['people']}"
-    rf"|(?:with\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more)\s*+{_PATTERNS['people']}"
-    rf"|(?:with\s+)?+(?:(?P<said>{_NUMBER})\s*+{_PATTERNS['people']}|{_PATTERNS['samples']}\s+(?:of\s+)?+(?P<size>{_NUMBER})){_AFTER}"
-    rf"|(?:with\s+)?+(?:an?\s+)?+{_PATTERNS['samples']}\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
-    rf"(?P<number2>{_NUMBER})[人例名]?+)(?![^\W\u3400-\u9fff])",
-    part=_ANY_COUNT,
-)
-_AGED = Expression(
-    rf"(?:(?:in|among|for|of|with)\s+(?={_PATTERNS['who']}))?+(?P<who>{_PATTERNS['who']})?+(?P<aged>aged?\s+|im\s+alter\s+)?+"
-    rf"(?:(?:(?:over|under|above|below|older\s+than|younger\s+than|über|unter)\s+|[<>]=?\s*+|[≥≤]\s*+)(?P<one>\d{{1,2}})(?!\d)|(?P<span>\d{{1,2}}\s*+(?:[-–]|to|and)\s*+\d{{1,2}})(?!\d))"
-    rf"(?P<old>\s+years(?:\s+(?:old|of\s+age))?+|\s+(?:and|or)\s+(?:over|older|above)|\s+jahre)?+(?![\w%])",
-    part=_ANY_DIGIT,
-)
+_CITED = Expression(_PATTERNS["cited_times"], part=_ANY_CITED)
+_SAMPLE = Expression(_PATTERNS["sample_size"], part=_ANY_COUNT)
+_PEOPLE_RANGE = Expression(_PATTERNS["people_range"], part=AllOf(_ANY_COUNT, _ANY_PEOPLE))
+_AGED = Expression(_PATTERNS["people_aged"], part=_ANY_DIGIT)
 
 
 def _number(text: str) -> int:
@@ -181,7 +99,8 @@ def number_of(words: str) -> int | None:
     >>> number_of("two hundred"), number_of("owls")
     (200, None)
     """
-    return _number(words) if _ANY_COUNT.within(words) and re.fullmatch(_NUMBER, words.strip()) else None
+    said = _ANY_COUNT.within(words) and re.fullmatch(_PATTERNS["number"], words.strip())
+    return _number(words) if said else None
 
 
 def _unit(text: str) -> str:
@@ -253,12 +172,6 @@ def _beyond(how: str, number: int, *, whole: bool) -> tuple[str, str]:
     return (f">{number}", f"<={number}") if strict else (f">={number}", f"<{number}")
 
 
-_PEOPLE_RANGE = Expression(
-    rf"(?:between\s+|from\s+)?+(?P<low>{_NUMBER})\s*+(?:and|to|[-–])\s*+(?P<high>{_NUMBER})\s*+{_PATTERNS['people']}(?!\w)",
-    part=AllOf(_ANY_COUNT, _ANY_PEOPLE),
-)
-
-
 def _counted(low: str, at: int) -> tuple[int, Bound] | None:
     """Citations, participants, ages."""
     for attribute, pattern in (("citations", _CITED), ("sample", _SAMPLE)):
@@ -313,7 +226,7 @@ def _one(match: re.Match[str], low: str) -> Bound:
         decade += 1900 if decade < _EARLIEST else 0
         alone = (got["dlead"] or "").startswith("from")  # "owls, from the 1980s"
         return Bound("year", (f"{decade}..{decade + 9}",), needs="" if alone else needs)
-    return Bound("year", (got["year"], *re.findall(_YEAR, got["more"] or "")), needs=needs)
+    return Bound("year", (got["year"], *re.findall(_PATTERNS["year_number"], got["more"] or "")), needs=needs)
 
 
 def _decade(match: re.Match[str]) -> Bound | None:
