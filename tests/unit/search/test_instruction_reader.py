@@ -997,3 +997,24 @@ def test_of_two_numbers_of_years_the_larger_counts():
 )
 def test_a_part_of_a_year_in_a_subject_is_searched_for(text):
     assert read_instruction(text).topic == text
+
+
+@pytest.mark.parametrize(
+    ("text", "spellings", "unread"),
+    [
+        ("owls, by Smith, J., since 2019", ("require author=J. Smith", "require year=>=2019"), []),
+        ("papers by Smith, J. A. and Jones, K. on owls",
+         ("require author=J. A. Smith", "require author=K. Jones"), []),
+        ("owls, by Smith, J. Jones or K. Lee",
+         ("require author=Smith", "require author=J. Jones", "require author=K. Lee"), []),
+        ("owls, all journals but Nature", ("exclude venue=Nature",), []),
+        ("owls, all authors but Ong", ("exclude author=Ong",), []),
+        ("owls, trials that are not small", ("prefer kind=trial",), ["that are not small"]),
+        ("owls, preprints not in English are not ok", (), ["preprints", "not in English are not ok"]),
+        ("owls, papers not in English are not ok", ("require language=en",), []),
+    ],
+)  # fmt: skip
+def test_names_written_backwards_and_denials_of_a_part(text, spellings, unread):
+    reading = read_instruction(text)
+    assert reading.topic == "owls"
+    assert (reading.spellings, [one.words for one in reading.unread]) == (spellings, unread)

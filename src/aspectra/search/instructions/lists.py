@@ -25,6 +25,7 @@ _IF = word_sets("settling")["if"] - word_sets("settling")["exceptions"]
 _ANEW = word_sets("lists")["anew"]
 _UNLESS = word_sets("lists")["unless"]
 _NOTHING = word_sets("lists")["nothing"]
+_SIZES = word_sets("lists")["sizes"]
 _PERSON = re.compile(r"(?:[A-Z][a-z]+ )?[A-Z][a-zA-Zà-ÿ'-]*[a-z]")
 _CHAIN = 12  # items of a list that are looked at
 
@@ -283,13 +284,19 @@ def _reach_back(text: str, reads: list[Read], at: int, *, question: bool) -> Non
     if read.role == "chatter" and read.sign.rules and named and not before.sign.rules:
         pronoun = read.sign.rules[-1].low in _NOTHING and len(read.piece.marks) > 1
         plain = all(m.cat in ("neg", "polite") for m in read.piece.marks)
-        if pronoun and not plain and all(m.sub != "back" for m in read.piece.marks):
+        sized = any(m.low in _SIZES for m in read.piece.marks)  # "that are not small"
+        if sized or (pronoun and not plain and all(m.sub != "back" for m in read.piece.marks)):
             unsure = (at - 1, at) if len(read.piece.marks) == 2 else (at,)
             for n in unsure:  # whether the one before is denied
                 reads[n] = replace(reads[n], role="unread", why=UNKNOWN, requests=(), subject=None)
             return
         if any(m.sub == "back" for m in read.piece.marks) or all(m.cat != "doc" for m in read.piece.marks):
             reads[at - 1] = signed(text, before.piece, read.sign, others=True, question=question)
+        return
+    twice = sum(m.cat == "neg" for m in read.sign.rules) > 1 and not read.sign.negative
+    if twice and read.piece.joint == "inline" and before.role == "request" and not before.sign.rules:
+        for n in (at - 1, at):  # "preprints not in English are not ok"
+            reads[n] = replace(reads[n], role="unread", why=MEANT, requests=())
         return
     if read.piece.joint not in ("comma", "and") or not read.sign.rules:
         return

@@ -42,6 +42,7 @@ _PATTERNS = joined_lines(
     "names", {f"{kind}_names": "|".join(map(re.escape, names)) for kind, names in _LISTS.items()}
 )
 _SPLIT = Expression(rf"[,/&、和与]|或者?|(?<=\s){_PATTERNS['ands']}(?=\s)")
+_INVERTED = Expression(_PATTERNS["inverted"])  # "Smith, J." is "J. Smith"
 _ET_AL = Expression(r"(?<!\s)\s++et\s++al\.?")
 # "V. Moss", "van Dam"
 _CERTAIN = Expression(rf"\bet\s+al\b|(?:^|\s){_PATTERNS['initials']}|\b{_PATTERNS['particle']}\s+[A-Z]")
@@ -146,7 +147,8 @@ def is_publisher(words: str) -> bool:
 
 
 def _several(names: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in _SPLIT.split(_ET_AL.sub("", names)) if name.strip())
+    names = _INVERTED.sub(r"\2 \1", _ET_AL.sub("", names))
+    return tuple(name.strip() for name in _SPLIT.split(names) if name.strip())
 
 
 def _place(match: re.Match[str], name: Name) -> Name | None:
