@@ -36,11 +36,6 @@ KEY_LENGTH = 32  # a key may go on after it with what else the value depends on
 # What `_sound` reads of a row of `derived d`.
 _VALUE = "d.checksum, d.producer, d.data"
 _PUT = "INSERT OR REPLACE INTO derived (producer, key, data, checksum) VALUES (?, ?, ?, ?)"
-# Values, of producers that read the same, that belong to no paper.
-_ORPHANS = (
-    "FROM derived WHERE producer IN (SELECT id FROM producers WHERE reads = ?) "
-    f"AND substr(key, 1, {KEY_LENGTH}) NOT IN (SELECT {{key}} FROM papers p)"
-)
 _PRODUCER = "(SELECT id FROM producers WHERE name = ? AND version = ? AND reads = ?)"
 
 
@@ -147,21 +142,22 @@ class Producer:
     @property
     def key_sql(self) -> str:
         """SQL of the key of a row of ``papers p``."""
-        return _key_sql(self.reads)
+        parts = [part_sql(name) for name in self.reads]
+        return parts[0] if parts[0].endswith("_hash") and len(parts) == 1 else f"digest({', '.join(parts)})"
 
     @property
     def where_sql(self) -> str:
         """SQL that holds for those rows of ``papers p`` that have a value."""
-        return _where_sql(self.reads)
+        return "p.full_hash != ''" if self.reads == ("sections",) else "1"
 
 
-def _where_sql(reads: Sequence[str]) -> str:
-    return "p.full_hash != ''" if tuple(reads) == ("sections",) else "1"
-
-
-def _key_sql(reads: Sequence[str]) -> str:
-    parts = [part_sql(name) for name in reads]
-    return parts[0] if parts[0].endswith("_hash") and len(parts) == 1 else f"digest({', '.join(parts)})"
+def _orphans(reads: str) -> str:
+    """SQL of the values, of producers that read the same, that belong to no paper."""
+    key = Producer("", "", tuple(reads.split())).key_sql
+    return (
+        "FROM derived WHERE producer IN (SELECT id FROM producers WHERE reads = ?) "
+        f"AND substr(key, 1, {KEY_LENGTH}) NOT IN (SELECT {key} FROM papers p)"
+    )
 
 
 class Missing(NamedTuple):
@@ -240,10 +236,11 @@ class Derived:
         Each paper is read once for all producers, and a key is worked out once for those that read the same
         parts. Of papers that share a value, the first is given.
         """
-        reads = [*dict.fromkeys(one.reads for one in producers)]
-        of = [reads.index(one.reads) for one in producers]
+        alike = {one.reads: one for one in producers}
+        of = [[*alike].index(one.reads) for one in producers]
         keys = ", ".join(
-            f"CASE WHEN {_where_sql(some)} THEN {_key_sql(some)} END AS k{n}" for n, some in enumerate(reads)
+            f"CASE WHEN {one.where_sql} THEN {one.key_sql} END AS k{n}"
+            for n, one in enumerate(alike.values())
         )
         lacks = ", ".join(
             "CASE WHEN NOT EXISTS (SELECT 1 FROM derived d "
@@ -253,7 +250,7 @@ class Derived:
         # Without a limit, SQLite may work out the keys of the inner statement again for each use.
         inner = f"SELECT p.pos AS pos, {keys} FROM papers p WHERE {self._among} ORDER BY p.pos LIMIT -1"
         values = [part for one in producers for part in one.identity]
-        given: list[set[str | None]] = [{None} for _ in reads]
+        given: list[set[str | None]] = [{None} for _ in alike]
         for pos, *found in self.rows(f"SELECT x.pos, {lacks} FROM ({inner}) x", values):
             lacking = [None if key in given[n] else key for n, key in zip(of, found, strict=True)]
             if any(lacking):
@@ -332,7 +329,7 @@ class Derived:
         """(producer, key) of the values that belong to no paper of the library any more."""
         out: list[tuple[int, str]] = []
         for (reads,) in list(self.rows("SELECT DISTINCT reads FROM producers")):
-            out += self.rows(f"SELECT producer, key {_ORPHANS.format(key=_key_sql(reads.split()))}", (reads,))
+            out += self.rows(f"SELECT producer, key {_orphans(reads)}", (reads,))
         return out
 
     def superseded(self, producer: Producer) -> int:
@@ -447,8 +444,7 @@ class DerivedWriter:
         gone = 0
         with transaction(self._db):
             for (reads,) in self._db.execute("SELECT DISTINCT reads FROM producers").fetchall():
-                statement = f"DELETE {_ORPHANS.format(key=_key_sql(reads.split()))}"
-                gone += self._db.execute(statement, (reads,)).rowcount
+                gone += self._db.execute(f"DELETE {_orphans(reads)}", (reads,)).rowcount
         return gone
 
     def remove(self, values: Sequence[tuple[int, str]]) -> None:

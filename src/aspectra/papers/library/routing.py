@@ -23,7 +23,7 @@ from aspectra.base.errors import UsageError
 from aspectra.papers.library import schema
 from aspectra.papers.library.links.citations import open_links
 from aspectra.papers.library.links.versions import regroup_all
-from aspectra.papers.library.marks.actions import STEPS, count_change, rows_now, steps_of_shards
+from aspectra.papers.library.marks.actions import NEXT, STEPS, count_change, rows_now, steps_of_shards
 from aspectra.papers.library.marks.values import Action, counted_papers
 from aspectra.papers.library.marks.writer import MarksWriter
 from aspectra.papers.library.mutations import AddReport, Writer
@@ -253,11 +253,11 @@ class ShardsMarks(MarksWriter):
             UsageError: a shard was changed by itself since.
         """
         waiting = list[Writer]()
-        for number, step in steps_of_shards(self._db, _DONE if undone else _UNDONE):
+        for number, step in steps_of_shards(self._db, undone=undone):
             actions = f"FROM shard{number}.actions WHERE"
             if self._db.execute(f"SELECT 1 {actions} id = ? AND undone = ?", (step, undone)).fetchone():
                 continue
-            found = self._db.execute(f"SELECT id {actions} {_DONE if undone else _UNDONE} LIMIT 1").fetchone()
+            found = self._db.execute(f"SELECT id {actions} {NEXT[undone]} LIMIT 1").fetchone()
             if found != (step,):
                 verb = "undo" if undone else "redo"
                 raise UsageError(
@@ -267,9 +267,6 @@ class ShardsMarks(MarksWriter):
                 )
             waiting.append(self._writers[number])
         return waiting
-
-
-_DONE, _UNDONE = "NOT undone ORDER BY id DESC", "undone ORDER BY id"
 
 
 class _Record(msgspec.Struct):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import xxhash
@@ -156,3 +156,14 @@ class RowSums:
             held = "SELECT 1 FROM papers NOT INDEXED WHERE id IN (SELECT value FROM json_each(?))"
             if self._fetch(held, (msgspec.json.encode([*ids]).decode(),)):
                 raise damaged("the index of the ids")
+
+
+class CheckedLibrary(Protocol):
+    """The part of :class:`~aspectra.papers.library.store.Store` that gives checked rows."""
+
+    checksums: RowSums
+
+    @property
+    def format(self) -> int: ...
+
+    def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]: ...

@@ -327,10 +327,9 @@ class Store:
         return held if held is not None and held.store is self else None
 
     def __len__(self) -> int:
-        if self._shards:
-            counts = (f"(SELECT count(*) FROM shard{number}.papers)" for number in self._shards)
-            return int(self.fetch(f"SELECT {' + '.join(counts)}")[0][0])
-        return int(self.fetch("SELECT count(*) FROM papers")[0][0])
+        tables = [f"shard{number}.papers" for number in self._shards] or ["papers"]
+        counts = " + ".join(f"(SELECT count(*) FROM {table})" for table in tables)
+        return int(self.fetch(f"SELECT {counts}")[0][0])
 
     def __contains__(self, paper_id: object) -> bool:
         if self.fetch("SELECT 1 FROM papers WHERE id = ?", (paper_id,)):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import json
 import os
 import re
@@ -33,7 +34,6 @@ from aspectra.papers.library.folder.lock import locked, try_lock
 # they do not withstand somebody who makes a file to match.
 
 FileSum = tuple[int, str]  # size of a file in bytes, and its checksum
-_AT_ONCE = 1 << 20
 
 
 def checksum(content: bytes) -> str:
@@ -43,12 +43,9 @@ def checksum(content: bytes) -> str:
 
 def file_sum(path: Path) -> FileSum:
     """Size and sum of a file; reads all of it."""
-    state, size = xxh3_64(), 0
     with path.open("rb") as stream:
-        while part := stream.read(_AT_ONCE):
-            state.update(part)
-            size += len(part)
-    return size, state.hexdigest()
+        content = hashlib.file_digest(stream, xxh3_64).hexdigest()
+        return stream.tell(), content
 
 
 # Of generations; 1 had no checksums that a reader could use, 2 finished weights of words and no segments, 3
@@ -281,8 +278,7 @@ class Generations:
             if (leave_out and name.startswith(leave_out)) or (only is not None and name not in only):
                 continue
             target = building / name
-            if not target.parent.is_dir():
-                target.parent.mkdir(parents=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
             linked[name] = (size, content)
             if not disk().link(path / name, target):
                 with (path / name).open("rb") as source, disk().create(target) as stream:
@@ -327,11 +323,7 @@ class Generations:
             before = None
         numbers = (int(p.name) for p in self.root.iterdir() if p.name.isdecimal())
         number = 1 + max(numbers, default=0)
-        full = {
-            "generation": number,
-            **manifest,
-            "files": sums,
-        }
+        full = {"generation": number, **manifest, "files": sums}
         content = json.dumps(full, indent=1, ensure_ascii=False).encode("utf-8")
         with disk().create(building / _MANIFEST) as stream:
             stream.write(content)

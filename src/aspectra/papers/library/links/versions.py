@@ -13,13 +13,13 @@ from collections.abc import Collection, Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import chain, islice
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from aspectra.base.expressions import expression
 from aspectra.base.values import replace
 from aspectra.papers.bibliography import SHARED, is_preprint_doi, shared_text
 from aspectra.papers.identifiers import normalise
-from aspectra.papers.library.row_sums import MARKED, REGROUPED, RowSums
+from aspectra.papers.library.row_sums import MARKED, REGROUPED, CheckedLibrary
 from aspectra.papers.paper import Paper, normalise_title
 
 # Whether two records describe one work: what is compared, and the rules, the surest first.
@@ -281,18 +281,7 @@ def _numbers(title: str) -> set[str]:
 _ROMAN = frozenset("i ii iii iv v vi vii viii ix x".split())
 
 
-class _Library(Protocol):
-    """The part of :class:`~aspectra.papers.library.store.Store` that this module uses."""
-
-    checksums: RowSums
-
-    @property
-    def format(self) -> int: ...
-
-    def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]: ...
-
-
-def leading(store: _Library) -> set[str]:
+def leading(store: CheckedLibrary) -> set[str]:
     """Ids of the papers that the user chose to lead the records of their work."""
     if store.format < MARKED:
         return set()
@@ -343,7 +332,7 @@ def merged_record(versions: Sequence[Paper]) -> Paper:
                 continue
             if value not in further.setdefault(scheme, []):
                 further[scheme].append(value)
-    if further := {scheme: values for scheme, values in further.items() if values}:
+    if further:
         metadata["other_identifiers"] = further
     metadata["merged_ids"] = [paper.id for paper in others]
     filled: dict[str, Any] = {
@@ -351,11 +340,9 @@ def merged_record(versions: Sequence[Paper]) -> Paper:
         for name in ("title", "authors", "year", "venue", "url", "language", "sections", "references")
         if not getattr(best, name) and (value := _first(others, name))
     }
-    if not best.abstract.strip():
-        for paper in others:
-            if paper.abstract.strip():
-                filled |= {"abstract": paper.abstract, "sentences": paper.sentences}
-                break
+    told = next((paper for paper in versions if paper.abstract.strip()), best)
+    if told is not best:
+        filled |= {"abstract": told.abstract, "sentences": told.sentences}
     return replace(best, identifiers=named, metadata=metadata, **filled)
 
 

@@ -24,12 +24,12 @@ from aspectra.papers.paper import Paper
 _BLOCK = 200  # papers in one part: what is in memory at once
 # Tables with rows of papers, as columns beside the position.
 _OF_PAPERS = {
-    "tags": "tag, source",
-    "notes": "id, kind, text, quote, page, colour, source, key, created, modified",
-    "decisions": "source, decision, reason, at, under",
-    "external": "system, library, key, version",
+    table: ", ".join(column for column in ROWS[table] if column != "pos")
+    for table in ("tags", "notes", "decisions", "external")
 }
 _OWN = {name: "AND source = ''" if name != "external" else "" for name in _OF_PAPERS}
+# Whether a step is to be undone -> which of them is next.
+NEXT = {True: "NOT undone ORDER BY id DESC", False: "undone ORDER BY id"}
 # Tables without papers -> the columns of their key.
 _KEYED = {"pairs": ("one", "other"), "saved": ("name",)}
 
@@ -170,7 +170,7 @@ class ActionWriter:
         Raises:
             UsageError: there is none.
         """
-        return self._turn("WHERE NOT undone ORDER BY id DESC", "undo", undone=True)
+        return self._turn("undo", undone=True)
 
     def redo(self) -> tuple[Action, list[str]]:
         """Do again what was undone last; returns it, and ids of papers that it concerned and that are gone.
@@ -178,12 +178,14 @@ class ActionWriter:
         Raises:
             UsageError: nothing was undone since the last step.
         """
-        return self._turn("WHERE undone ORDER BY id", "redo", undone=False)
+        return self._turn("redo", undone=False)
 
-    def _turn(self, which: str, verb: str, *, undone: bool) -> tuple[Action, list[str]]:
+    def _turn(self, verb: str, *, undone: bool) -> tuple[Action, list[str]]:
         db = self._db
         with transaction(db):
-            row = db.execute(f"SELECT id, at, verb, what FROM actions {which} LIMIT 1").fetchone()
+            row = db.execute(
+                f"SELECT id, at, verb, what FROM actions WHERE {NEXT[undone]} LIMIT 1"
+            ).fetchone()
             if row is None:
                 raise UsageError(
                     f"there is nothing to {verb}",
@@ -202,7 +204,7 @@ class ActionWriter:
                 made.put(inverse)
             db.execute("UPDATE actions SET undone = ? WHERE id = ?", (int(undone), row[0]))
             count_change(db, "marks")
-        return Action(row[0], row[1], row[2], row[3], undone), list(missing)
+        return Action(*row, undone), list(missing)
 
     def _restore(self, part: Mapping[str, Any], missing: dict[str, None]) -> Mapping[str, Any]:
         """Put the rows of one part back; returns the part that undoes this."""
@@ -247,14 +249,14 @@ class ActionWriter:
 STEPS = "steps"  # parts that name steps of the shards of a collection, which are undone there
 
 
-def steps_of_shards(db: sqlite3.Connection, which: str) -> list[tuple[int, int]]:
+def steps_of_shards(db: sqlite3.Connection, *, undone: bool) -> list[tuple[int, int]]:
     """(number of a shard, its step) of the step of a collection that is undone or done again next.
 
     Args:
         db: a connection to the collection.
-        which: the condition and the order by which the step is chosen.
+        undone: whether the step is to be undone.
     """
-    step = f"SELECT id FROM actions WHERE {which} LIMIT 1"
+    step = f"SELECT id FROM actions WHERE {NEXT[undone]} LIMIT 1"
     found = db.execute(f"SELECT data FROM action_parts WHERE action = ({step}) ORDER BY number")
     parts = [_opened(data) for (data,) in found]
     return [(number, one) for part in parts if part["table"] == STEPS for number, one in part["steps"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -23,8 +23,9 @@ from aspectra.papers.library.marks.values import (
     Item,
     Note,
     Origin,
+    stored_edit,
 )
-from aspectra.papers.library.row_sums import MARKED, RowSums, damaged
+from aspectra.papers.library.row_sums import MARKED, CheckedLibrary, damaged
 from aspectra.papers.library.rows import BLANK
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.tables.columns import screening_of
@@ -34,15 +35,8 @@ _LISTED = "(SELECT value FROM json_each(?))"  # the values of one JSON array
 _NOTE = "text, quote, kind, page, colour, source, key, created, modified, id"
 
 
-class MarkedLibrary(Protocol):
+class MarkedLibrary(CheckedLibrary, Protocol):
     """A library that can be read; what is needed of :class:`~aspectra.papers.library.store.Store`."""
-
-    checksums: RowSums
-
-    @property
-    def format(self) -> int: ...
-
-    def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]: ...
 
     def meta(self, key: str, default: str = "") -> str: ...
 
@@ -151,11 +145,8 @@ class Marks:
 
     def edit(self, paper: str) -> Edit:
         """The searcher's changes to the record of a paper; without fields if there are none."""
-        for _, given, file, file_hash, at in self._of(
-            "edits", "pos, given, file, file_hash, at", [paper], "pos"
-        ):
-            return Edit(json.loads(given), json.loads(file), file_hash, at)
-        return Edit()
+        rows = self._of("edits", "pos, given, file, file_hash, at", [paper], "pos")
+        return stored_edit(*rows[0][1:]) if rows else Edit()
 
     def origins(self, papers: Iterable[str]) -> dict[str, list[Origin]]:
         """Id -> where its records were read, by file and number."""
@@ -177,8 +168,7 @@ class Marks:
         columns = "id, at, verb, what, undone"
         sound = self._store.checksums.sound("actions")
         statement = f"SELECT {columns} FROM actions WHERE {sound} ORDER BY id DESC LIMIT ?"
-        rows = self._store.fetch(statement, (limit,))
-        return [Action(row[0], row[1], row[2], row[3], bool(row[4])) for row in rows]
+        return [Action(*row, bool(undone)) for *row, undone in self._store.fetch(statement, (limit,))]
 
     @property
     def undoable(self) -> Action | None:
@@ -202,25 +192,21 @@ class Marks:
         store = self._store
         sound, whole = store.checksums.sound("papers", "p"), store.checksums.sound(table)
         with store.snapshot():
+            wanted: list[Any]
             if papers is None:
                 rows = store.fetch(f"SELECT {columns} FROM {table} WHERE {whole} ORDER BY {order}")
-                values = [json.dumps(list({row[0] for row in rows}))]
-                names = dict(
-                    store.fetch(f"SELECT pos, id FROM papers p WHERE pos IN {_LISTED} AND {sound}", values)
-                )
-                if len(names) < len({row[0] for row in rows}):
-                    raise damaged("the table papers")
+                column, wanted = "pos", list({row[0] for row in rows})
             else:
-                some = list(dict.fromkeys(papers))
-                names = dict(
-                    store.fetch(
-                        f"SELECT pos, id FROM papers p WHERE id IN {_LISTED} AND {sound}", [json.dumps(some)]
-                    )
-                )
-                store.checksums.absent(set(some).difference(names.values()))
+                column, wanted = "id", list(dict.fromkeys(papers))
+            found = f"SELECT pos, id FROM papers p WHERE {column} IN {_LISTED} AND {sound}"
+            names = dict(store.fetch(found, [json.dumps(wanted)]))
+            if papers is not None:
+                store.checksums.absent(set(wanted).difference(names.values()))
                 where = f"pos IN {_LISTED} AND {whole}"
                 statement = f"SELECT {columns} FROM {table} WHERE {where} ORDER BY {order}"
                 rows = store.fetch(statement, [json.dumps(list(names))])
+            elif len(names) < len(wanted):
+                raise damaged("the table papers")
         return [(names[pos], *row) for pos, *row in rows]
 
 

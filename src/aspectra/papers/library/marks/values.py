@@ -234,10 +234,10 @@ def edited(paper: Paper, given: Mapping[str, Any]) -> Paper:
     """
     if not given:
         return paper
-    own: dict[str, Any] = (
-        {"sentences": []} if "abstract" in given else {}
-    )  # they count in the abstract's characters
-    return Paper.from_dict({**paper.to_dict(), **own, **given})
+    whole = paper.to_dict()
+    if "abstract" in given:
+        whole["sentences"] = []  # they count in the abstract's characters
+    return Paper.from_dict({**whole, **given})
 
 
 def values_of(paper: Paper, fields: Collection[str]) -> dict[str, Any]:
@@ -247,13 +247,15 @@ def values_of(paper: Paper, fields: Collection[str]) -> dict[str, Any]:
     return {name: whole.get(name, _EMPTY.get(name, "")) for name in wanted}
 
 
+def stored_edit(given: str, file: str, file_hash: str, at: str = "") -> Edit:
+    """The edit in a row of the library."""
+    return Edit(json.loads(given), json.loads(file), file_hash, at)
+
+
 def edits_by_position(db: sqlite3.Connection) -> dict[int, Edit]:
     """Position -> edit, of all papers that have one."""
     rows = db.execute("SELECT pos, given, file, file_hash, at FROM edits")
-    return {
-        pos: Edit(json.loads(given), json.loads(file), file_hash, at)
-        for pos, given, file, file_hash, at in rows
-    }
+    return {pos: stored_edit(*row) for pos, *row in rows}
 
 
 def put_edit(db: sqlite3.Connection, pos: int, edit: Edit) -> None:
@@ -273,7 +275,7 @@ def refile(db: sqlite3.Connection, pos: int, given: Mapping[str, Any]) -> dict[s
         msgspec.ValidationError: a value has the wrong type.
     """
     row = db.execute("SELECT given, file, file_hash FROM edits WHERE pos = ?", (pos,)).fetchone()
-    before = Edit(json.loads(row[0]), json.loads(row[1]), row[2]) if row else Edit()
+    before = stored_edit(*row) if row else Edit()
     paper = stored_paper(db, pos)
     base = edited(paper, before.file)
     put_paper(db, edited(base, given), pos)

@@ -47,7 +47,7 @@ def copy_sound_marks(
         return []
     old = dict(fetch("SELECT pos, id FROM papers", ()))
     new = dict(db.execute("SELECT id, pos FROM papers"))
-    left_out = []
+    left_out, held = [], "SELECT 1 FROM actions WHERE id = ?"
     for table in (*_OF_PAPERS, *_OTHERS):
         columns = ROWS[table]
         at = columns.index("pos") if table in _OF_PAPERS else None
@@ -61,7 +61,7 @@ def copy_sound_marks(
                 continue
             if at is not None and pos is not None:
                 row[at] = new[old[pos]]
-            if table != "action_parts" or _has_action(db, row[0]):
+            if table != "action_parts" or db.execute(held, row[:1]).fetchone():
                 db.execute(insert, row)
     # A step is whole or cannot be undone.
     wrong = "SELECT id FROM actions WHERE id NOT IN (SELECT action FROM action_parts)"
@@ -70,10 +70,6 @@ def copy_sound_marks(
 
 
 _NAMES = {"edits": "edited fields", "external": "links to another program", "action_parts": "steps to undo"}
-
-
-def _has_action(db: sqlite3.Connection, number: int) -> bool:
-    return db.execute("SELECT 1 FROM actions WHERE id = ?", (number,)).fetchone() is not None
 
 
 _LONGEST_TAG = 200
