@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import UsageError, ViewMismatch
-from aspectra.lab.experiments.experiment import needs_full_text
+from aspectra.lab.experiments.experiment import needs_of
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, field_text
 from aspectra.search.plan import Plan
@@ -200,7 +200,7 @@ def test_recipes_carry_a_direction(searcher):
     assert plan.search.direction == "builds-on"
     assert any(p.reverse for p in plan.search.probes)
     assert recipe.hash != Recipe.parse("directional(direction=built-on-by)").hash
-    assert needs_full_text(recipe)
+    assert "full text" in needs_of(recipe)
     with pytest.raises(UsageError, match="unknown direction"):
         Recipe.parse("directional(direction=up)")
 

@@ -193,16 +193,6 @@ def decode_call(data: bytes) -> Call:
     return _CALL_DECODER.decode(data)
 
 
-def decode_job(data: bytes) -> ScoringJob:
-    """Inverse of :func:`encode`."""
-    return _JOB_DECODER.decode(data)
-
-
-def decode_grading(data: bytes) -> Grading:
-    """Inverse of :func:`encode`."""
-    return _GRADING_DECODER.decode(data)
-
-
 def decode_answer(data: bytes) -> CallAnswer:
     """Inverse of :func:`encode`."""
     return _ANSWER_DECODER.decode(data)
@@ -222,22 +212,11 @@ def array_of(data: bytes) -> NDArray[Any]:
     return found
 
 
-def rows_to(rows: Fused, first: int) -> list[Any]:
-    """Rows as a plain value; ``first`` is the position of the shard's first paper in the collection."""
-    columns = (rows.raw, rows.standardised, rows.scales, rows.grades, rows.moves)
-    return [rows.papers + first, rows.scores, *columns]
-
-
 def rows_from(value: Sequence[Any]) -> Fused:
-    """Inverse of :func:`rows_to`."""
+    """Rows from the plain value that a shard answers with."""
     papers, scores, raw, standardised, scales, grades, moves = value
     held = [None if one is None else Scale(*one) for one in scales]
     return Fused(papers, scores, raw, standardised, held, grades, moves)
-
-
-def scored_to(scored: Scored, first: int) -> list[Any]:
-    """Scored papers as a plain value, without the units that decided."""
-    return [scored.papers + first, scored.scores]
 
 
 # What a shard does with them.
@@ -390,13 +369,13 @@ class ShardSearch:
             self._blobs.move_to_end(key)
         job = self._jobs.get(call.job)
         if job is None:
-            told = decode_job(call.job)
+            told = _JOB_DECODER.decode(call.job)
             if lacking := told.keys - self._blobs.keys():
                 return CallAnswer(lacks=sorted(lacking))
             job = self._jobs[call.job] = _Job(self._index(told.generation), told, self._blobs)
         self._jobs.move_to_end(call.job)
         if call.grading not in (b"", job.graded_by):
-            grading = decode_grading(call.grading)
+            grading = _GRADING_DECODER.decode(call.grading)
             if lacking := grading.keys - self._blobs.keys():
                 return CallAnswer(lacks=sorted(lacking))
             job.grade_by(call.grading, _Columns(job.index, grading, self._blobs))
@@ -432,11 +411,14 @@ def _survey(job: _Job, _: Any, numbers: list[int], sample: Positions) -> list[An
 
 
 def _rows(job: _Job, rows: Fused) -> list[Any]:
-    return rows_to(rows, job.index.papers.start)
+    """Rows as a plain value, which :func:`rows_from` reads; papers by their positions in the collection."""
+    columns = (rows.raw, rows.standardised, rows.scales, rows.grades, rows.moves)
+    return [rows.papers + job.index.papers.start, rows.scores, *columns]
 
 
-def _tops(job: _Job, scored: Sequence[Any]) -> list[Any]:
-    return [scored_to(one, job.index.papers.start) for one in scored]
+def _tops(job: _Job, scored: Sequence[Scored]) -> list[Any]:
+    """Scored papers as a plain value, without the units that decided."""
+    return [[one.papers + job.index.papers.start, one.scores] for one in scored]
 
 
 _CALLS: dict[str, Callable[..., Any]] = {

@@ -27,15 +27,7 @@ from aspectra.base.values import Value, now, replace
 from aspectra.base.version import __version__
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.evaluation.means import get_preset
-from aspectra.lab.experiments.experiment import (
-    Cell,
-    Protocol,
-    Records,
-    needs_full_text,
-    needs_style,
-    needs_tokens,
-    needs_vectors,
-)
+from aspectra.lab.experiments.experiment import Cell, Protocol, Records, needs_of
 from aspectra.lab.experiments.gap.verification import Pooling, pooled
 from aspectra.lab.experiments.scoring import CellOutcome
 from aspectra.lab.simulation.oracle import Oracle, Rates
@@ -149,14 +141,14 @@ class Study(Value, frozen=True):
 
     def settings(self) -> IndexSettings:
         """Settings by which libraries are indexed: only the views that some recipe uses."""
-        defaults = IndexSettings()
+        defaults, needs = IndexSettings(), set[str]().union(*map(needs_of, self.recipes))
         encoders = self.encoders
         if encoders is None:
-            encoders = defaults.encoders if any(map(needs_vectors, self.recipes)) else ()
-        chunks = defaults.chunks if any(map(needs_full_text, self.recipes)) else ()
-        lenses = (*defaults.lenses, *(("style",) if any(map(needs_style, self.recipes)) else ()))
+            encoders = defaults.encoders if "vectors" in needs else ()
+        chunks = defaults.chunks if "full text" in needs else ()
+        lenses = (*defaults.lenses, *(needs & {"style"}))
         made = IndexSettings(encoders=encoders, chunks=chunks, lenses=lenses)
-        late = {"late": "bits"} if any(map(needs_tokens, self.recipes)) else {}
+        late = {"late": "bits"} if "tokens" in needs else {}
         return made.changed(**{**late, **self.index})
 
     def benchmarks(self) -> dict[str, Benchmark]:
@@ -214,7 +206,7 @@ class Study(Value, frozen=True):
                 depth=self.depth,
                 state=states[name],
                 repeats=self.repeats,
-                deterministic=not (remote and needs_vectors(recipe)) and not needs_model(recipe.stages),
+                deterministic=not ((remote and "vectors" in needs_of(recipe)) or needs_model(recipe.stages)),
                 model=model if needs_model(recipe.stages) else "",
             )
             for name, benchmark in benchmarks.items()

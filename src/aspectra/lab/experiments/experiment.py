@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -329,52 +329,33 @@ class Cell:
         return f"{self.recipe.name} on {self.benchmark.name}{pool}"
 
 
-def needs_vectors(recipe: Recipe) -> bool:
-    """True if a search of the recipe uses more than words.
+# What an index holds besides words -> whether a view is of that kind, whether a planner searches by it.
+_NEEDS: Mapping[str, tuple[Callable[[ViewFacts], bool], Callable[[Planner], bool]]] = {
+    "vectors": (lambda view: not view.lexical, lambda made: bool(made.vectors)),
+    "full text": (lambda view: bool(view.chunks), lambda made: bool(made.full_text)),
+    "style": (lambda view: view.lens == "style", lambda made: "style" in made.lenses),
+    "tokens": (lambda view: view.base == TOKENS, lambda made: made.tokens),
+}
 
-    >>> needs_vectors(Recipe.parse("bm25")), needs_vectors(Recipe.parse("dense | top(200) | bm25"))
-    (False, True)
+
+def needs_of(recipe: Recipe) -> set[str]:
+    """The parts of an index that searches of the recipe use besides words: by planner, or by a probe's view.
+
+    >>> [sorted(needs_of(Recipe.parse(text))) for text in ("bm25", "dense | top(200) | bm25", "hybrid")]
+    [[], ['vectors'], ['vectors']]
+    >>> [sorted(needs_of(Recipe.parse(f"bm25 | top(200) | {text}"))) for text in ("fulltext", "hand", "late")]
+    [['full text', 'vectors'], ['style'], ['tokens', 'vectors']]
     """
-    return _some_search(recipe, lambda view: not view.lexical, lambda made: bool(made.vectors))
-
-
-def needs_full_text(recipe: Recipe) -> bool:
-    """True if a search of the recipe uses chunks of full text.
-
-    >>> needs_full_text(Recipe.parse("hybrid")), needs_full_text(Recipe.parse("fulltext"))
-    (False, True)
-    """
-    return _some_search(recipe, lambda view: bool(view.chunks), lambda made: bool(made.full_text))
-
-
-def needs_style(recipe: Recipe) -> bool:
-    """True if a search of the recipe compares the style of texts.
-
-    >>> needs_style(Recipe.parse("hybrid")), needs_style(Recipe.parse("bm25 | top(200) | hand"))
-    (False, True)
-    """
-    return _some_search(recipe, lambda view: view.lens == "style", lambda made: "style" in made.lenses)
-
-
-def needs_tokens(recipe: Recipe) -> bool:
-    """True if a search of the recipe compares token vectors.
-
-    >>> needs_tokens(Recipe.parse("dense")), needs_tokens(Recipe.parse("bm25 | top(200) | late"))
-    (False, True)
-    """
-    return _some_search(recipe, lambda view: view.base == TOKENS, lambda made: made.tokens)
-
-
-def _some_search(
-    recipe: Recipe, view: Callable[[ViewFacts], bool], planner: Callable[[Planner], bool]
-) -> bool:
-    """True if a search of the recipe has such a planner, or a probe of its own on such a view."""
-    return any(
-        planner(PLANNERS.get(search.partition("(")[0]))
-        if isinstance(search, str)
-        else any(view(ViewFacts.of(probe.view)) for probe in search.probes)
-        for search in recipe.searches
-    )
+    found = set()
+    for search in recipe.searches:
+        planner = PLANNERS.get(search.partition("(")[0]) if isinstance(search, str) else None
+        views = [] if isinstance(search, str) else [ViewFacts.of(probe.view) for probe in search.probes]
+        found |= {
+            need
+            for need, (of_view, of_planner) in _NEEDS.items()
+            if any(map(of_view, views)) or (planner is not None and of_planner(planner))
+        }
+    return found
 
 
 def benchmark_library(

@@ -121,7 +121,15 @@ class Run(_Table):
             BadInput: two ids become one word in TREC format, or a score is not a number. UsageError: no such
                 format.
         """
-        write_run(Path(path), self.data, self.name or "aspectra", format, order)
+        best = ((t, {doc: docs[doc] for doc in order_ids(docs, order)}) for t, docs in self.data.items())
+        if format == "trec":
+            _write(Path(path), _trec_run(self.data, self.name or "aspectra", order))
+        elif format == "beir":
+            _write(Path(path), [json.dumps(dict(best), ensure_ascii=False, allow_nan=False) + "\n"])
+        elif format == "jsonl":
+            _write(Path(path), _jsonl(best))
+        else:
+            raise UsageError(f"there is no format {format!r} for runs", why="known: trec, beir, jsonl")
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +170,15 @@ class Qrels(_Table):
 
     def write(self, path: Path | str, format: str = "trec") -> None:  # noqa: A002
         """Write as ``trec``, ``beir`` (tsv with a header) or ``jsonl``; see :meth:`Run.write`."""
-        write_qrels(Path(path), self.data, format)
+        if format == "trec":
+            _write(Path(path), _trec_qrels(self.data))
+        elif format == "beir":
+            rows = (f"{t}\t{d}\t{grade:.15g}\n" for t, docs in self.data.items() for d, grade in docs.items())
+            _write(Path(path), chain(["query-id\tcorpus-id\tscore\n"], rows))
+        elif format == "jsonl":
+            _write(Path(path), _jsonl((topic, dict(docs)) for topic, docs in self.data.items()))
+        else:
+            raise UsageError(f"there is no format {format!r} for judgements", why="known: trec, beir, jsonl")
 
 
 def _stem(path: Path) -> str:
@@ -375,34 +391,6 @@ def _trec_qrels(data: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     for topic, docs in data.items():
         words = trec_words("document", docs)
         yield from (f"{topics[topic]} 0 {words[doc]} {grade:.15g}\n" for doc, grade in docs.items())
-
-
-def write_run(
-    path: Path, data: Mapping[str, Mapping[str, float]], name: str, form: str, order: Order
-) -> None:
-    """Write a run as ``trec``, ``beir`` (JSON) or ``jsonl``."""
-    best = ((topic, {doc: docs[doc] for doc in order_ids(docs, order)}) for topic, docs in data.items())
-    if form == "trec":
-        _write(path, _trec_run(data, name, order))
-    elif form == "beir":
-        _write(path, [json.dumps(dict(best), ensure_ascii=False, allow_nan=False) + "\n"])
-    elif form == "jsonl":
-        _write(path, _jsonl(best))
-    else:
-        raise UsageError(f"there is no format {form!r} for runs", why="known: trec, beir, jsonl")
-
-
-def write_qrels(path: Path, data: Mapping[str, Mapping[str, float]], form: str) -> None:
-    """Write judgements as ``trec``, ``beir`` (tsv with a header) or ``jsonl``."""
-    if form == "trec":
-        _write(path, _trec_qrels(data))
-    elif form == "beir":
-        rows = (f"{t}\t{doc}\t{grade:.15g}\n" for t, docs in data.items() for doc, grade in docs.items())
-        _write(path, chain(["query-id\tcorpus-id\tscore\n"], rows))
-    elif form == "jsonl":
-        _write(path, _jsonl((topic, dict(docs)) for topic, docs in data.items()))
-    else:
-        raise UsageError(f"there is no format {form!r} for judgements", why="known: trec, beir, jsonl")
 
 
 def _jsonl(topics: Iterable[tuple[str, dict[str, float]]]) -> Iterator[str]:
