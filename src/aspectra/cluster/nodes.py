@@ -344,10 +344,6 @@ _connected: dict[Path, str] = {}  # folder of the collection -> address of the c
 _CONNECTING = threading.Lock()  # searches that begin at the same time connect once
 
 
-def _actor(name: str) -> str:
-    return f"shard {name}"
-
-
 def _start_shards(folder: Path, names: Sequence[str]) -> None:
     """Start one actor for each shard, and wait until all of them answer."""
     made = _ray().remote(
@@ -359,7 +355,7 @@ def _start_shards(folder: Path, names: Sequence[str]) -> None:
         scheduling_strategy="SPREAD",
     )(ShardSearch)
     for name in names:
-        made.options(name=_actor(name)).remote(folder.resolve(), name)
+        made.options(name=f"shard {name}").remote(folder.resolve(), name)
     _check(wires(names))
 
 
@@ -400,7 +396,7 @@ def wires(names: Sequence[str]) -> dict[str, Wire]:
 
 def _wire(name: str) -> Wire:
     try:
-        actor = _ray().get_actor(_actor(name), namespace=_SPACE)
+        actor = _ray().get_actor(f"shard {name}", namespace=_SPACE)
     except ValueError as error:
         raise AspectraError(
             f"the shard {name} is not on the cluster", why=str(error), hint="aspectra cluster status"

@@ -12,8 +12,14 @@ from aspectra.app.main import main
 from aspectra.base.errors import AspectraError, BadInput, UsageError
 from aspectra.lab.construction.build import build_set
 from aspectra.lab.construction.protocol import BuildRecipe, Made, MadeText, QueryDraft, Workbench
-from aspectra.lab.construction.steps.pooling import FavourOptions, favour, left_out, unjudged
-from aspectra.lab.construction.steps.review import GradeOptions, human
+from aspectra.lab.construction.steps.review import (
+    FavourOptions,
+    GradeOptions,
+    favour,
+    human,
+    left_out,
+    unjudged,
+)
 from aspectra.lab.construction.steps.write import phrases
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.scripted import Scripted

@@ -145,8 +145,7 @@ def _drawn(values: _Values, part: str, soft: bool) -> Iterator[_Drawn]:
         yield from _put_together(values, data, data["mix"].get(f"{language}_{part}", {}), language)
     for row in data["written"][part]:
         conditions = tuple(row["conditions"])
-        kinds = [_kind_of(condition) for condition in conditions]
-        yield _Drawn(row["text"], row["topic"], conditions, _labels(kinds, "en", "written"))
+        yield _Drawn(row["text"], row["topic"], conditions, _labels(conditions, "en", "written"))
 
 
 def _put_together(
@@ -163,7 +162,7 @@ def _put_together(
             text = _worded(
                 values.rng, data["frames"][language], wordings, topic, list(zip(kinds, slots, strict=True))
             )
-            labels = _labels([_kind_of(condition) for condition in conditions], language, "put together")
+            labels = _labels(conditions, language, "put together")
             yield _Drawn(text, values.topic, conditions, labels)
 
 
@@ -175,8 +174,9 @@ def _kind_of(condition: str) -> str:
     return " ".join(words[:2]) if words[0] == "not" else words[0]
 
 
-def _labels(kinds: Sequence[str], language: str, origin: str) -> dict[str, str]:
+def _labels(conditions: Sequence[str], language: str, origin: str) -> dict[str, str]:
     """Labels by which results are broken down."""
+    kinds = [_kind_of(condition) for condition in conditions]
     return {
         "condition": kinds[0] if len(kinds) == 1 else "several",
         "conditions": str(len(kinds)),

@@ -233,9 +233,6 @@ class Measure:
         """
         return self.family.score(self.complete(), given)
 
-    def __str__(self) -> str:
-        return self._text
-
     def __repr__(self) -> str:
         return self._text
 

@@ -18,7 +18,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.files import digest_texts
 from aspectra.base.values import Value, replace
 from aspectra.lab.construction.protocol import Made, QueryDraft, Workbench, step
-from aspectra.lab.construction.steps.pooling import left_out, unjudged
+from aspectra.lab.construction.steps.review import left_out, unjudged
 from aspectra.llm import loops
 from aspectra.papers.text.cleaning import folded
 from aspectra.search.rerank.asker import Asker, in_parallel
