@@ -232,10 +232,7 @@ def estimate(requests: Iterable[Request], price: Price | None = None) -> Cost:
 
     Leave out what a journal holds, see :meth:`aspectra.llm.journal.Journal.missing`.
     """
-    total = Cost()
-    for request in requests:
-        total += _cost(prompt_tokens(request), request.max_tokens, price)
-    return total
+    return sum((_cost(prompt_tokens(one), one.max_tokens, price) for one in requests), Cost())
 
 
 def call_cost(request: Request, ended: Reply | ModelError, price: Price | None) -> Cost:
@@ -252,9 +249,8 @@ def call_cost(request: Request, ended: Reply | ModelError, price: Price | None) 
     if isinstance(ended, Reply) and ended.recorded:
         usage = ended.usage
         total = Cost(recorded=1, recorded_tokens=usage.prompt_tokens + usage.completion_tokens)
-    for usage in charged(request, ended):
-        total += _cost(usage.prompt_tokens, usage.completion_tokens, price)
-    return total
+    attempts = charged(request, ended)
+    return sum((_cost(one.prompt_tokens, one.completion_tokens, price) for one in attempts), total)
 
 
 def charged(request: Request, ended: Reply | ModelError) -> tuple[Usage, ...]:

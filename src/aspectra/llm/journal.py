@@ -336,13 +336,16 @@ class _Flight:
     waiting: int = 0
 
 
+_Group = list[tuple[Record, asyncio.Future[Reply | None]]]  # replies, and who waits until each is on disk
+
+
 @dataclass
 class _Here:
     """State of one event loop."""
 
     lanes: Lanes
     flights: dict[str, _Flight] = field(default_factory=dict)
-    pending: list[tuple[Record, asyncio.Future[Reply | None]]] = field(default_factory=list)
+    pending: _Group = field(default_factory=list)
     busy: bool = False
 
 
@@ -490,12 +493,7 @@ class Journal(Wrapper):
         writing = loop.run_in_executor(self._executor, self.file.add, [record for record, _ in group])
         writing.add_done_callback(lambda done: self._written(here, group, done))
 
-    def _written(
-        self,
-        here: _Here,
-        group: list[tuple[Record, asyncio.Future[Reply | None]]],
-        done: asyncio.Future[list[Reply | None]],
-    ) -> None:
+    def _written(self, here: _Here, group: _Group, done: asyncio.Future[list[Reply | None]]) -> None:
         here.busy = False
         error = done.exception()
         for number, (_, future) in enumerate(group):

@@ -271,9 +271,8 @@ class _Values:
                 slots.append(made[0])
                 conditions.append(made[1])
             drawn = (self.topic, *sorted(conditions))
-            if len(conditions) == len(kinds) == len(set(conditions)) and drawn not in self._used:
-                if not self._fits(about, kinds, conditions):
-                    continue
+            new = len(conditions) == len(kinds) == len(set(conditions)) and drawn not in self._used
+            if new and self._fits(about, kinds, conditions):
                 self._used.add(drawn)
                 shown = heading_words(self.topic) if self.labelled else self.topic
                 return shown, slots, tuple(conditions)

@@ -153,7 +153,11 @@ def score_cell(
     scored = [_score_run(benchmark, run, scorable, chosen, incomplete=incomplete) for run in runs]
     for run, found_of_run in zip(runs, scored, strict=True):
         if spatial and vectors is not None:
-            found_of_run["vectors"] = _diversity(benchmark, run, spatial, chosen, vectors)
+            first = {r.topic: vectors(r.ids[:DIVERSE]) for r in run if r.mode == BASE_MODE}
+            labels = labels_of(benchmark)
+            found_of_run["vectors"] = evaluate(
+                spatial, None, None, vectors=first, preset=chosen, labels=labels, average=()
+            )
     evaluations, deviations = _over_runs(scored, cell)
     return CellOutcome(
         cell=cell,
@@ -259,20 +263,6 @@ def _score_run(
         if any(s.values for s in found.scores):
             out["pairs"] = found
     return out
-
-
-def _diversity(
-    benchmark: Benchmark,
-    held: Sequence[RankingRecord],
-    measures: Sequence[Measure],
-    preset: Preset,
-    vectors: PaperVectors,
-) -> Evaluation:
-    """Measures of the vectors of each topic's first papers, in the mode without an instruction."""
-    found = {r.topic: vectors(r.ids[:DIVERSE]) for r in held if r.mode == BASE_MODE}
-    return evaluate(
-        measures, None, None, vectors=found, preset=preset, labels=labels_of(benchmark), average=()
-    )
 
 
 def _over_runs(

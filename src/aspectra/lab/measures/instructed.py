@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,20 +105,18 @@ def pair_up(
             members.setdefault(groups[topic], []).append(topic)
     out = Pairs({"original": {}, "instructed": {}}, {"original": {}, "instructed": {}}, {})
     for topics in members.values():
-        for one in topics:
-            for other in topics:
-                if one == other:
-                    continue
-                unit = f"{one}>{other}"
-                for mode, topic in (("original", one), ("instructed", other)):
-                    out.qrels[mode][unit] = qrels[topic]
-                    if topic in run:
-                        out.runs[mode][unit] = run[topic]
-                out.labels[unit] = {"pair": one, "aspect": aspects.get(one, "")}
+        for one, other in permutations(topics, 2):
+            unit = f"{one}>{other}"
+            for mode, topic in (("original", one), ("instructed", other)):
+                out.qrels[mode][unit] = qrels[topic]
+                if topic in run:
+                    out.runs[mode][unit] = run[topic]
+            out.labels[unit] = {"pair": one, "aspect": aspects.get(one, "")}
     return out
 
 
 Triple = tuple[float, float, float]
+Ranks = tuple[int, int, int]
 
 
 def complies(ranks: Triple, scores: Triple, rule: str = "paper") -> bool:
@@ -230,11 +229,7 @@ def wise_score(
     return min(fitting) if penalty == "min" else fitting[0]
 
 
-def _mean(
-    measure: Measure,
-    topic: Mapping[str, Judged],
-    ranks: Callable[[tuple[int, int, int]], tuple[int, int, int]],
-) -> float | None:
+def _mean(measure: Measure, topic: Mapping[str, Judged], ranks: Callable[[Ranks], Ranks]) -> float | None:
     modes = [topic[name] for name in _MODES]
     positives = modes[0].count(measure["rel"])
     options = {name: measure[name] for name in ("rule", "shape", "beyond", "penalty")}

@@ -423,7 +423,10 @@ def _figures(
             one = replace(own, measures=()) if kind in ("means", "diversity", "tradeoff") else own
             if kind in ("radar", "cost", "deltas"):
                 one = replace(own, measures=(verdict.column[1],), mode=verdict.column[2])
-            out += _tried(kind, opened, one, lacking)
+            try:
+                out += draw(kind, opened, one)
+            except AspectraError as error:
+                lacking.append(f"{kind} of {one.benchmark}, {one.protocol}: {error.what}")
     return out, lacking
 
 
@@ -442,16 +445,6 @@ def _possible(kind: str, place: Place, verdict: TaskVerdict) -> bool:
         "movement": {"original", "instructed", "reversed"} <= modes,
         "recall": "NDCG" not in names or place.first.protocol == "collection",
     }.get(kind, True)
-
-
-def _tried(
-    kind: str, opened: Mapping[str, Opened], choice: FigureChoice, lacking: list[str]
-) -> list[Drawing]:
-    try:
-        return draw(kind, opened, choice)
-    except AspectraError as error:
-        lacking.append(f"{kind} of {choice.benchmark}, {choice.protocol}: {error.what}")
-        return []
 
 
 def _dependencies(facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
