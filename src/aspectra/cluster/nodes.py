@@ -361,8 +361,7 @@ def _start_shards(folder: Path, names: Sequence[str]) -> None:
 
 def _told(wire: Wire) -> dict[str, Any]:
     """What a shard tells of itself."""
-    found: dict[str, Any] = decode_answer(wire(encode(Call(b"", b"", [], "facts", [], {})))).checked()
-    return found
+    return dict(decode_answer(wire(encode(Call(b"", b"", [], "facts", [], {})))).checked())
 
 
 def _check(held: Mapping[str, Wire]) -> None:

@@ -166,8 +166,7 @@ class RemotePart(Part):
         return [Survey(*one) for one in self.call("survey", [*numbers], sample)]
 
     def lowest(self, numbers: Sequence[int]) -> list[float | None]:
-        found: list[float | None] = self.call("lowest", [*numbers])
-        return found
+        return list(self.call("lowest", [*numbers]))
 
     def rows(self, weights: Mapping[int, float], scales: Mapping[int, Scale]) -> Held:
         known = [scales.get(n) for n in range(len(self._asked))]
@@ -243,16 +242,14 @@ class RemoteRows(Struct, frozen=True):
         return rows_from(self._call("of", papers))
 
     def top(self, among: int) -> NDArray[np.floating]:
-        found: NDArray[np.floating] = self._call("top", among)
-        return found
+        return np.asarray(self._call("top", among))
 
     def bounds(self) -> tuple[float, float]:
         low, high = self._call("bounds")
         return low, high
 
     def above(self, number: int, scores: Floats) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = self._call("above", number, scores)
-        return found
+        return np.asarray(self._call("above", number, scores))
 
     def before(self, score: float, rank: int, id_order: NDArray[np.int32]) -> int:
         return int(self._call("before", score, rank))
