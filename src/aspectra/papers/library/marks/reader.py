@@ -168,7 +168,7 @@ class Marks:
         columns = "id, at, verb, what, undone"
         sound = self._store.checksums.sound("actions")
         statement = f"SELECT {columns} FROM actions WHERE {sound} ORDER BY id DESC LIMIT ?"
-        return [Action(*row, bool(undone)) for *row, undone in self._store.fetch(statement, (limit,))]
+        return [Action(*row, undone=bool(undone)) for *row, undone in self._store.fetch(statement, (limit,))]
 
     @property
     def undoable(self) -> Action | None:
