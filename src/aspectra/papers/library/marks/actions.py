@@ -204,7 +204,7 @@ class ActionWriter:
                 made.put(inverse)
             db.execute("UPDATE actions SET undone = ? WHERE id = ?", (int(undone), row[0]))
             count_change(db, "marks")
-        return Action(*row, undone=undone), list(missing)
+        return Action(row[0], row[1], row[2], row[3], undone), list(missing)
 
     def _restore(self, part: Mapping[str, Any], missing: dict[str, None]) -> Mapping[str, Any]:
         """Put the rows of one part back; returns the part that undoes this."""

@@ -168,7 +168,8 @@ class Marks:
         columns = "id, at, verb, what, undone"
         sound = self._store.checksums.sound("actions")
         statement = f"SELECT {columns} FROM actions WHERE {sound} ORDER BY id DESC LIMIT ?"
-        return [Action(*row, undone=bool(undone)) for *row, undone in self._store.fetch(statement, (limit,))]
+        rows = self._store.fetch(statement, (limit,))
+        return [Action(number, at, verb, what, bool(undone)) for number, at, verb, what, undone in rows]
 
     @property
     def undoable(self) -> Action | None:
