@@ -12,13 +12,19 @@ from msgspec import Struct, structs
 from aspectra.base.display import Displayed
 from aspectra.base.trec import trec_lines
 from aspectra.papers.bibliography import is_retracted
-from aspectra.papers.paper import Paper
+from aspectra.papers.paper import Paper, Unit, field_text
 from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.search.plan import Plan, Step, Tally
 from aspectra.search.planning.aspects import AspectRequests
+from aspectra.views.lenses.protocol import TextSpan
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def span_text(paper: Paper, span: Unit | TextSpan) -> str:
+    """The stored text of a span of a paper."""
+    return field_text(paper, span.field)[span.start : span.end]
 
 
 class Evidence(Struct, frozen=True):
@@ -48,15 +54,15 @@ class Evidence(Struct, frozen=True):
     seed_quote: str = ""
     matched: tuple[tuple[str, str, float], ...] = ()
 
+    @classmethod
+    def of(cls, paper: Paper, span: Unit | TextSpan, **more: Any) -> Evidence:
+        """The quote of a span of a paper; ``more`` is what else is known of it."""
+        return cls(span_text(paper, span), span.field, span.start, span.end, **more)
+
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        out: dict[str, Any] = {
-            "quote": self.quote,
-            "field": self.field,
-            "start": self.start,
-            "end": self.end,
-            "aspect": self.aspect,
-        }
+        held = structs.asdict(self)
+        out = {name: held[name] for name in ("quote", "field", "start", "end", "aspect")}
         if self.seed:
             out |= {"seed": self.seed, "seed_quote": self.seed_quote}
         if self.matched:

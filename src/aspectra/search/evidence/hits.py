@@ -25,7 +25,7 @@ from aspectra.search.conditions.grading import (
 from aspectra.search.evidence.quotes import Quoter, with_matches, with_notes, with_passages
 from aspectra.search.plan import Plan, Search
 from aspectra.search.planning.aspects import ASPECT_ROLES, aspect_probes
-from aspectra.search.ranking import ConditionResult, Evidence, Fit, Hit, ProbeScore
+from aspectra.search.ranking import ConditionResult, Evidence, Fit, Hit, ProbeScore, span_text
 from aspectra.search.scoring.engine import Engine
 from aspectra.search.scoring.phases import Fused
 from aspectra.search.stages.protocol import SearchState
@@ -76,23 +76,14 @@ class TermQuoter:
         if found is None or found[0] < _LEAST_SHARE:
             return None
         share, unit = found
-        text = field_text(paper, unit.field)[unit.start : unit.end]
-        here = {word: self._worth[word] for word in self._worth.keys() & self._view.words(text)}
+        words = self._worth.keys() & self._view.words(span_text(paper, unit))
+        here = {word: self._worth[word] for word in words}
         said = [(*best, one) for one, own in self._seeds if (best := _best(own, here)) is not None]
-        _, answered, seed = max(said, key=lambda one: one[0], default=(0.0, None, None))
-        quoted = ""
-        if seed is not None and answered is not None:
-            quoted = field_text(seed, answered.field)[answered.start : answered.end]
-        return Evidence(
-            text,
-            unit.field,
-            unit.start,
-            unit.end,
-            aspect=self._aspect,
-            score=share,
-            seed=seed.id if seed is not None else "",
-            seed_quote=quoted,
-        )
+        quote = Evidence.of(paper, unit, aspect=self._aspect, score=share)
+        if not said:
+            return quote
+        _, answered, seed = max(said, key=lambda one: one[0])
+        return replace(quote, seed=seed.id, seed_quote=span_text(seed, answered))
 
     def _sentences(self, paper: Paper) -> list[_Sentence]:
         """The sentences of an unchanged paper that are of the aspect; all where no lens tells roles."""
@@ -102,8 +93,7 @@ class TermQuoter:
             for number in table.sentence_rows(self._index.position(paper.id))
             if self._roles is None or self._roles[number]
         ]
-        texts = (field_text(paper, unit.field)[unit.start : unit.end] for unit in units)
-        return [(unit, frozenset(self._view.words(text))) for unit, text in zip(units, texts, strict=True)]
+        return [(unit, frozenset(self._view.words(span_text(paper, unit)))) for unit in units]
 
 
 def _best(sentences: Sequence[_Sentence], worth: Mapping[str, float]) -> tuple[float, Unit] | None:
@@ -159,20 +149,9 @@ def aspect_quotes(
             if probe.aspect in named and (quote := named[probe.aspect].quote(paper)) is not None:
                 out[number].append(quote)
                 continue
-            unit = view.units.unit(paper.id, int(answer))
             seed, said = quotes[question] if question >= 0 else ("", "")
-            out[number].append(
-                Evidence(
-                    field_text(paper, unit.field)[unit.start : unit.end],
-                    unit.field,
-                    unit.start,
-                    unit.end,
-                    aspect=probe.aspect,
-                    score=float(scores[number]),
-                    seed=seed,
-                    seed_quote=said,
-                )
-            )
+            quote = Evidence.of(paper, view.units.unit(paper.id, int(answer)), seed=seed, seed_quote=said)
+            out[number].append(replace(quote, aspect=probe.aspect, score=float(scores[number])))
     return [tuple(found) for found in out]
 
 
@@ -240,7 +219,7 @@ class Explainer:
             span = None
             if self._plan.evidence and grade is not None and grade >= MEETS:
                 span = self._grader.attribute(condition).span(condition.value, paper, self._grader.index)
-            quote = "" if span is None else field_text(paper, span.field)[span.start : span.end]
+            quote = "" if span is None else span_text(paper, span)
             why = reason_of(condition, grade, paper, self._grader)
             exempt = exemption_of(condition, paper, self._grader)
             out.append(ConditionResult(condition, grade, moved, quote, why, exempt))

@@ -17,12 +17,13 @@ from msgspec import Struct
 
 from aspectra.base.values import replace
 from aspectra.papers.library.rows import full_hash
-from aspectra.papers.paper import Paper, Section, field_text
+from aspectra.papers.paper import Paper, field_text
 from aspectra.papers.text.structure import lead_field, split_sentences
 from aspectra.search.plan import Search
 from aspectra.search.ranking import Evidence
 from aspectra.views.dense.late.view import LateView
 from aspectra.views.index.opened import Index
+from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.protocol import NOTES, Asked, ViewFacts
 from aspectra.views.storage.folder import EncodedText, Units
 from aspectra.views.text.tokens import ChunkSize, chunk_spans
@@ -52,10 +53,7 @@ class _Candidate(Struct, frozen=True):
     ``background`` is the probability that it says what was known before, 0 where no lens says.
     """
 
-    field: str
-    start: int
-    end: int
-    text: str
+    quote: Evidence
     vector: Floats | None = None
     background: float = 0.0
 
@@ -126,25 +124,15 @@ class Quoter:
         ]
 
     def _abstract(self, position: int, paper: Paper) -> list[_Candidate]:
-        table = self._index.units("sentences")
-        low, high = int(table.offsets[position]), int(table.offsets[position + 1])
-        spans = [(Units.field_name(int(f)), int(a), int(b)) for f, a, b in table.spans[low:high]]
-        rows = None
-        if self._dense:
-            rows = self._sentences[low:high].astype(np.float32)
-        known = np.zeros(high - low) if self._background is None else self._background[low:high]
-        return [
-            _Candidate(
-                field,
-                start,
-                end,
-                text := field_text(paper, field)[start:end],
-                None if rows is None else rows[i],
-                0.0 if _OWN_WORK.search(text) else float(np.nan_to_num(known[i])),
-            )
-            for i, (field, start, end) in enumerate(spans)
-            if field != "title"  # it is shown above the quote
-        ]
+        table, out = self._index.units("sentences"), []
+        for row in table.sentence_rows(position):  # the title is shown above the quote
+            quote = Evidence.of(paper, table.unit(paper.id, int(row)))
+            known = 0.0
+            if self._background is not None and not _OWN_WORK.search(quote.quote):
+                known = float(np.nan_to_num(self._background[row]))
+            vector = self._sentences[row].astype(np.float32) if self._dense else None
+            out.append(_Candidate(quote, vector, known))
+        return out
 
     def _best_chunks(self, positions: Positions) -> list[tuple[int, int, int] | None]:
         """Per hit (section, start, end) of the chunk that matches the plan's chunk probe best."""
@@ -152,15 +140,9 @@ class Quoter:
             return [None] * len(positions)
         view = self._index.view(self._chunk.view)
         scored = view.score(self._chunk, positions)
-        out: list[tuple[int, int, int] | None] = []
-        for number in range(len(positions)):
-            unit = -1 if scored.units is None else int(scored.units[number])
-            if unit < 0 or view.units is None:
-                out.append(None)
-            else:
-                code, start, end = (int(v) for v in view.units.spans[unit])
-                out.append((code, start, end))
-        return out
+        if scored.units is None or view.units is None:
+            return [None] * len(positions)
+        return [tuple(view.units.spans[unit].tolist()) if unit >= 0 else None for unit in scored.units]
 
     def _in_chunk(self, paper: Paper, chunk: tuple[int, int, int]) -> list[_Candidate]:
         size = ChunkSize.parse(self._index.facts(self._chunk.view if self._chunk else "").chunks)
@@ -168,11 +150,8 @@ class Quoter:
             return []  # the full text changed since it was indexed
         code, start, end = chunk
         field = Units.field_name(code)
-        text = field_text(paper, field)
-        return [
-            _Candidate(field, start + a, start + b, text[start + a : start + b])
-            for a, b in split_sentences(text[start:end])
-        ]
+        bounds = split_sentences(field_text(paper, field)[start:end])
+        return [_Candidate(Evidence.of(paper, TextSpan(field, start + a, start + b))) for a, b in bounds]
 
     def _encode(self, candidates: list[list[_Candidate] | None]) -> None:
         """Give every candidate without a vector one, in one call."""
@@ -181,33 +160,22 @@ class Quoter:
         bare = [(held, i) for held in candidates if held for i, c in enumerate(held) if c.vector is None]
         if not bare:
             return
-        vectors = self._view.query.encoder.encode([held[i].text for held, i in bare]).vectors
+        vectors = self._view.query.encoder.encode([held[i].quote.quote for held, i in bare]).vectors
         for (held, i), vector in zip(bare, vectors, strict=True):
-            c = held[i]
-            held[i] = replace(c, vector=vector)
+            held[i] = replace(held[i], vector=vector)
 
     def _choose(self, held: list[_Candidate], paper: Paper) -> tuple[Evidence, ...]:
         if not held or not (self._dense or self._lexical):
             return ()  # the plan compares no sentences, so none can be quoted
-        score = np.array([self._overlap(c.text) for c in held], dtype=np.float32)
+        score = np.array([self._overlap(c.quote.quote) for c in held], dtype=np.float32)
         if self._vectors is not None:
             rows = np.array([c.vector for c in held], dtype=np.float32)
             cosine = self._view.compare(rows, self._vectors).max(axis=1)
             score = cosine + _WORD_BONUS * score * min(1.0, _LONG_QUERY / (4 * max(len(self._weights), 1)))
         score -= _BACKGROUND_COST * np.array([c.background for c in held], dtype=np.float32)
         best = sorted(range(len(held)), key=lambda i: (-float(score[i]), i))[: self._count]
-        return tuple(
-            Evidence(
-                held[i].text,
-                held[i].field,
-                held[i].start,
-                held[i].end,
-                score=float(score[i]),
-                heading=_heading(paper, held[i].field),
-            )
-            for i in best
-            if held[i].text.strip()
-        )
+        quotes = [replace(held[i].quote, score=float(score[i])) for i in best if held[i].quote.quote.strip()]
+        return tuple(replace(quote, heading=_heading(paper, quote.field)) for quote in quotes)
 
 
 def _heading(paper: Paper, field: str) -> str:
@@ -243,21 +211,16 @@ def with_notes(
         return list(quotes)
     view = cast("NotesView", index.view(name))
     found = view.best_notes(view.look_up(probes[0]), [paper.id for paper in papers])
-    out: list[tuple[Evidence, ...] | None] = []
-    for paper, held in zip(papers, quotes, strict=True):
-        if paper.id not in found:
-            out.append(held)
-            continue
-        note, score = found[paper.id]
-        quote = note.quote or note.text
-        field, heading = f"note:{note.number}", _said_of(note)
-        out.append((Evidence(quote, field, 0, len(quote), score=score, heading=heading), *(held or ())))
-    return out
+    return [
+        (_of_note(*found[paper.id]), *(held or ())) if paper.id in found else held
+        for paper, held in zip(papers, quotes, strict=True)
+    ]
 
 
-def _said_of(note: Note) -> str:
-    page = f", p. {note.page}" if note.page else ""
-    return f"your {'annotation' if note.kind == 'annotation' else 'note'}{page}"
+def _of_note(note: Note, score: float) -> Evidence:
+    quote, page = note.quote or note.text, f", p. {note.page}" if note.page else ""
+    heading = f"your {'annotation' if note.kind == 'annotation' else 'note'}{page}"
+    return Evidence(quote, f"note:{note.number}", 0, len(quote), score=score, heading=heading)
 
 
 _SHORTEST, _LONGEST = 6, 80  # words: shorter ones are headings, longer ones tables
@@ -293,12 +256,12 @@ def with_passages(
     out: list[tuple[Evidence, ...] | None] = []
     for paper, found in zip(papers, quotes, strict=True):
         here = set(words.words(f"{paper.title}\n{lead_field(paper)[1]}"))
-        best, place = 0.0, -1
-        for number, (_, _, known) in enumerate(sentences):
-            value = math.fsum(rarity[word] for word in known & here) / math.sqrt(len(known) + 4)
-            if value > best:
-                best, place = value, number
-        if not found or place < 0:
+        worth = [
+            math.fsum(rarity[word] for word in known & here) / math.sqrt(len(known) + 4)
+            for _, _, known in sentences
+        ]
+        place = max(range(len(worth)), key=worth.__getitem__, default=-1)
+        if not found or place < 0 or worth[place] <= 0:
             out.append(found)
             continue
         seed, text, _ = sentences[place]
@@ -308,12 +271,8 @@ def with_passages(
 
 def _sentences(paper: Paper) -> list[str]:
     """The sentences of a paper's full text, or of its abstract."""
-    parts = [section.text for section in paper.sections if _is_text(section)] or [lead_field(paper)[1]]
+    parts = [section.text for section in paper.sections if section.text.strip()] or [lead_field(paper)[1]]
     return [text[a:b] for text in parts for a, b in split_sentences(text)]
-
-
-def _is_text(section: Section) -> bool:
-    return bool(section.text.strip())
 
 
 _SHOWN = 5  # pairs of words named beside a quote
@@ -379,11 +338,7 @@ class _Matches:
         units = [table.unit(paper.id, int(row)) for row in table.sentence_rows(position)]
         sums = [float(self._worth[self._inside(unit.start, unit.end)].sum()) for unit in units]
         best = max(range(len(units)), key=lambda n: (sums[n], -n), default=-1)
-        if best < 0 or sums[best] <= 0:
-            return None
-        unit = units[best]
-        text = field_text(paper, unit.field)[unit.start : unit.end]
-        return Evidence(text, unit.field, unit.start, unit.end, score=sums[best])
+        return Evidence.of(paper, units[best], score=sums[best]) if best >= 0 and sums[best] > 0 else None
 
     def _inside(self, start: int, end: int) -> Positions:
         """Those that lie in a span of the lead text."""
