@@ -354,9 +354,8 @@ class ShownTexts:
         self.criterion = criterion(question.criterion)
         self._salt = salt
         self._query_words = without_hidden(question.spoken)[0]
-        self._clean: dict[str, str] = {}
-        self._sizes: dict[str, int] = {}
-        self._fitted: dict[tuple[str, int], tuple[str, bool]] = {}
+        self._clean: dict[str, tuple[str, int]] = {}  # texts, and their tokens
+        self._fitted: dict[tuple[str, int], Fitted] = {}
         self._asked: dict[float, dict[str, Any]] = {}
 
     def values(
@@ -369,32 +368,26 @@ class ShownTexts:
             labels: a label for each; "" for none.
             share: of the budget, 0 to 1; less where a model's context turned out too small.
         """
-        sizes = [self._size(paper) for paper in papers]
+        clean = [self._cleaned(paper) for paper in papers]
+        sizes = [size for _, size in clean]
         total = self.fit.total if self.fit.total < WHOLE else sum(sizes)  # a share of no limit is none
         room = share_out(sizes, max(1, int(self.fit.each * share)), max(1, int(total * share)))
         lines, each = [], []
-        for paper, label, size, tokens in zip(papers, labels, sizes, room, strict=True):
-            text = self._text(paper, size, tokens)
+        for paper, label, (whole, size), tokens in zip(papers, labels, clean, room, strict=True):
+            text = whole if size <= tokens else self._fit(paper.id, whole, tokens)
             lines.append(as_data({"label": label, "text": text} if label else {"text": text}))
             title = without_hidden(paper.title)[0].strip()
             body = text.removeprefix(title)
-            each.append(
-                {
-                    "label": label,
-                    "text": _line(text),
-                    "title": _line(title if body != text else ""),
-                    "abstract": _line(body),
-                }
-            )
+            plain = {"text": text, "title": title if body != text else "", "abstract": body}
+            each.append({"label": label, **{name: _line(said) for name, said in plain.items()}})
         held = self._question(share)
         asked = as_data(held)
         fence = self._fence([asked, *lines])
-        fenced = "\n".join([fence, *lines, fence])
         return {
             "criterion": self.criterion,
             "rules": rules(fence),
             "question": f"{fence}\n{asked}\n{fence}",
-            "papers": fenced,
+            "papers": "\n".join([fence, *lines, fence]),
             "query": _line(held["query"]),
             "about": _line(held.get("about the query", "")),
             "instruction": _line(held.get("instruction", "")),
@@ -429,27 +422,22 @@ class ShownTexts:
         self.query_cut |= fitted.cut
         return fitted.text
 
-    def _size(self, paper: Candidate) -> int:
-        if paper.id not in self._sizes:
+    def _cleaned(self, paper: Candidate) -> tuple[str, int]:
+        if paper.id not in self._clean:
             parts = [part for part in (paper.text, paper.judge_text) if part.strip()]
             clean, hidden = without_hidden("\n\n".join(parts))
             if hidden:
                 self.hidden[paper.id] = hidden
-            self._clean[paper.id] = clean
-            self._sizes[paper.id] = estimate_tokens(clean)
-        return self._sizes[paper.id]
+            self._clean[paper.id] = clean, estimate_tokens(clean)
+        return self._clean[paper.id]
 
-    def _text(self, paper: Candidate, size: int, tokens: int) -> str:
-        if size <= tokens:
-            return self._clean[paper.id]
-        key = (paper.id, tokens)
-        if key not in self._fitted:
-            fitted = fit_text(self._clean[paper.id], self._query_words, tokens)
-            self._fitted[key] = fitted.text, fitted.cut
-        text, cut = self._fitted[key]
-        if cut:
-            self.cut.add(paper.id)
-        return text
+    def _fit(self, paper: str, text: str, tokens: int) -> str:
+        if (paper, tokens) not in self._fitted:
+            self._fitted[paper, tokens] = fit_text(text, self._query_words, tokens)
+        fitted = self._fitted[paper, tokens]
+        if fitted.cut:
+            self.cut.add(paper)
+        return fitted.text
 
 
 def _line(text: str) -> str:

@@ -22,8 +22,16 @@ from aspectra.views.encoders.protocol import Encoder, load_encoder, needs_of
 from aspectra.views.encoders.torch.loading import model_permissions
 
 
+class _WithoutModel:
+    """Common part of judges that score papers one by one and ask no language model."""
+
+    answers: ClassVar[Answers] = "scores"
+    width: ClassVar[int] = 1
+    needs_model: ClassVar[bool] = False
+
+
 @dataclass(frozen=True)
-class Local:
+class Local(_WithoutModel):
     """Scores from a function, computed in a thread so that calls in flight go on.
 
     Attributes:
@@ -34,9 +42,6 @@ class Local:
 
     function: Callable[[str, Sequence[str]], Sequence[float]]
     name: str = "local"
-    answers: ClassVar[Answers] = "scores"
-    width: ClassVar[int] = 1
-    needs_model: ClassVar[bool] = False
 
     async def score(self, papers: Sequence[Candidate], asker: Asker) -> list[float | None]:
         """A score for each paper; None if it is not a finite number.
@@ -60,7 +65,7 @@ class Local:
 
 @JUDGES.register("cross-encoder")
 @dataclass(frozen=True)
-class CrossEncoder:
+class CrossEncoder(_WithoutModel):
     """Scores of a sentence-transformers cross-encoder; instruction and conditions join the query.
 
     Attributes:
@@ -70,9 +75,6 @@ class CrossEncoder:
     """
 
     name: ClassVar[str] = "cross-encoder"
-    answers: ClassVar[Answers] = "scores"
-    width: ClassVar[int] = 1
-    needs_model: ClassVar[bool] = False
     model: str = ""
     max_tokens: int = 0
     batch: int = 32
@@ -142,7 +144,7 @@ _MOST = 200  # sentences read of a text
 
 @JUDGES.register("transport")
 @dataclass(frozen=True)
-class Transport:
+class Transport(_WithoutModel):
     """Negated cost of carrying all sentences of the query to all of a paper's, from -2 to 0.
 
     Attributes:
@@ -150,9 +152,6 @@ class Transport:
     """
 
     name: ClassVar[str] = "transport"
-    answers: ClassVar[Answers] = "scores"
-    width: ClassVar[int] = 1
-    needs_model: ClassVar[bool] = False
     encoder: str = "minilm"
 
     @property

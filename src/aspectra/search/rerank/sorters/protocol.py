@@ -10,6 +10,7 @@ entry point group ``aspectra.sorter``.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
@@ -93,10 +94,6 @@ class JudgedPapers:
         self.papers = papers
         self.judge = judge
         self.asker = asker
-        # Asked once: what a judge can do is looked up by protocol, which is slow.
-        self._scoring = judge if isinstance(judge, ScoreJudge) else None
-        self._pairing = judge if isinstance(judge, PairJudge) else None
-        self._listing = judge if isinstance(judge, ListJudge) else None
         self._places = {paper.id: place for place, paper in enumerate(papers)}
         self._preferred: dict[tuple[int, int], asyncio.Task[float]] = {}
 
@@ -109,14 +106,14 @@ class JudgedPapers:
 
     async def scores(self) -> list[float | None]:
         """A score for each paper, by place; None where no answer could be had."""
-        if self._scoring is None:
+        if not isinstance(self.judge, ScoreJudge):
             raise UsageError(f"judge {self.judge.name!r} gives no scores")
-        return await self._scoring.score(self.papers, self.asker)
+        return await self.judge.score(self.papers, self.asker)
 
     async def first_wins(self, first: int, second: int) -> bool | None:
         """True if the paper shown first fits better, asked in this order only; None without an answer."""
-        if self._pairing is not None:
-            return await self._pairing.first_wins(self.papers[first], self.papers[second], self.asker)
+        if isinstance(self.judge, PairJudge):
+            return await self.judge.first_wins(self.papers[first], self.papers[second], self.asker)
         found = await self._listed([first, second])
         known = [place for name in found or () if (place := self._places.get(name)) in (first, second)]
         return known[0] == first if known else None
@@ -161,30 +158,22 @@ class JudgedPapers:
         kept = list(shown if fallback is None else fallback)
         if len(kept) < 2:
             return kept
-        if len(kept) == 2 and self._pairing is not None:
-            return kept if await self._keeps(*kept) else kept[::-1]
+        if len(kept) == 2 and isinstance(self.judge, PairJudge):
+            return kept if await self.prefer(*kept) >= 0.5 else kept[::-1]
         found = await self._listed(shown)
         if found is None:
             return kept
         names = [self.papers[place].id for place in shown]
         repaired = repair(found, names, [self.papers[place].id for place in kept])
-        for kind, count in (
-            ("unknown", repaired.unknown),
-            ("repeated", repaired.repeated),
-            ("missing", repaired.missing),
-        ):
-            if count:
-                self.asker.defects[kind] += count
+        wrong = Counter(unknown=repaired.unknown, repeated=repaired.repeated, missing=repaired.missing)
+        self.asker.defects += wrong
         self.asker.bad += not repaired.clean
         return [self._places[name] for name in repaired.order]
 
-    async def _keeps(self, one: int, other: int) -> bool:
-        return await self.prefer(one, other) >= 0.5
-
     async def _listed(self, shown: Sequence[int]) -> list[str] | None:
-        if self._listing is None:
+        if not isinstance(self.judge, ListJudge):
             raise UsageError(f"judge {self.judge.name!r} puts no lists in order")
-        return await self._listing.order([self.papers[place] for place in shown], self.asker)
+        return await self.judge.order([self.papers[place] for place in shown], self.asker)
 
 
 SORTERS: Registry[Callable[..., Sorter]] = Registry("sorter", __package__)

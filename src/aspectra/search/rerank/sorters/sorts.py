@@ -20,6 +20,7 @@ ordered by their place in their batch, then by the first stage.
 
 from __future__ import annotations
 
+import heapq
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -67,17 +68,22 @@ def by_score(scores: Sequence[float | None]) -> list[int]:
     return [place if score is None else next(ordered)[1] for place, score in enumerate(scores)]
 
 
+class _Comparing:
+    """Common part of sorters that compare two papers, or short lists."""
+
+    asks: ClassVar[tuple[Answers, ...]] = ("pairs", "lists")
+    least_width: ClassVar[int] = 2
+
+
 @SORTERS.register("all-pairs")
 @dataclass(frozen=True)
-class AllPairs:
+class AllPairs(_Comparing):
     """Win rates: 1 for a win in both orders, half a point each where the orders disagree.
 
     Pairwise ranking prompting as in the CSFCube exploration, section 3. Costs n(n-1) calls.
     """
 
     name: ClassVar[str] = "all-pairs"
-    asks: ClassVar[tuple[Answers, ...]] = ("pairs", "lists")
-    least_width: ClassVar[int] = 2
 
     async def sort(self, papers: JudgedPapers) -> Sorted:
         """Order the papers by asking the judge; scores are win rates, 0 to 1."""
@@ -105,7 +111,7 @@ class AllPairs:
 
 @SORTERS.register("bubble")
 @dataclass(frozen=True)
-class Bubble:
+class Bubble(_Comparing):
     """``depth`` passes of comparing neighbours from the bottom up; it ends early when nothing moves.
 
     Neighbours that are undecided stay as they are.
@@ -115,8 +121,6 @@ class Bubble:
     """
 
     name: ClassVar[str] = "bubble"
-    asks: ClassVar[tuple[Answers, ...]] = ("pairs", "lists")
-    least_width: ClassVar[int] = 2
     depth: int = 10
 
     def __post_init__(self) -> None:
@@ -149,7 +153,7 @@ class Bubble:
 
 @SORTERS.register("heapsort")
 @dataclass(frozen=True)
-class Heapsort:
+class Heapsort(_Comparing):
     """The first ``depth`` places by comparisons, the rest in first-stage order.
 
     Attributes:
@@ -159,8 +163,6 @@ class Heapsort:
     """
 
     name: ClassVar[str] = "heapsort"
-    asks: ClassVar[tuple[Answers, ...]] = ("pairs", "lists")
-    least_width: ClassVar[int] = 2
     depth: int = 10
     conflict: Conflict = "earlier"
 
@@ -215,7 +217,7 @@ class Heapsort:
 
 @SORTERS.register("merge")
 @dataclass(frozen=True)
-class Merge:
+class Merge(_Comparing):
     """The whole order, by lists or by pairs.
 
     Attributes:
@@ -223,8 +225,6 @@ class Merge:
     """
 
     name: ClassVar[str] = "merge"
-    asks: ClassVar[tuple[Answers, ...]] = ("pairs", "lists")
-    least_width: ClassVar[int] = 2
     size: int = 20
 
     def __post_init__(self) -> None:
@@ -279,7 +279,7 @@ async def _merge(papers: JudgedPapers, left: list[int], right: list[int], width:
         heads = left[: max(half, width - len(right))], right[: max(half, width - len(left))]
         shown = [place for place in chain(*zip_longest(*heads)) if place is not None]
         # Where the judge says nothing, each run keeps its order and the first stage decides between heads.
-        ordered = await papers.order(shown, _by_first_stage(*heads))
+        ordered = await papers.order(shown, [*heapq.merge(*heads)])
         owner = {place: side for side, head in enumerate(heads) for place in head}
         waiting = [len(head) for head in heads]
         taken = 0
@@ -291,20 +291,6 @@ async def _merge(papers: JudgedPapers, left: list[int], right: list[int], width:
         left = [p for p in back if owner[p] == 0] + left[len(heads[0]) :]
         right = [p for p in back if owner[p] == 1] + right[len(heads[1]) :]
     return out + left + right
-
-
-def _by_first_stage(left: list[int], right: list[int]) -> list[int]:
-    """Two runs merged by place, each keeping its own order."""
-    out: list[int] = []
-    a, b = 0, 0
-    while a < len(left) and b < len(right):
-        if left[a] < right[b]:
-            out.append(left[a])
-            a += 1
-        else:
-            out.append(right[b])
-            b += 1
-    return out + left[a:] + right[b:]
 
 
 @SORTERS.register("tournament")
