@@ -15,12 +15,10 @@ from aspectra.search.plan import Step
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_labels
-from aspectra.search.rerank.shown_texts import ShownTexts, check_tokens, fit_for
 from aspectra.search.stages.protocol import STAGES, Context, SearchState
 from aspectra.search.stages.rewrite import (
+    Worded,
     ask_wording,
-    check_words,
-    criterion_of,
     field_of,
     kind_texts,
     prompt,
@@ -33,7 +31,7 @@ _LONGEST_NOTES = 3000  # characters of notes handed on
 
 @STAGES.register("agent")
 @dataclass(frozen=True)
-class Agent:
+class Agent(Worded):
     """In each hop the model words a query, reads what it finds, and picks and notes what helps.
 
     Papers that it picked come first, in the order of hops and of their places there; then what else was
@@ -55,7 +53,6 @@ class Agent:
     """
 
     name: ClassVar[str] = "agent"
-    needs_model: ClassVar[bool] = True
     kind: str = "general"
     hops: int = 4
     each: int = 25
@@ -68,8 +65,7 @@ class Agent:
     request_tokens: int = 16_000
 
     def __post_init__(self) -> None:
-        kind_texts(self.kind)
-        check_tokens(self.text_tokens, self.request_tokens)
+        super().__post_init__()
         check_choice(self.read, ("new", "top"), "read")
         check_choice(self.notes, ("rewritten", "added"), "notes")
         check_choice(self.tail, ("first", "hops"), "tail")
@@ -82,11 +78,7 @@ class Agent:
 
     def run(self, state: SearchState, wanted: int, context: Context) -> tuple[SearchState, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
-        check_words(state.search, self.name)
-        model = context.require(self.name)
-        fit = fit_for(model, self.text_tokens, self.request_tokens)
-        shown = ShownTexts(context.question(criterion_of(self.kind)), fit, context.salt)
-        asker = Asker(model, shown, concurrency=context.lanes)
+        asker = self.asker(state.search, context)
         picked: list[str] = []
         seen: list[str] = []
         asked: list[str] = []
@@ -110,7 +102,7 @@ class Agent:
             if not fresh:
                 continue
             seen += fresh
-            chosen, written = loops.run(self._read(asker, shown, hop, context.candidates(fresh), notes))
+            chosen, written = loops.run(self._read(asker, hop, context.candidates(fresh), notes))
             notes = "\n".join(filter(None, (notes, written))) if self.notes == "added" else written or notes
             picked += chosen
             said[-1] += f" ({len(fresh)} read, {len(chosen)} picked)"
@@ -124,7 +116,7 @@ class Agent:
         return state.ordered(order), step_of(spell(self), asker, *said, degraded=asker.unanswered > 0)
 
     async def _read(
-        self, asker: Asker, shown: ShownTexts, hop: int, papers: list[Candidate], notes: str
+        self, asker: Asker, hop: int, papers: list[Candidate], notes: str
     ) -> tuple[list[str], str]:
         """Ids picked among the papers, in their order, and the notes written of them, or ""."""
         words = prompt("read", self.read_prompt)
@@ -141,7 +133,7 @@ class Agent:
 
         def build(share: float) -> Request:
             values = {
-                **shown.values(papers, labels, share),
+                **asker.shown.values(papers, labels, share),
                 "look": kind_texts(self.kind)["look"],
                 "notes": as_data({"notes": notes}),
                 "plain_notes": _plain(notes),

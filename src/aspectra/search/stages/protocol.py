@@ -10,6 +10,7 @@ the group ``aspectra.stage``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Protocol
 
 from msgspec import Struct
@@ -94,6 +95,7 @@ class Stage(Protocol):
 STAGES: Registry[Callable[..., Stage]] = Registry("stage", __package__)
 
 
+@dataclass(eq=False)
 class Context:
     """The means of stages: the library to search again, the question, the model.
 
@@ -105,15 +107,13 @@ class Context:
         salt: another one makes all requests new to a journal: the number of a repeat, say.
     """
 
-    def __init__(
-        self, engine: Engine, plan: Plan, model: ChatModel | None = None, *, lanes: int = 16, salt: str = ""
-    ) -> None:
-        self.engine = engine
-        self.plan = plan
-        self.model = model
-        self.lanes = lanes
-        self.salt = salt
-        self._papers: dict[str, Paper] = {}
+    engine: Engine
+    plan: Plan
+    model: ChatModel | None = None
+    _: KW_ONLY
+    lanes: int = 16
+    salt: str = ""
+    _papers: dict[str, Paper] = field(default_factory=dict, init=False)
 
     def require(self, stage: str) -> ChatModel:
         """The model.

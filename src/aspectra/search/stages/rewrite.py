@@ -109,12 +109,11 @@ def reworded(search: Search, text: str, *, keep: bool = False) -> Search:
     """
     new = []
     for probe in search.probes:
-        if not _takes_words(probe):
+        worded = _takes_words(probe)
+        if keep or not worded:
             new.append(probe)
-            continue
-        if keep:
-            new.append(probe)
-        new.append(replace(probe, text=text, seeds=(), aspect="reworded" if keep else probe.aspect))
+        if worded:
+            new.append(replace(probe, text=text, seeds=(), aspect="reworded" if keep else probe.aspect))
     return replace(search, probes=tuple(new))
 
 
@@ -146,9 +145,35 @@ def step_of(spelling: str, asker: Asker, *notes: str, degraded: bool = False) ->
     return Step(spelling, notes, asker.tally(degraded=degraded), asker.stopped, asker.last_error)
 
 
+class Worded:
+    """Common part of stages that have a model word queries."""
+
+    name: ClassVar[str]
+    needs_model: ClassVar[bool] = True
+    kind: str
+    text_tokens: int
+    request_tokens: int
+
+    def __post_init__(self) -> None:
+        kind_texts(self.kind)
+        check_tokens(self.text_tokens, self.request_tokens)
+
+    def asker(self, search: Search, context: Context) -> Asker:
+        """Its calls to the model.
+
+        Raises:
+            UsageError: there is no model, or no word of the search can be changed.
+        """
+        check_words(search, self.name)
+        model = context.require(self.name)
+        fit = fit_for(model, self.text_tokens, self.request_tokens)
+        shown = ShownTexts(context.question(criterion_of(self.kind)), fit, context.salt)
+        return Asker(model, shown, concurrency=context.lanes)
+
+
 @STAGES.register("rewrite")
 @dataclass(frozen=True)
-class Rewrite:
+class Rewrite(Worded):
     """The question in other words; where no usable wording comes, the question as it was.
 
     Attributes:
@@ -160,16 +185,11 @@ class Rewrite:
     """
 
     name: ClassVar[str] = "rewrite"
-    needs_model: ClassVar[bool] = True
     kind: str = "general"
     keep: bool = False
     prompt_file: str = ""
     text_tokens: int = 600
     request_tokens: int = 16_000
-
-    def __post_init__(self) -> None:
-        kind_texts(self.kind)
-        check_tokens(self.text_tokens, self.request_tokens)
 
     def papers_read(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
@@ -177,11 +197,7 @@ class Rewrite:
 
     def run(self, state: SearchState, wanted: int, context: Context) -> tuple[SearchState, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
-        check_words(state.search, self.name)
-        model = context.require(self.name)
-        fit = fit_for(model, self.text_tokens, self.request_tokens)
-        shown = ShownTexts(context.question(criterion_of(self.kind)), fit, context.salt)
-        asker = Asker(model, shown, concurrency=context.lanes)
+        asker = self.asker(state.search, context)
         text = loops.run(ask_wording(asker, prompt("rewrite", self.prompt_file), self.kind))
         if not text:
             note = "no new wording came; the question was asked as it was"
