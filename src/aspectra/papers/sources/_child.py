@@ -12,6 +12,7 @@ files, which stops accidents, not an attacker.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import datetime
 import json
@@ -64,15 +65,11 @@ def _limit(memory_mb: int, seconds: float) -> None:
         "RLIMIT_FSIZE": 0,
     }
     for name, value in wanted.items():
-        kind = getattr(resource, name, None)
-        if kind is None:
-            continue
-        try:
+        with contextlib.suppress(AttributeError, ValueError, OSError):  # macOS refuses some of them
+            kind = getattr(resource, name)
             hard = resource.getrlimit(kind)[1]
             limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.setrlimit(kind, (limit, limit))
-        except (ValueError, OSError):
-            continue  # macOS refuses some of them
 
 
 def _guard(event: str, arguments: tuple[Any, ...]) -> None:
@@ -187,12 +184,8 @@ def _page(document: Any, number: int, raw: Any, most: int) -> dict[str, Any]:
                 message["size"] = reading.read(most)
             finally:
                 text.close()
-            message |= {
-                "runs": reading.runs,
-                "styles": reading.styles,
-                "chars": reading.count,
-                "hidden": reading.hidden,
-            }
+            message |= {"runs": reading.runs, "styles": reading.styles}
+            message |= {"chars": reading.count, "hidden": reading.hidden}
             if reading.count < _FEW:
                 message["images"] = round(_image_share(page), 2)
         finally:
@@ -299,7 +292,7 @@ class _Runs:
         size = abs(raw.FPDFText_GetFontSize(text, i)) * math.hypot(matrix.c, matrix.d)
         angle = math.degrees(math.atan2(matrix.b, matrix.a)) / 90
         turn = round(angle) % 4 if abs(angle - round(angle)) < 0.03 else -1
-        name, weight, italic = self._font(item, i)
+        name, weight, italic = self._font(i)
         bitmap = not name
         if bitmap:
             # A Type 3 font has no size of its own: its tallest glyph tells, which is about 0.8 of it.
@@ -312,16 +305,14 @@ class _Runs:
         self._objects[address] = found
         return found
 
-    def _font(self, item: Any, i: int) -> tuple[str, int, bool]:
+    def _font(self, i: int) -> tuple[str, int, bool]:
         raw = self._raw
         buffer, flags = ctypes.create_string_buffer(200), ctypes.c_int()
         raw.FPDFText_GetFontInfo(self._text, i, buffer, 200, flags)
         name = buffer.value.decode("utf-8", "replace")
         if len(name) > 7 and name[6] == "+":
             name = name[7:]
-        slanted = bool(flags.value & 64)
-        weight = raw.FPDFText_GetFontWeight(self._text, i)
-        return name, max(0, weight), slanted
+        return name, max(0, raw.FPDFText_GetFontWeight(self._text, i)), bool(flags.value & 64)
 
     def _font_address(self, item: Any) -> int:
         return ctypes.cast(self._raw.FPDFTextObj_GetFont(item), ctypes.c_void_p).value or 0 if item else 0

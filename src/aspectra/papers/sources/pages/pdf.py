@@ -121,23 +121,14 @@ def _parse(said: Iterable[dict[str, Any]]) -> _Answer:
 
 def _refusal(path: Path, answer: _Answer, options: ReadOptions) -> BadInput:
     large, instead = "it is very large or built to be slow", "convert it to text first"
+    repair = "fetch the file again, or repair it (for instance with qpdf)"
     what, why, hint = {
         "encrypted": ("is encrypted", "it opens only with a password", "save a copy without a password"),
         "time": (f"took longer than {options.pdf_seconds:g} s", large, f"allow more time, or {instead}"),
         "memory": (f"needs more than {options.pdf_memory_mb} MiB", large, f"allow more memory, or {instead}"),
-    }.get(
-        answer.error,
-        (
-            "cannot be read as a PDF",
-            "it is damaged",
-            "fetch the file again, or repair it (for instance with qpdf)",
-        ),
-    )
-    return BadInput(
-        f"{path.name} {what}",
-        why=why if answer.error in ("time", "memory") else answer.detail or why,
-        hint=hint,
-    )
+    }.get(answer.error, ("cannot be read as a PDF", "it is damaged", repair))
+    told = answer.error in ("time", "memory")
+    return BadInput(f"{path.name} {what}", why=why if told else answer.detail or why, hint=hint)
 
 
 def _paper(path: Path, answer: _Answer, options: ReadOptions) -> Iterator[Paper | Remark]:

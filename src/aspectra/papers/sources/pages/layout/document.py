@@ -329,40 +329,28 @@ def _by_layout(
     if not _small(front, rows, headings, abstract):
         front = set(abstract.beside)
     used = references.rows | abstract.rows | front
-    texts: list[list[str]] = []
-    names: list[str] = []
-    starts = {h.first: h for h in headings}
+    starts = {h.first: h.text for h in headings}
     inside = {i for h in headings for i in range(h.first, h.last + 1)}
-    part: list[PrintedRow] = []
-    name = ""
-
-    def close() -> None:
-        if part or name:
-            names.append(name)
-            texts.append(paragraphs(part, body))
-
+    parts: list[tuple[str, list[PrintedRow]]] = [("", [])]
     for number, row in enumerate(rows):
         if number in starts:
-            heading = starts[number]
-            close()
-            part, name = [], heading.text
-            if number in abstract.headings or number in references.headings:
-                name = ""
-            continue
-        if number in inside or number in used:
-            continue
-        part.append(row)
-    close()
+            unnamed = number in abstract.headings or number in references.headings
+            parts.append(("" if unnamed else starts[number], []))
+        elif number not in inside and number not in used:
+            parts[-1][1].append(row)
+    parts = [(name, part) for name, part in parts if name or part]
     below = [line for line in front_lines if line.base > found.below]
     found.authors = fronts.authors_of(below or front_lines, info.get("Author", ""), beginning)
-    abstract_text = paragraphs([rows[i] for i in sorted(abstract.rows)], _local(rows, abstract.rows, body))
-    blocks = [abstract_text, *texts]
+    own = [rows[i] for i in sorted(abstract.rows)]
+    # An abstract in small type is not a footnote.
+    blocks = [paragraphs(own, body_of([row.line for row in own]) if own else body)]
+    blocks += (paragraphs(part, body) for _, part in parts)
     mended, found.zero_width = _mended([*blocks, references.lines])
     found.abstract = "\n\n".join(mended[0])
-    for heading_text, parts in zip(names, mended[1:-1], strict=True):
-        shown = one_line(strip_invisible(heading_text)[0])
-        if shown or parts:
-            found.sections.append(Section(without_number(shown), "\n\n".join(parts)))
+    for (name, _), texts in zip(parts, mended[1:-1], strict=True):
+        shown = one_line(strip_invisible(name)[0])
+        if shown or texts:
+            found.sections.append(Section(without_number(shown), "\n\n".join(texts)))
     around = [rows[i].line.spaced for i in sorted(front)]
     found.front = strip_invisible(clean("\n".join(around)))[0]
     references.read(strip_invisible(clean("\n".join(references.lines)))[0])
@@ -396,11 +384,6 @@ def _small(front: set[int], rows: list[PrintedRow], headings: list[Heading], abs
     """
     letters = sum(rows[i].line.letters for i in front)
     return bool(headings or abstract.rows) and letters < 0.3 * sum(row.line.letters for row in rows)
-
-
-def _local(rows: list[PrintedRow], numbers: set[int], body: BodyText) -> BodyText:
-    """The style of some rows, used as body style: an abstract in small type is not a footnote."""
-    return body_of([rows[i].line for i in sorted(numbers)]) if numbers else body
 
 
 def _mended(texts: list[list[str]]) -> tuple[list[list[str]], int]:

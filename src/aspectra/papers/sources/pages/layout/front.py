@@ -301,12 +301,10 @@ def year_of(edge: Sequence[str], stamp: int | None, front: Sequence[str]) -> int
     """
     lines = [*edge, *front]
     lines = [found.string[: found.start()] if (found := _UNSURE.search(line)) else line for line in lines]
-    for pattern, among in ((_PROCEEDINGS, lines), (None, []), (_RIGHTS, lines), (_DATED, lines)):
-        if pattern is None:
-            if stamp:
-                return stamp
-            continue
-        for line in among:
+    for pattern in (_PROCEEDINGS, _RIGHTS, _DATED):
+        if pattern is _RIGHTS and stamp:
+            return stamp
+        for line in lines:
             years = _YEAR.findall(line)
             if years and pattern.search(line) and len(line) < 600:
                 return int(years[0])
@@ -475,11 +473,12 @@ def _unnamed(rows: Sequence[PrintedRow], headings: Sequence[Heading], body: Body
         if not 250 <= letters <= 4000 or text.count(". ") < 1 or letters < 0.7 * len(text.replace(" ", "")):
             continue
         style = body_of(lines)
-        slanted = sum(line.letters for line in lines if line.share("italic") > 0.7) > 0.7 * letters
-        bold = (
-            not body.bold and sum(line.letters for line in lines if line.share("bold") > 0.7) > 0.7 * letters
-        )
-        apart = abs(style.size - body.size) >= 0.4 or slanted or bold
+        marked = [
+            kind
+            for kind in ("italic", *(() if body.bold else ("bold",)))
+            if sum(line.letters for line in lines if line.share(kind) > 0.7) > 0.7 * letters
+        ]
+        apart = abs(style.size - body.size) >= 0.4 or marked
         rights = text.startswith(("Copyright", "©", "Permission"))
         if apart and not rights and style.size > body.size - 1.6:
             return Abstract(rows=set(block))
@@ -490,8 +489,7 @@ def _unnamed(rows: Sequence[PrintedRow], headings: Sequence[Heading], body: Body
         start = min(prose[0])
         letters = sum(rows[i].line.letters for i in range(start, first))
         if letters <= 4000:
-            chosen = {i for block in prose for i in block}
-            return Abstract(rows=chosen)
+            return Abstract(rows={i for block in prose for i in block})
     return Abstract()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -237,9 +236,7 @@ def _trusted(candidates: Sequence[Heading], rows: Sequence[Line], body: BodyText
             # With a full stop it is more often the lead of a paragraph.
             votes[style] += 0 if heading.text.endswith((".", ":")) else 2
         elif number := _numbered(heading.text):
-            votes[style] += (
-                1 if not number.isdigit() or not tops or int(number) in (tops[-1], tops[-1] + 1) else 0
-            )
+            votes[style] += not number.isdigit() or not tops or int(number) in (tops[-1], tops[-1] + 1)
             if number.isdigit():
                 tops.append(int(number))
     sizes = {size for (_, size), count in votes.items() if count >= 2}
@@ -364,16 +361,12 @@ class ReferenceList:
 def find_references(rows: Sequence[PrintedRow], headings: Sequence[Heading], body: BodyText) -> ReferenceList:
     """The list under a heading such as References, else the entries [1], [2] ... at the end."""
     found = ReferenceList()
-    stops = sorted(h.first for h in headings)
-    starts = [h for h in headings if _HEADING.fullmatch(h.text)]
-    spans = []
-    for heading in starts:
-        at = bisect.bisect_right(stops, heading.last)
-        end = stops[at] if at < len(stops) else len(rows)
-        spans.append((heading.last + 1, end))
-        found.headings.add(heading.first)
+    stops = [*sorted(h.first for h in headings), len(rows)]
+    named = [h for h in headings if _HEADING.fullmatch(h.text)]
+    found.headings = {h.first for h in named}
+    spans = [(h.last + 1, stops[bisect.bisect_right(stops, h.last)]) for h in named]
     if not spans and (begin := _labelled(rows)) is not None:
-        spans.append((begin, next((stop for stop in stops if stop > begin), len(rows))))
+        spans = [(begin, stops[bisect.bisect_right(stops, begin)])]
     for start, end in spans:
         numbers = _own(rows, start, end)
         found.rows |= set(numbers)
@@ -462,37 +455,28 @@ def _font(lines: Sequence[Line]) -> tuple[str, float]:
 
 def _with_blanks(rows: Sequence[PrintedRow]) -> list[str]:
     """Printed lines, with a blank one before each entry where indents or distances tell it."""
+    if not rows:
+        return []
     by_region: dict[int, list[PrintedRow]] = {}
     for row in rows:
         by_region.setdefault(row.region, []).append(row)
-    if not rows:
-        return []
     hanging = _hangs(by_region)
     steps = Counter(
-        round(two.line.base - one.line.base, 1)
-        for one, two in itertools.pairwise(rows)
-        if one.region == two.region
+        round(two.line.base - one.line.base, 1) for one, two in pairwise(rows) if one.region == two.region
     )
     edges = {region: min(row.line.left for row in part) for region, part in by_region.items()}
     leading = steps.most_common(1)[0][0] if steps else 12.0
     spaced = sum(count for step, count in steps.items() if 1.15 * leading < step < 2.5 * leading) >= 3
-    out: list[str] = []
-    last: PrintedRow | None = None
-    for row in rows:
-        fresh = False
-        if last is not None:
-            if hanging:
-                fresh = row.line.left < edges[row.region] + 4
-            elif spaced and last.region == row.region:
-                fresh = row.line.base - last.line.base > 1.15 * leading
-            elif spaced:
-                fresh = (
-                    bool(re.search(r"[.\])]\s*$|\d\s*$", last.line.text)) and not row.line.text[:1].islower()
-                )
-        if fresh:
-            out.append("")
-        out.append(row.line.text)
-        last = row
+    out = [rows[0].line.text]
+    for last, row in pairwise(rows):
+        if hanging:
+            fresh = row.line.left < edges[row.region] + 4
+        elif spaced and last.region == row.region:
+            fresh = row.line.base - last.line.base > 1.15 * leading
+        else:
+            ended = spaced and re.search(r"[.\])]\s*$|\d\s*$", last.line.text) is not None
+            fresh = ended and not row.line.text[:1].islower()
+        out += ["", row.line.text] if fresh else [row.line.text]
     return out
 
 

@@ -116,12 +116,8 @@ class Line:
 
     def share(self, kind: str) -> float:
         """Share of the letters that are ``bold``, ``italic`` or ``small_caps``."""
-        marked = total = 0
-        for run in self.runs:
-            count = sum(c.isalpha() for c in run.text)
-            total += count
-            marked += count if getattr(run.font, kind) else 0
-        return marked / total if total else 0.0
+        marked = sum(c.isalpha() for run in self.runs if getattr(run.font, kind) for c in run.text)
+        return marked / self.letters if self.letters else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,10 +259,8 @@ def _bridged(lines: list[Line]) -> list[Line]:
             out.append(line)
             continue
         reach = 1.8 * line.size
-        begin, end = (
-            bisect.bisect_left(bases, line.base - reach),
-            bisect.bisect_right(bases, line.base + reach),
-        )
+        begin = bisect.bisect_left(bases, line.base - reach)
+        end = bisect.bisect_right(bases, line.base + reach)
         near = lines[begin : min(end, begin + _MOST_NEAR)]
         across = [other for other in near if other.left < last.right - 1 and other.right > line.left + 1]
         if any(o.base < line.base - 2 for o in across) and any(o.base > line.base + 2 for o in across):
@@ -357,14 +351,12 @@ def _beside(lines: list[Line], across: set[int]) -> set[int]:
     """Lines with text beside them that runs across the gutter, such as keywords beside an abstract."""
     spans = sorted((line.top, line.bottom) for line in lines if id(line) in across)
     tops = [top for top, _ in spans]
-    found = set()
-    for line in lines:
-        at = bisect.bisect_right(tops, line.base - 0.3 * line.size)
-        if id(line) not in across and any(
-            bottom > line.base - 0.3 * line.size for _, bottom in spans[max(0, at - 3) : at]
-        ):
-            found.add(id(line))
-    return found
+
+    def covered(middle: float) -> bool:
+        at = bisect.bisect_right(tops, middle)
+        return any(bottom > middle for _, bottom in spans[max(0, at - 3) : at])
+
+    return {id(line) for line in lines if id(line) not in across and covered(line.base - 0.3 * line.size)}
 
 
 def _ends(last: Line, line: Line, lines: list[Line], gutter: float) -> bool:
@@ -423,16 +415,11 @@ def _facing(text: list[Line], x: float, width: float) -> int:
     """
     left = [line for line in text if line.right <= x]
     right = [line for line in text if line.left >= x]
-    counts = []
-    widths = []
+    counts, widths = list[int](), list[float]()
     for side, other in ((left, right), (right, left)):
         tops = sorted(line.top for line in other)
-        counts.append(
-            sum(
-                bisect.bisect_right(tops, line.bottom) - bisect.bisect_left(tops, line.top - line.size) > 0
-                for line in side
-            )
-        )
+        spans = ((bisect.bisect_left(tops, one.top - one.size), one.bottom) for one in side)
+        counts.append(sum(bisect.bisect_right(tops, bottom) > at for at, bottom in spans))
         widths.append(statistics.median(line.right - line.left for line in side))
     narrow, wide = sorted(widths)
     if narrow < _NARROW * width and wide < 2.5 * _NARROW * width:
