@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 from aspectra.base.display import Progress, quiet
 from aspectra.base.errors import AspectraError
 from aspectra.base.files import digest, make_folder
-from aspectra.base.values import now
-from aspectra.base.version import __version__
 from aspectra.papers.library.generations.folders import FileSum
 from aspectra.papers.library.store import Store
 from aspectra.views.build.draft import STANDARD, IndexReport
+from aspectra.views.build.generation import stamp
 from aspectra.views.build.records import write_citations
 from aspectra.views.build.run import build_index, merge_segments
 from aspectra.views.build.segments import Segments, added_up, written
@@ -334,10 +333,7 @@ def _write_whole(
     kept = {name: value for name, value in parts[0].manifest.items() if name not in ("files", "generation")}
     return {
         **kept,
-        "aspectra": __version__,
-        "created": now(),
-        "revision": library.revision,
-        "papers": len(ids),
+        **stamp(library, len(ids)),
         "views": views,
         "lenses": lenses,
         "shards": {

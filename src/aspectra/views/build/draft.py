@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ from aspectra.papers.library.derived import Arrays, TakesValues
 from aspectra.papers.library.generations.folders import FileSum
 from aspectra.papers.library.store import Store
 from aspectra.views.dense.reverse import dense_moments
-from aspectra.views.encoders.protocol import Encoder, prompt_facts
+from aspectra.views.encoders.protocol import Encoder, dense_facts
 from aspectra.views.lexical.collection import Segment, WordIndex
 from aspectra.views.lexical.reverse import Document, WordPairs, build_moments
 from aspectra.views.settings import IndexSettings
@@ -54,18 +54,13 @@ class Standard:
         self.papers = int(facts["papers"])
         self.views = frozenset(facts["views"])
         self._sample = facts["sample"]
-        self._vocabularies: dict[str, list[str]] = {}
+        # Read once: a million papers have two million words.
+        self._words = cache(lambda view: self._folder.folder(view).json("vocabulary.json"))
 
     def places(self, ids: Sequence[str]) -> Positions:
         """(sample,) position of each document's paper among ``ids``, -1 if it is not one of them."""
         known = {one: at for at, one in enumerate(ids)}
         return np.array([known.get(one, -1) for one in self._sample], np.int64)
-
-    def _words(self, view: str) -> list[str]:
-        """The words of a view, read once: a million papers have two million."""
-        if view not in self._vocabularies:
-            self._vocabularies[view] = self._folder.folder(view).json("vocabulary.json")
-        return self._vocabularies[view]
 
     def statistics(self, view: str, words: Iterable[str]) -> Statistics:
         """Statistics of a view, with the frequency of those of some words that it has."""
@@ -322,21 +317,26 @@ class Draft:
     def word_moments(self, view: str, units: Units | None = None) -> None:
         """Write what each candidate of a view of words scores on average."""
         offsets, folder = None if units is None else units.offsets, self.folder / view
-        known = self.known(view)
-        if known is None:
-            build_moments(folder, self.reference, offsets)
-            return
-        documents = known.documents(view, Segment(StoredFolder(folder)).vocabulary)
-        build_moments(folder, known.places(self.ids), offsets, given=documents)
+        sample, documents = self.reference, None
+        if (known := self.known(view)) is not None:
+            sample = known.places(self.ids)
+            documents = known.documents(view, Segment(StoredFolder(folder)).vocabulary)
+        build_moments(folder, sample, offsets, given=documents)
 
     def vector_moments(self, view: str, rows: Any, units: Units | None = None) -> None:
         """The same for a view of vectors."""
-        known = self.known(view)
-        if known is None:
-            moments = dense_moments(rows, units, self.reference)
-        else:
-            moments = dense_moments(rows, units, known.places(self.ids), given=known.vectors(view))
-        moments.save(self.folder / view)
+        sample, vectors = self.reference, None
+        if (known := self.known(view)) is not None:
+            sample, vectors = known.places(self.ids), known.vectors(view)
+        dense_moments(rows, units, sample, given=vectors).save(self.folder / view)
+
+    def counted(self, step: str, items: Iterable[T], each: int = 1000) -> Iterator[tuple[int, T]]:
+        """Number the papers' items from 0, with progress after every ``each`` of them and at the end."""
+        for number, item in enumerate(items):
+            if number % each == 0:
+                self.progress(step, number, len(self.ids))
+            yield number, item
+        self.progress(step, len(self.ids), len(self.ids))
 
     def matrix(self, name: str, rows: int, columns: int, dtype: type) -> Any:
         """A (rows, columns) array of zeros in the file of a view's vectors, to be filled in place."""
@@ -346,16 +346,7 @@ class Draft:
 
     def describe(self, name: str, spec: str, encoder: Encoder, truncated: int, **more: Any) -> None:
         """Note a dense view in the manifest and in the report."""
-        self.views[name] = {
-            "kind": "dense",
-            "folder": name,
-            "encoder": spec,
-            "fingerprint": encoder.fingerprint,
-            "dimensions": encoder.dimensions,
-            "truncated": truncated,
-            **prompt_facts(encoder),
-            **more,
-        }
+        self.views[name] = {**dense_facts(name, spec, encoder, truncated), **more}
         self.report.truncated[name] = truncated
 
     def fill_units(

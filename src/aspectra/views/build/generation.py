@@ -107,13 +107,11 @@ def _write_view(draft: Draft, spec: str, encoder: Encoder, producer: Producer, k
     offsets = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
     codes = new_array(folder / "codes.npy", (int(offsets[-1]), row_bytes(encoder.dimensions, kind)), np.uint8)
     places = new_array(folder / "spans.npy", (int(offsets[-1]), 2), np.uint16)
-    for number, (rows, spans) in enumerate(stored.required(producer)):
-        if number % 1000 == 0:
-            draft.progress(f"collecting tokens of {encoder.name}", number, len(draft.ids))
+    values = draft.counted(f"collecting tokens of {encoder.name}", stored.required(producer))
+    for number, (rows, spans) in values:
         low, high = offsets[number], offsets[number + 1]
         codes[low:high] = rows
         places[low:high] = np.stack([spans & 0xFFFF, spans >> 16], axis=1)
-    draft.progress(f"collecting tokens of {encoder.name}", len(draft.ids), len(draft.ids))
     save_array(folder / "offsets.npy", offsets)
     draft.views[name] = {
         "kind": "late",
@@ -186,15 +184,12 @@ def _write_views(draft: Draft, spec: str, encoder: Encoder, producer: Producer) 
     matrix = draft.matrix(vectors, len(draft.ids) * len(ASPECTS), encoder.dimensions, np.int8)
 
     def papers() -> Iterator[PaperTerms]:
-        values = draft.library.derived.required(producer)
-        for number, (paper, value) in enumerate(zip(draft.library.papers("lead"), values, strict=True)):
-            if number % 1000 == 0:
-                draft.progress("collecting terms of aspects", number, len(draft.ids))
+        values = zip(draft.library.papers("lead"), draft.library.derived.required(producer), strict=True)
+        for number, (paper, value) in draft.counted("collecting terms of aspects", values):
             terms = PaperTerms.of(paper, value)
             rows = slice(number * len(ASPECTS), (number + 1) * len(ASPECTS))
             matrix[rows] = narrowed(terms.vectors)
             yield terms
-        draft.progress("collecting terms of aspects", len(draft.ids), len(draft.ids))
 
     facts = build_terms(papers(), draft.settings.lexical, draft.folder / words)
     centres = draft.mean(vectors, "centres")
@@ -259,16 +254,13 @@ def _write_whole_papers(draft: Draft) -> None:
     """One document a paper: title, abstract and full text, for asking with whole papers."""
 
     def texts() -> Iterator[str]:
-        for number, paper in enumerate(draft.library.papers("sections")):
-            if number % 100 == 0:
-                draft.progress("reading full texts", number, len(draft.ids))
+        for number, paper in draft.counted("reading full texts", draft.library.papers("sections"), 100):
             parts = [paper.title, paper.abstract]
             for section in paper.sections if draft.full[number] else ():
                 text = section.text
                 stripped = draft.settings.citations == "strip"
                 parts += [section.heading, strip_citations(text).text if stripped else text]
             yield "\n".join(parts)
-        draft.progress("reading full texts", len(draft.ids), len(draft.ids))
 
     name = "full@bm25"
     settings, standard = draft.settings.lexical, draft.statistics(name)
@@ -395,15 +387,22 @@ def write_generation(draft: Draft) -> dict[str, Any]:
     _keep_standard(draft)
     return {
         "format": FORMAT,
-        "aspectra": __version__,
-        "created": now(),
-        "revision": draft.library.revision,
-        "papers": len(draft.ids),
+        **stamp(draft.library, len(draft.ids)),
         "settings": draft.settings.to_dict(),
         "views": draft.views,
         "lenses": draft.lenses,
         "records": FACTS_VERSION,
         "lacking_terms": draft.report.lacking_terms,
+    }
+
+
+def stamp(library: Store, papers: int) -> dict[str, Any]:
+    """Part of a manifest that says of which papers a generation is, and when it was made by what."""
+    return {
+        "aspectra": __version__,
+        "created": now(),
+        "revision": library.revision,
+        "papers": papers,
     }
 
 

@@ -197,13 +197,8 @@ class RecordColumns:
     """Columns of facts from papers' records, collected paper by paper in order and written together."""
 
     def __init__(self) -> None:
-        self._texts: dict[str, list[str]] = {
-            "publishers": [],
-            "affiliations": [],
-            "types": [],
-            "origins": [],
-            "accesses": [],
-        }
+        names = ("publishers", "affiliations", "types", "origins", "accesses")
+        self._texts: dict[str, list[str]] = {name: [] for name in names}
         self._cited: list[int] = []
 
     def add(self, paper: Paper) -> None:

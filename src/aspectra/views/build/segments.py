@@ -22,15 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import AspectraError, LibraryBusy
-from aspectra.base.values import now
-from aspectra.base.version import __version__
 from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.row_sums import row_hash
 from aspectra.papers.library.rows import part_sql
 from aspectra.papers.library.store import Store
 from aspectra.views.build.draft import Draft
-from aspectra.views.build.generation import write_generation
+from aspectra.views.build.generation import stamp, write_generation
 from aspectra.views.build.records import update_citations
 from aspectra.views.index.opened import GRAPH_VIEW
 from aspectra.views.lexical.collection import Segment, WordIndex, number_words
@@ -199,10 +197,7 @@ def add_segment(
     kept = {name: value for name, value in manifest.items() if name != "files"}
     return {
         **kept,
-        "aspectra": __version__,
-        "created": now(),
-        "revision": library.revision,
-        "papers": len(changes.now),
+        **stamp(library, len(changes.now)),
         "views": views,
         "segments": segments,
     }

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -477,6 +477,19 @@ def prompt_facts(encoder: Encoder) -> dict[str, list[str]]:
     """The prompts of an encoder, for the manifest's entry of a view: ``prompts``, or {} where it has none."""
     key = encoder.prompts.key if isinstance(encoder, PromptedEncoder) else []
     return {"prompts": key} if any(key) else {}
+
+
+def dense_facts(folder: str, spec: str, encoder: Encoder, truncated: int) -> dict[str, Any]:
+    """The manifest's entry of a dense view: its folder, its encoder and number of cut texts."""
+    return {
+        "kind": "dense",
+        "folder": folder,
+        "encoder": spec,
+        "fingerprint": encoder.fingerprint,
+        "dimensions": encoder.dimensions,
+        "truncated": truncated,
+        **prompt_facts(encoder),
+    }
 
 
 # As their model cards spell them. They are asked for by name (``template=``): a model's name says

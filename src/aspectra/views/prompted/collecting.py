@@ -17,7 +17,7 @@ from aspectra.base.display import Progress
 from aspectra.base.files import digest, digest_texts
 from aspectra.papers.library.derived import TakesValues
 from aspectra.papers.library.store import Store
-from aspectra.views.encoders.protocol import Encoder, prompt_facts
+from aspectra.views.encoders.protocol import Encoder, dense_facts
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.prompted.definition import (
     LensAnswer,
@@ -153,13 +153,5 @@ def _vectors(
             truncated += int(cut)
     save_array(path / "vectors.npy", matrix)
     norms = np.linalg.norm(matrix, axis=1)
-    return {
-        "kind": "dense",
-        "folder": path.name,
-        "encoder": spec,
-        "fingerprint": encoder.fingerprint,
-        "dimensions": encoder.dimensions,
-        "truncated": truncated,
-        **prompt_facts(encoder),
-        "unit_length": bool(((np.abs(norms - 1) < 1e-2) | (norms == 0)).all()),
-    }
+    even = bool(((np.abs(norms - 1) < 1e-2) | (norms == 0)).all())
+    return {**dense_facts(path.name, spec, encoder, truncated), "unit_length": even}
