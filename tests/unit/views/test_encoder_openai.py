@@ -200,7 +200,7 @@ def test_offline_opens_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_addresses_that_cannot_be_used(url: str) -> None:
     with pytest.raises(UsageError) as caught:
-        OpenAIEmbeddings("m", base_url=url)
+        OpenAIEmbeddings("m", {"base_url": url})
     assert "pass" not in str(caught.value).replace("password", "")
 
 

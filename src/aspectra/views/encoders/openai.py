@@ -116,31 +116,22 @@ class OpenAIEmbeddings:
 
     Args:
         model: the model's name.
-        base_url: address up to and without ``/embeddings``.
-        dimensions: dimensions to ask for; None leaves it to the server.
-        prompts: put before a query and before a document.
-        max_tokens: tokens the model reads; longer texts are cut at 3 characters a token.
-        batch: texts per request.
-        timeout: seconds for one request.
+        options: as in :data:`make`; without ``dimensions`` their number is left to the server. Texts longer
+            than ``max_tokens`` are cut at 3 characters a token.
 
     Raises:
         MissingExtra: httpx is not installed.
-        UsageError: the address cannot be used.
+        UsageError: the address cannot be used, or an option has no meaning.
     """
 
     late_pooling = False
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str = _DEFAULT_URL,
-        dimensions: int | None = None,
-        prompts: tuple[str, str] = ("", ""),
-        max_tokens: int = 8191,
-        batch: int = 128,
-        timeout: float = 60.0,
-    ) -> None:
+    def __init__(self, model: str, options: dict[str, str]) -> None:
+        base_url = _url(options)
+        self._asked = positive_int(options, "dimensions", 1) if "dimensions" in options else None
+        self.max_tokens = positive_int(options, "max_tokens", 8191)
+        self._batch = positive_int(options, "batch", 128)
+        self._timeout = float(positive_int(options, "timeout", 60))
         if not model:
             raise UsageError("the encoder 'openai' needs a model", hint="write openai:MODEL")
         named = key_for(origin_of(base_url))
@@ -148,14 +139,10 @@ class OpenAIEmbeddings:
         self._endpoint = Endpoint(base_url, find, wanted=named or OPENAI_VARIABLE)
         self._url = self._endpoint.url + "/embeddings"
         self._model = model
-        self._asked = dimensions
-        self.prompts = Prompts(*prompts)
-        self._batch = batch
-        self._timeout = timeout
+        self.prompts = Prompts(options.get("query", ""), options.get("document", ""))
         self._client: Any = None
         self._lock = threading.Lock()
-        self._dimensions = dimensions or 0
-        self.max_tokens = max_tokens
+        self._dimensions = self._asked or 0
         self.remote = self._endpoint.host
         self.name = re.sub(r"[^A-Za-z0-9.]+", "-", model).strip("-.").lower() or "openai"
         self.fingerprint = digest(
@@ -163,9 +150,9 @@ class OpenAIEmbeddings:
                 "encoder": "openai",
                 "url": self._url,
                 "model": model,
-                "dimensions": dimensions,
-                "prompts": list(prompts),
-                "max_tokens": max_tokens,
+                "dimensions": self._asked,
+                "prompts": [self.prompts.query, self.prompts.document],
+                "max_tokens": self.max_tokens,
             }
         )
 
@@ -351,18 +338,6 @@ def _url(options: dict[str, str]) -> str:
     return next(filter(None, urls))
 
 
-def _load(model: str, options: dict[str, str]) -> OpenAIEmbeddings:
-    return OpenAIEmbeddings(
-        model,
-        base_url=_url(options),
-        dimensions=positive_int(options, "dimensions", 1) if "dimensions" in options else None,
-        prompts=(options.get("query", ""), options.get("document", "")),
-        max_tokens=positive_int(options, "max_tokens", 8191),
-        batch=positive_int(options, "batch", 128),
-        timeout=float(positive_int(options, "timeout", 60)),
-    )
-
-
 def _needs(model: str, options: dict[str, str]) -> list[Permission]:
     origin = origin_of(_url(options))
     return [Permission.host(origin, OPENAI_VARIABLE if origin == OPENAI_ORIGIN else key_for(origin))]
@@ -380,7 +355,7 @@ make = EncoderFactory(
         "batch": "texts per request",
         "timeout": "seconds for one request",
     },
-    _load,
+    OpenAIEmbeddings,
     _needs,
 )
 ENCODERS.register(make.name)(make)

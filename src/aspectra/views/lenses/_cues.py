@@ -23,7 +23,7 @@ from aspectra.base.expressions import expression
 from aspectra.base.values import Remembered
 from aspectra.papers.paper import Paper
 from aspectra.views.lenses._lead import Doubles, Integers, LeadBatch, LeadText, lead_batch, lead_text, spread
-from aspectra.views.lenses.protocol import Features, LensKind, TextSpan, load_data, logistics
+from aspectra.views.lenses.protocol import Features, Lens, TextSpan, load_data, logistics
 from aspectra.views.view import Floats
 
 _NOT_BORDER = expression(r"[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\s]")
@@ -450,19 +450,13 @@ def strongest(cues: Iterable[Cue], lead: LeadText) -> tuple[int, int] | None:
     return None if best is None else best[1:]
 
 
-class CueLens:
+class CueLens(Lens):
     """A lens of grades on a logistic scale, from the cues in ``data/NAME.toml`` and what a subclass adds.
 
     A subclass declares ``name``, ``description`` and ``labels``; a paper without text has NaN.
     """
 
-    name: str
-    description: str
-    labels: tuple[str, ...]
     version = 2
-    kind: LensKind = "paper"
-    reads: tuple[str, ...] = ("text",)
-    default = True
 
     @cached_property
     def table(self) -> CueTable:

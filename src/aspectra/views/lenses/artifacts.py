@@ -16,7 +16,7 @@ import numpy as np
 
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import lead_field, trimmed
-from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan, load_data
+from aspectra.views.lenses.protocol import LENSES, Lens, TextSpan, load_data
 from aspectra.views.view import Floats
 
 _OFFERED, _ANNOUNCED, _SILENT = 0.95, 0.8, 0.05
@@ -48,7 +48,7 @@ def _small() -> re.Pattern[str]:
     return re.compile("|".join(_data()["trigger"]))
 
 
-class ArtifactsLens:
+class ArtifactsLens(Lens):
     """Grades of ``code``, ``data`` and ``weights``: 0.95 where offered, 0.8 where announced.
 
     A paper whose stored full text offers nothing has 0.05, one with an abstract only NaN.
@@ -56,9 +56,6 @@ class ArtifactsLens:
 
     name = "artifacts"
     description = "what a paper makes available: code, data, trained weights"
-    default = True
-    version = 1
-    kind: LensKind = "paper"
     labels: tuple[str, ...] = _THINGS
     reads: tuple[str, ...] = ("text", "sections")
 

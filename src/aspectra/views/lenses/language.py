@@ -22,7 +22,7 @@ from aspectra.base.values import Remembered
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import lead_field, split_sentences
 from aspectra.views.lenses._lead import LeadBatch, lead_batch, spread
-from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan, load_data
+from aspectra.views.lenses.protocol import LENSES, Lens, TextSpan, load_data
 from aspectra.views.view import Floats
 
 _CYRILLIC, _ARABIC = ("ru", "uk", "bg", "sr"), ("ar", "fa", "ur")
@@ -295,7 +295,7 @@ def _text(paper: Paper) -> str:
 _BEGINNING = 500  # characters
 
 
-class LanguageLens:
+class LanguageLens(Lens):
     """Shares of the title and the abstract (or lead) in each language, in words of prose.
 
     Grades go from 0 to 1 and sum to 1 over :data:`LANGUAGES`; ``zh-Hans`` and ``zh-Hant`` divide ``zh`` by
@@ -306,9 +306,6 @@ class LanguageLens:
 
     name = "language"
     description = "which languages a text is written in"
-    default = True
-    version = 1
-    kind: LensKind = "paper"
     labels: tuple[str, ...] = _LABELS
     reads: tuple[str, ...] = ("text", "language")
 

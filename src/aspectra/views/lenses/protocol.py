@@ -36,7 +36,7 @@ class TextSpan(NamedTuple):
 
 
 class Lens(Protocol):
-    """Values of every paper.
+    """Values of every paper. A lens that is derived from this class declares only what is otherwise.
 
     Attributes:
         name: of the lens, as in ``language``.
@@ -56,11 +56,11 @@ class Lens(Protocol):
 
     name: str
     description: str
-    default: bool
-    version: int
-    kind: LensKind
     labels: tuple[str, ...]
-    reads: tuple[str, ...]
+    default: bool = True
+    version: int = 1
+    kind: LensKind = "paper"
+    reads: tuple[str, ...] = ("text",)
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:
         """(rows, labels) float32 for each paper: one row, or one per unit."""
@@ -68,7 +68,7 @@ class Lens(Protocol):
 
     def span(self, paper: Paper, label: str) -> TextSpan | None:
         """The span that counts most for the label, or None where no single one does."""
-        ...
+        return None
 
 
 class LensValues(Struct, frozen=True):

@@ -13,14 +13,14 @@ import numpy as np
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import abstract_sentences
 from aspectra.views.lenses._role_model import ROLES, shipped
-from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
+from aspectra.views.lenses.protocol import LENSES, Lens, LensKind
 from aspectra.views.storage.folder import paper_spans
 from aspectra.views.view import Floats
 
 _TOGETHER = 512  # sentences predicted at once: what fits the cache
 
 
-class RolesLens:
+class RolesLens(Lens):
     """Probabilities of a sentence's role, one row per unit of ``paper_spans``.
 
     The title's row is NaN: a title has no role. Roles that the source brings are kept as 1 and 0; a
@@ -30,7 +30,6 @@ class RolesLens:
 
     name = "roles"
     description = "what each sentence of an abstract does: background, objective, method, result, other"
-    default = True
     version = 2
     kind: LensKind = "sentence"
     labels: tuple[str, ...] = ROLES
@@ -66,10 +65,6 @@ class RolesLens:
         if not np.isnan(values[first:]).any():
             return values, []
         return values, [text[start:end] for start, end in spans[first:]]
-
-    def span(self, paper: Paper, label: str) -> TextSpan | None:
-        """None: each sentence has values of its own."""
-        return None
 
 
 def _fill(waiting: Sequence[tuple[Floats, list[str]]]) -> None:

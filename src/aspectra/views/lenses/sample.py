@@ -19,7 +19,7 @@ import numpy as np
 from aspectra.base.values import Remembered
 from aspectra.papers.paper import Paper
 from aspectra.views.lenses._lead import LeadText, lead_batch, lead_text
-from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan, load_data
+from aspectra.views.lenses.protocol import LENSES, Lens, TextSpan, load_data
 from aspectra.views.view import Floats
 
 _TOKEN = re.compile(r"[0-9]{1,9}(?:[,\u2009\u202f][0-9]{3})*+(?:\.[0-9]+)?|[^\W\d_]+|[%=.;:()<>≥≤+±-]")
@@ -178,16 +178,12 @@ def _is_year(written: str, before: Sequence[str]) -> bool:
     return len(written) == 4 and written[:2] in ("19", "20") and bool(_DATES.intersection(before[-1:]))
 
 
-class SampleLens:
+class SampleLens(Lens):
     """The number of participants, at least 2; NaN where none is told."""
 
     name = "sample"
     description = "how many participants a study has"
-    default = True
-    version = 1
-    kind: LensKind = "paper"
     labels: tuple[str, ...] = ("participants",)
-    reads: tuple[str, ...] = ("text",)
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:
         """(1, 1) count of each paper, or NaN."""

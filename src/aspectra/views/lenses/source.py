@@ -19,7 +19,7 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.text.structure import split_sentences
 from aspectra.views.lenses._cues import CueLens
 from aspectra.views.lenses._lead import Doubles, LeadBatch, LeadLayout, LeadText, LineKind, asks, lead_batch
-from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan, logistic
+from aspectra.views.lenses.protocol import LENSES, Lens, logistic
 from aspectra.views.view import Floats
 
 _PAPERS_HAVE = frozenset({"doi", "arxiv", "acl", "s2", "openalex", "pmid", "pmcid"})
@@ -353,7 +353,7 @@ def stated_pages(paper: Paper) -> float:
     return math.nan
 
 
-class LengthLens:
+class LengthLens(Lens):
     """Words, characters, sentences and paragraphs of the stored text, and pages of the paper, as counts.
 
     ``words`` counts runs between spaces that hold a letter or digit; a Han character counts as 0.6 words,
@@ -365,9 +365,7 @@ class LengthLens:
 
     name = "length"
     description = "how long a text is: words, characters, sentences, paragraphs, pages"
-    default = True
     version = 2
-    kind: LensKind = "paper"
     labels: tuple[str, ...] = ("words", "characters", "sentences", "paragraphs", "pages")
     reads: tuple[str, ...] = ("text", "sections", "metadata")
 
@@ -388,10 +386,6 @@ class LengthLens:
         if paper.has_full_text and np.isnan(counts[0, 4]):
             counts[0, 4] = counts[0, 0] / WORDS_PER_PAGE
         return counts
-
-    def span(self, paper: Paper, label: str) -> TextSpan | None:
-        """None: a length is of the whole."""
-        return None
 
 
 LENSES.register("length")(LengthLens())

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.papers.paper import Paper
-from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan, load_data
+from aspectra.views.lenses.protocol import LENSES, Lens, LensKind, load_data
 from aspectra.views.view import Floats
 
 MOST = 40_000  # characters read of a paper: a style is settled long before
@@ -39,7 +39,7 @@ _DIGITS = re.compile(r"\d+")
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 
 
-class StyleLens:
+class StyleLens(Lens):
     """Square roots of the shares of function words, 4-grams of characters and n-grams of punctuation.
 
     Columns are buckets of a hash: 512 of function words, 1,024 of character 4-grams and 512 of what is left
@@ -50,7 +50,6 @@ class StyleLens:
     name = "style"
     description = "how a text is written: function words, runs of characters, punctuation"
     default = False
-    version = 1
     kind: LensKind = "vector"
     labels: tuple[str, ...] = tuple(
         f"{group}{number}"
@@ -82,10 +81,6 @@ class StyleLens:
             _runs(f" {_DIGITS.sub('0', _LETTERS.sub('a', masked))} ", _SHAPES, SHAPE_BUCKETS),
         ]
         return np.sqrt(np.concatenate(parts)).astype(np.float32)
-
-    def span(self, paper: Paper, label: str) -> TextSpan | None:
-        """None: a style is of the whole."""
-        return None
 
 
 @cache
