@@ -208,14 +208,8 @@ class ModelError(AspectraError):
             why: the reason; "" for the same one.
             lost: see :class:`ModelError`.
         """
-        return type(self)(
-            self.what,
-            why=why or self.why,
-            hint=self.hint,
-            status=self.status,
-            retry_after=self.retry_after,
-            lost=lost,
-        )
+        same: dict[str, Any] = {"hint": self.hint, "status": self.status, "retry_after": self.retry_after}
+        return type(self)(self.what, why=why or self.why, lost=lost, **same)
 
 
 class Transient(ModelError):

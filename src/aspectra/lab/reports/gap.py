@@ -131,13 +131,8 @@ def gap_table(tasks: Sequence[GapTask], measure: str) -> Table:
             rows.append(tuple(cells))
         if len(tops) > 1 and not task.simulated.issuperset(task.verifiers):
             best.add((max(tops)[1], header.index("gap, upper")))
-    return Table(
-        "The gap between retrieval and verification",
-        tuple(header),
-        tuple(rows),
-        _gap_notes(tasks, best=bool(best)),
-        best=frozenset(best),
-    )
+    title, notes = "The gap between retrieval and verification", _gap_notes(tasks, best=bool(best))
+    return Table(title, tuple(header), tuple(rows), notes, best=frozenset(best))
 
 
 def _gap(task: GapTask, pool: PoolScore | None, measure: str, *, agents: bool = False) -> Number | None:

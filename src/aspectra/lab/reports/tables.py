@@ -339,12 +339,8 @@ def _queries(benchmark: Benchmark, corpus: _Corpus, seeds: Mapping[str, int]) ->
         notes.append(
             "overlap: share of a query's different words that are in title or abstract of its relevant papers"
         )
-    return Table(
-        f"{benchmark.name}: queries",
-        header,
-        tuple((row[0], row[1], *(row[n] for n in kept)) for row in rows),
-        tuple(notes),
-    )
+    shown = tuple((row[0], row[1], *(row[n] for n in kept)) for row in rows)
+    return Table(f"{benchmark.name}: queries", header, shown, tuple(notes))
 
 
 def _query_columns(benchmark: Benchmark, corpus: _Corpus, seeds: Mapping[str, int]) -> dict[str, Measured]:

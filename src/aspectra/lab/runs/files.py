@@ -388,12 +388,9 @@ class _Filling:
     def done(self) -> tuple[Data, Checks]:
         if not self.added:
             raise BadInput(f"{self.path} holds no {self.kind.name}", hint="check the file and its format")
-        return self.data, Checks.of(
-            {
-                "documents listed twice, the first kept": self.twice,
-                "judgements repeated with the same grade": self.repeated,
-            }
-        )
+        found = {"documents listed twice, the first kept": self.twice}
+        found["judgements repeated with the same grade"] = self.repeated
+        return self.data, Checks.of(found)
 
 
 def read_table(
