@@ -153,11 +153,7 @@ def database_of(
         if found := next((shown for begins, shown in _ACCESSIONS if begins.match(number.strip())), ""):
             return found
     for url in urls:
-        try:
-            host = (urlsplit(url.strip()).hostname or "").removeprefix("www.")
-        except ValueError:
-            continue
-        if host in _RECORD_HOSTS:
+        if (host := _host(url.strip())) in _RECORD_HOSTS:
             return _RECORD_HOSTS[host]
     return ""
 
@@ -500,11 +496,8 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 def _cited_by(fields: Mapping[str, list[Any]]) -> int | None:
     for name in _CITED:
         for value in fields.get(name, ()):
-            text = (
-                str(value).strip("{} ")
-                if isinstance(value, str | int) and not isinstance(value, bool)
-                else ""
-            )
+            counted = isinstance(value, str | int) and not isinstance(value, bool)
+            text = str(value).strip("{} ") if counted else ""
             if text.isdecimal() and len(text) < 9:
                 return int(text)
     for text in _texts(fields, _NOTES):

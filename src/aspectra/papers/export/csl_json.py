@@ -74,12 +74,12 @@ def _valid(kept: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in kept.items():
         if name in (*_DATES, "custom", "categories") or not isinstance(value, list | dict):
             out[name] = value
-        elif isinstance(value, list) and all(isinstance(one, str | int) for one in value):
+        elif isinstance(value, dict):
+            continue
+        elif all(isinstance(one, str | int) for one in value):
             if name in _TEXTS:
                 out[name] = in_one_text(value) if name in _SEVERAL else next(iter(value), None)
-        elif isinstance(value, list) and all(
-            isinstance(one, dict) and one.keys() & _OF_PEOPLE for one in value
-        ):
+        elif all(isinstance(one, dict) and one.keys() & _OF_PEOPLE for one in value):
             out[name] = [{k: v for k, v in one.items() if isinstance(v, str | bool)} for one in value]
     return {name: value for name, value in out.items() if value is not None}
 
@@ -111,15 +111,11 @@ def _mend_dates(item: dict[str, Any]) -> None:
             found = [year]
         if not found:
             continue
-        rest = (
-            {k: v for k, v in date.items() if k not in ("raw", "literal")}
-            if isinstance(date, Mapping)
-            else {}
-        )
+        held = date.items() if isinstance(date, Mapping) else ()
+        rest = {k: v for k, v in held if k not in ("raw", "literal")}
         item[name] = {**rest, "date-parts": [found]}
-        if text.strip() != str(found[0]) and not (
-            exact and len(found) == sum(g is not None for g in exact.groups())
-        ):
+        whole = exact and len(found) == sum(g is not None for g in exact.groups())
+        if not whole and text.strip() != str(found[0]):
             custom = item.get("custom")
             item["custom"] = {**(custom if isinstance(custom, dict) else {}), f"{name}-raw": text}
 
@@ -157,9 +153,8 @@ def _written(paper: Paper, attribute: str) -> dict[str, Any]:
         case "authors":
             return {"author": _people(paper, paper.authors)} if paper.authors else {}
         case "year":
-            parts = date_parts(shared_text(paper.metadata, "date"), paper.year)
-            whole = parts or (paper.year,)
-            return {"issued": {"date-parts": [list(whole)]}} if paper.year is not None else {}
+            parts = date_parts(shared_text(paper.metadata, "date"), paper.year) or (paper.year,)
+            return {"issued": {"date-parts": [list(parts)]}} if paper.year is not None else {}
     variable = VARIABLES_OF[attribute][0]
     value = getattr(paper, attribute)
     return {variable: _escaped(value, variable)} if value else {}

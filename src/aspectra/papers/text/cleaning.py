@@ -295,7 +295,6 @@ def unmarked(text: str) -> str:
 
 
 def _plain_tex(found: re.Match[str]) -> str:
-
     return found[1].translate(RAISED) if found.lastindex else latex_to_text(found[0].replace("$$", "$"))
 
 

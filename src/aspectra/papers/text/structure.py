@@ -75,11 +75,9 @@ def _ends_sentence(text: str, start: int, stop_start: int, stop_end: int) -> boo
 
 def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     """A span without the white space at its ends."""
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return start, end
+    span = text[start:end]
+    start += len(span) - len(span.lstrip())
+    return start, start + len(span.strip())
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -206,17 +204,12 @@ class _Headings:
         if (known := _KNOWN.fullmatch(line)) and (known["name"][0].isupper()):
             self._note(known["number"])
             return known["name"]
-        if found := _NUMBERED.fullmatch(line):
-            number = tuple(int(part) for part in found["number"].split("."))
-            if self._follows(number) and _title_shaped(found["name"]):
-                self._last = number
-                return found["name"]
-            return None
-        if found := _ROMAN.fullmatch(line):
-            return found["name"]
-        if self._appendix and (found := _LETTERED.fullmatch(line)):
+        found = _NUMBERED.fullmatch(line)
+        if not found and (roman := _ROMAN.fullmatch(line)):
+            return roman["name"]
+        if found := found or (_LETTERED.fullmatch(line) if self._appendix else None):
             head, *tail = found["number"].split(".")
-            number = (ord(head) - 64, *(int(part) for part in tail))
+            number = (int(head) if head.isdecimal() else ord(head) - 64, *map(int, tail))
             if self._follows(number) and _title_shaped(found["name"]):
                 self._last = number
                 return found["name"]
@@ -274,12 +267,8 @@ def outline(text: str, *, title: str = "", markdown: bool = True) -> Outline:
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
     if not title:
         title, first = _title(lines, first)
-    front, abstract, sections = _body(lines[first:], appendix=False, markdown=markdown)
-    sections += [
-        part
-        for part in _sections(after.split("\n"), appendix=True, markdown=markdown)
-        if part.text or part.heading
-    ]
+    front, abstract, sections = _body(lines[first:], markdown=markdown)
+    sections += _sections(after.split("\n"), appendix=True, markdown=markdown)
     references = tuple(read_reference(entry) for entry in entries_of(block))
     return Outline(title, front, abstract, tuple(sections), references)
 
@@ -295,11 +284,11 @@ def _title(lines: list[str], first: int) -> tuple[str, int]:
     return name.strip("* "), first + 1
 
 
-def _body(lines: list[str], *, appendix: bool, markdown: bool) -> tuple[str, str, list[Section]]:
+def _body(lines: list[str], *, markdown: bool) -> tuple[str, str, list[Section]]:
     """(front matter, abstract, sections) of the text before the reference list."""
     at = _abstract_line(lines)
     if at is None:
-        sections = _sections(lines, appendix=appendix, markdown=markdown)
+        sections = _sections(lines, appendix=False, markdown=markdown)
         if len(sections) > 1 and not sections[0].heading:
             front, abstract = _prose_of(sections[0].text)
             if abstract:
@@ -307,7 +296,7 @@ def _body(lines: list[str], *, appendix: bool, markdown: bool) -> tuple[str, str
         return "", "", sections
     found = _ABSTRACT_ROMAN.fullmatch(lines[at].strip()) or _ABSTRACT.fullmatch(lines[at].strip())
     inline = found["text"] if found and found["text"] else ""
-    headings = _Headings(appendix, markdown)
+    headings = _Headings(appendix=False, markdown=markdown)
     end = at + 1
     while end < len(lines):
         line = lines[end].strip()
@@ -321,7 +310,7 @@ def _body(lines: list[str], *, appendix: bool, markdown: bool) -> tuple[str, str
         left = [*more.split("\n"), "", *left]
         if len(abstract) > _LONGEST_ABSTRACT:
             left, abstract = [abstract, "", *left], ""
-    sections = _sections(left, appendix=appendix, markdown=markdown)
+    sections = _sections(left, appendix=False, markdown=markdown)
     return _reflow(lines[:at]), abstract, sections
 
 

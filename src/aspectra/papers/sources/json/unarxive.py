@@ -74,12 +74,8 @@ def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Itera
 
 
 def _formulas(entries: Mapping[str, Any]) -> dict[str, str]:
-    found = {}
-    for key, entry in entries.items():
-        latex = as_dict(entry).get("latex")
-        if isinstance(latex, str) and latex.strip():
-            found[key] = clean(latex)
-    return found
+    stated = ((key, as_dict(entry).get("latex")) for key, entry in entries.items())
+    return {key: clean(latex) for key, latex in stated if isinstance(latex, str) and latex.strip()}
 
 
 def _with_formulas(formulas: Mapping[str, str], text: object) -> str:

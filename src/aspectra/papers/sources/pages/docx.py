@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from lxml import etree
-
 from aspectra.base.errors import BadInput
 from aspectra.papers.identifiers import identifiers_in
 from aspectra.papers.names import split_names
@@ -21,10 +19,8 @@ from aspectra.papers.sources.children import ZipMembers, zip_names
 from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.pages.html import Block, outline_of
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.xml.elements import first, found, records, text_of
+from aspectra.papers.sources.xml.elements import Element, first, found, records, text_of
 from aspectra.papers.text.cleaning import clean, one_line, storable
-
-Element = etree._Element
 
 _DOCUMENT = "word/document.xml"
 _SKIPPED = frozenset(

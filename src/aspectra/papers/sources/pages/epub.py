@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
-from lxml import etree
-
 from aspectra.base.errors import BadInput
 from aspectra.papers.identifiers import normalise, parse_identifier
 from aspectra.papers.names import given_first
@@ -19,10 +17,8 @@ from aspectra.papers.sources.children import ZipMembers, zip_names
 from aspectra.papers.sources.files import LIMITS, InputFile
 from aspectra.papers.sources.pages.html import Block, blocks_of, outline_of, parsed
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.xml.elements import attribute, found, records, text_of
+from aspectra.papers.sources.xml.elements import Element, attribute, found, records, text_of
 from aspectra.papers.text.cleaning import clean, one_line, storable
-
-Element = etree._Element
 
 _CONTAINER = "META-INF/container.xml"
 _TYPES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")

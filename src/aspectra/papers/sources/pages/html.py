@@ -8,6 +8,7 @@ the site. Nothing is fetched, and a page that does not show a paper is refused.
 from __future__ import annotations
 
 import codecs
+import contextlib
 import html.entities
 import json
 import re
@@ -25,6 +26,7 @@ from aspectra.papers.paper import Paper, Section, normalise_title
 from aspectra.papers.sources.assembly import assemble, role_of
 from aspectra.papers.sources.files import LIMITS, InputFile
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.xml.elements import Element, without_namespaces
 from aspectra.papers.text.cleaning import clean, one_line, storable
 from aspectra.papers.text.references import ABSTRACT_NAMES, REFERENCES_NAMES, read_reference
 from aspectra.papers.text.structure import Outline, bare_heading, outline
@@ -155,8 +157,6 @@ def _labelled(front: list[str]) -> tuple[str, list[str]]:
     return "", front
 
 
-Element = etree._Element
-
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s?=\s?[\"']?\s?([A-Za-z0-9_:.-]{2,40})", re.I)
 _SKIPPED = frozenset(
     "script style template noscript svg nav footer aside form button select iframe head annotation "
@@ -235,13 +235,9 @@ def _as_xml(text: str) -> Element | None:
         huge_tree=False,
     )
     try:
-        root = etree.fromstring(plain.encode("utf-8", "replace"), parser)
+        return without_namespaces(etree.fromstring(plain.encode("utf-8", "replace"), parser))
     except (etree.XMLSyntaxError, ValueError):
         return None
-    for node in root.iter(etree.Element):
-        if isinstance(node.tag, str):
-            node.tag = node.tag.rpartition("}")[2]
-    return root
 
 
 def _character(found: re.Match[str]) -> str:
@@ -258,11 +254,9 @@ def _decoded(content: bytes) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         stated = _CHARSET.search(content[:4096])
-    if stated:
-        try:
+    with contextlib.suppress(LookupError):
+        if stated:
             return content.decode(stated[1].decode("ascii"), "replace")
-        except LookupError:
-            pass
     return content.decode("cp1252", "replace")
 
 
@@ -533,12 +527,8 @@ def _body(root: Element) -> Element | None:
 
 def _prose(node: Element) -> int:
     """Characters in paragraphs and headings."""
-    return sum(
-        len(text)
-        for part in node.iter("p", "h1", "h2", "h3")
-        for text in part.itertext()
-        if isinstance(text, str)
-    )
+    texts = (text for part in node.iter("p", "h1", "h2", "h3") for text in part.itertext())
+    return sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _is_full_text(blocks: list[Block], abstract: str) -> bool:

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from lxml import etree
-
 from aspectra.base.errors import BadInput
 from aspectra.base.values import replace
 from aspectra.papers.paper import Paper
@@ -23,10 +21,8 @@ from aspectra.papers.sources.children import ZipMembers, ask_child, zip_names
 from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.tables.rows import MOST_BEFORE, Row, are_rows, find_header, papers_in_rows
-from aspectra.papers.sources.xml.elements import attribute, first, found, records
+from aspectra.papers.sources.xml.elements import Element, attribute, first, found, records
 from aspectra.papers.text.cleaning import storable
-
-Element = etree._Element
 
 _WORKBOOK = "xl/workbook.xml"
 _WIDE, _LONG = 1024, 1000  # columns of a row, and characters of a shared text, that are counted

@@ -145,7 +145,7 @@ def records(file: InputFile, names: str | tuple[str, ...]) -> Iterator[Element]:
             depth += 1 if event == "start" else -1
             if event == "end" and depth == 0:
                 count, size, marks = count + 1, 0, 0
-                yield _without_namespaces(element)
+                yield without_namespaces(element)
                 _forget(element)
     if problem is not None:
         rest = f"; {count:,} records before that are read" if count else ""
@@ -164,7 +164,8 @@ def _declares_entities(element: Element) -> bool:
     return declared is not None and next(iter(declared.entities()), None) is not None
 
 
-def _without_namespaces(record: Element) -> Element:
+def without_namespaces(record: Element) -> Element:
+    """The element, whose names and those inside it have lost their namespaces."""
     for element in record.iter(etree.Element):
         if isinstance(element.tag, str) and "}" in element.tag:
             element.tag = element.tag.rpartition("}")[2]
@@ -250,15 +251,13 @@ def text_of(element: Element | None, *paths: str, skip: Collection[str] = ()) ->
     parts: list[str] = []
     # A stack instead of recursion: documents nest without limit.
     stack: list[tuple[Element | None, str]] = [(element, "")]
-    top = True
     while stack:
         node, tail = stack.pop()
         if node is None:
             parts.append(tail)
             continue
-        if not top and node.tail:
+        if node is not element and node.tail:
             stack.append((None, node.tail))
-        top = False
         if node.tag is etree.Entity:
             parts.append(html.entities.html5.get(f"{getattr(node, 'name', '')};", ""))
             continue

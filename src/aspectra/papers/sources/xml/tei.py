@@ -17,6 +17,7 @@ from aspectra.papers.sources.xml.elements import Element, XmlFormat, attribute, 
 from aspectra.papers.text.cleaning import one_line
 
 _SKIP = ("figure", "table", "note")
+_BLOCKS = ("p", "formula", "list", "ab", "quote")
 
 
 def _confidence(root: str, attributes: str, head: bytes) -> float:
@@ -32,12 +33,11 @@ def _paper(tei: Element, place: str, options: ReadOptions) -> Iterator[Paper | R
     dated = [*found(source, "monogr/imprint/date"), *found(tei, "teiHeader/fileDesc/publicationStmt/date")]
     application = first(tei, "teiHeader/encodingDesc/appInfo/application")
     affiliations = map(text_of, found(source, "analytic/author/affiliation"))
+    sums = (i for i in found(source, "idno") if attribute(i, "type").upper() == "MD5")
     metadata = {
         "keywords": [text_of(term) for term in found(tei, "teiHeader/profileDesc/textClass/keywords//term")],
         "extractor": one_line(f"{attribute(application, 'ident')} {attribute(application, 'version')}"),
-        "pdf_md5": next(
-            (text_of(i) for i in found(source, "idno") if attribute(i, "type").upper() == "MD5"), ""
-        ),
+        "pdf_md5": next((text_of(i) for i in sums), ""),
         "affiliations": list(dict.fromkeys(filter(None, affiliations))),
         "section_numbers": numbers if any(numbers) else [],
     }
@@ -100,11 +100,7 @@ def _sections(tei: Element) -> tuple[list[Section], list[str]]:
         numbers.append("")
     for div in divs:
         head = first(div, "head")
-        blocks = [
-            text_of(block, skip=_SKIP)
-            for block in div
-            if block.tag in ("p", "formula", "list", "ab", "quote")
-        ]
+        blocks = [text_of(block, skip=_SKIP) for block in div if block.tag in _BLOCKS]
         text = "\n\n".join(block for block in blocks if block)
         if not any(blocks) and first(div, "div") is None:
             text = text_of(div, skip=(*_SKIP, "head", "listBibl"))  # its text without paragraphs

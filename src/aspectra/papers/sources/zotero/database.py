@@ -205,12 +205,12 @@ def _filled(db: sqlite3.Connection, rows: Mapping[int, dict[str, Any]]) -> dict[
     """Key -> item in the JSON of Zotero's API, for the items with these numbers."""
     db.execute("CREATE TEMP TABLE wanted (itemID INTEGER PRIMARY KEY)")
     db.executemany("INSERT INTO wanted VALUES (?)", [(number,) for number in rows])
-    items: dict[int, dict[str, Any]] = {}
-    for number, row in rows.items():
-        items[number] = {name: row[name] for name in ("key", "itemType", "dateAdded")}
-        items[number] |= {
-            name: row[name] for name in ("parentItem", "collections", "is_retracted") if row[name]
-        }
+    always = ("key", "itemType", "dateAdded")
+    named = (*always, "parentItem", "collections", "is_retracted")
+    items = {
+        number: {name: row[name] for name in named if row[name] or name in always}
+        for number, row in rows.items()
+    }
     fields = "fieldsCombined" if _has(db, "fieldsCombined") else "fields"
     for number, name, value in db.execute(
         "SELECT itemID, f.fieldName, v.value FROM itemData JOIN wanted USING (itemID) "
