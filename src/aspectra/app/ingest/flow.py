@@ -49,7 +49,7 @@ _NO_REASON = "no reason given"
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class RecordOrigin:
     """Records from one place.
 
     Attributes:
@@ -85,7 +85,7 @@ class Flow:
         included: of these, included.
     """
 
-    origins: tuple[Origin, ...]
+    origins: tuple[RecordOrigin, ...]
     identified: int
     removed: int
     duplicates: int
@@ -225,7 +225,7 @@ def _kind(name: str) -> str:
     return "catalogue" if _NO_DATABASE.fullmatch(name) else "database"
 
 
-def _origins(read: Iterable[tuple[Any, str, str, str]], nowhere: int) -> tuple[Origin, ...]:
+def _origins(read: Iterable[tuple[Any, str, str, str]], nowhere: int) -> tuple[RecordOrigin, ...]:
     """Count the origins of records: databases, registers, catalogues, then others; the largest first."""
     counts: Counter[tuple[str, str]] = Counter()
     files: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -238,7 +238,7 @@ def _origins(read: Iterable[tuple[Any, str, str, str]], nowhere: int) -> tuple[O
         counts["other", _UNKNOWN] = nowhere
     kinds = tuple(_KINDS)
     ordered = sorted(counts.items(), key=lambda item: (kinds.index(item[0][0]), -item[1], item[0]))
-    return tuple(Origin(*key, number, len(files.get(key, ()))) for key, number in ordered)
+    return tuple(RecordOrigin(*key, number, len(files.get(key, ()))) for key, number in ordered)
 
 
 # The flow of records for people, and as Mermaid, CSV or JSON.

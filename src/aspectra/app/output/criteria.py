@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aspectra.app.output.documents import Document, Part
+from aspectra.app.output.documents import Document, DocumentPart
 from aspectra.base.errors import UsageError
 from aspectra.papers.export.csv import safe_cell
 from aspectra.papers.paper import Paper
@@ -39,7 +39,7 @@ class Criterion:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CriterionResult:
     """The result of one criterion for one paper.
 
     Attributes:
@@ -67,7 +67,7 @@ def criteria_of(ranking: Ranking) -> list[Criterion]:
     return aspects + [Criterion(c.label, c.spelling, c.words, condition=True) for c in asked.applied]
 
 
-def criteria_table(ranking: Ranking) -> list[list[Cell]]:
+def criteria_table(ranking: Ranking) -> list[list[CriterionResult]]:
     """A row for each hit, a cell for each of :func:`criteria_of`."""
     columns = [
         _condition_cells(ranking, one.key) if one.condition else _aspect_cells(ranking, one.key)
@@ -76,22 +76,22 @@ def criteria_table(ranking: Ranking) -> list[list[Cell]]:
     return [list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in ranking]
 
 
-def _condition_cells(ranking: Ranking, spelling: str) -> list[Cell]:
+def _condition_cells(ranking: Ranking, spelling: str) -> list[CriterionResult]:
     held = [next((r for r in hit.conditions if r.condition.spelling == spelling), None) for hit in ranking]
-    return [Cell(None, "–", "unknown") if one is None else _condition_cell(one) for one in held]
+    return [CriterionResult(None, "–", "unknown") if one is None else _condition_cell(one) for one in held]
 
 
-def _condition_cell(found: ConditionResult) -> Cell:
+def _condition_cell(found: ConditionResult) -> CriterionResult:
     if found.exempt:
-        return Cell(found.grade, "exempt", "exempt", found.quote, found.exempt)
+        return CriterionResult(found.grade, "exempt", "exempt", found.quote, found.exempt)
     if found.grade is None:
-        return Cell(None, "–", "unknown", found.quote, found.reason)
-    return Cell(
+        return CriterionResult(None, "–", "unknown", found.quote, found.reason)
+    return CriterionResult(
         found.grade, f"{found.grade:.2f}", "met" if found.met else "not met", found.quote, found.reason
     )
 
 
-def _aspect_cells(ranking: Ranking, key: str) -> list[Cell]:
+def _aspect_cells(ranking: Ranking, key: str) -> list[CriterionResult]:
     word, _, name = key.partition(" ")
     shares = [_share(hit, name) for hit in ranking]
     known = [share for share in shares if share is not None]
@@ -102,7 +102,7 @@ def _aspect_cells(ranking: Ranking, key: str) -> list[Cell]:
         said = (quote.quote, quote.seed_quote) if quote is not None and word == "same" else ("", "")
         grade = None if share is None else 1.0 if high == low else (share - low) / (high - low)
         value = "–" if share is None else f"{share:+.2f}"
-        cells.append(Cell(grade, value, quote=said[0], seed_quote=said[1]))
+        cells.append(CriterionResult(grade, value, quote=said[0], seed_quote=said[1]))
     return cells
 
 
@@ -132,7 +132,7 @@ def written_table(ranking: Ranking) -> str:
     return out.getvalue()
 
 
-class Note(Part, frozen=True):
+class Note(DocumentPart, frozen=True):
     """A note; ``number`` removes it (``aspectra note --remove``)."""
 
     number: int
@@ -147,7 +147,7 @@ class Note(Part, frozen=True):
     modified: str = ""
 
 
-class Decided(Part, frozen=True):
+class Decided(DocumentPart, frozen=True):
     """Whether a paper is included; ``source`` is the file that the decision came with."""
 
     decision: str
@@ -157,7 +157,7 @@ class Decided(Part, frozen=True):
     under: str = ""
 
 
-class Origin(Part, frozen=True):
+class Origin(DocumentPart, frozen=True):
     """Where a record of the paper was read."""
 
     file: str
@@ -168,7 +168,7 @@ class Origin(Part, frozen=True):
     at: str
 
 
-class Marks(Part, frozen=True):
+class Marks(DocumentPart, frozen=True):
     """What is said about a paper; ``edited`` has the file's own values of fields that were edited."""
 
     tags: list[str] = []
@@ -178,7 +178,7 @@ class Marks(Part, frozen=True):
     origins: list[Origin] = []
 
 
-class Listed(Part, frozen=True):
+class Listed(DocumentPart, frozen=True):
     """A paper of a listing."""
 
     id: str
@@ -298,7 +298,7 @@ _SHAPE = (3.0, 2.0)  # width and height of the map
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MapPoint:
     """The position of a paper on a map.
 
     Attributes:
@@ -323,7 +323,7 @@ class PaperMap:
         without: papers without a vector.
     """
 
-    places: list[Place]
+    places: list[MapPoint]
     share: float
     without: list[Paper]
 
@@ -346,7 +346,7 @@ def paper_map(papers: Sequence[Paper], vectors: Floats) -> PaperMap:
     np.fill_diagonal(alike, -np.inf)
     order = np.argsort(-alike, axis=1, kind="stable")[:, : min(_NEAREST, len(held) - 1)]
     places = [
-        Place(
+        MapPoint(
             papers[number],
             float(spots[n, 0]),
             float(spots[n, 1]),

@@ -102,17 +102,17 @@ def view_rows(facts: Mapping[str, Any]) -> list[tuple[str, ...]]:
 Grade = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
-class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DocumentPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A JSON object with exactly these fields."""
 
 
-class Document(Part, frozen=True):
+class Document(DocumentPart, frozen=True):
     """Base of the documents."""
 
     schema: str
 
 
-class Quote(Part, frozen=True):
+class Quote(DocumentPart, frozen=True):
     """A sentence that supports a hit: ``quote`` is the text of ``field`` from ``start`` to ``end``."""
 
     quote: str
@@ -125,7 +125,7 @@ class Quote(Part, frozen=True):
     matched: list[tuple[str, str, float]] = []
 
 
-class ConditionMet(Part, frozen=True):
+class ConditionMet(DocumentPart, frozen=True):
     """What one condition found in a paper; ``moved`` is what it added to the score."""
 
     condition: str
@@ -137,7 +137,7 @@ class ConditionMet(Part, frozen=True):
     exempt: str = ""
 
 
-class Move(Part, frozen=True, rename={"before": "from", "after": "to"}):
+class Move(DocumentPart, frozen=True, rename={"before": "from", "after": "to"}):
     """How one step moved a paper; ``from`` is null where the step brought it."""
 
     stage: str
@@ -145,7 +145,7 @@ class Move(Part, frozen=True, rename={"before": "from", "after": "to"}):
     after: int
 
 
-class Hit(Part, frozen=True):
+class Hit(DocumentPart, frozen=True):
     """A paper at its place; a line of ``--jsonl``."""
 
     id: str
@@ -163,7 +163,7 @@ class Hit(Part, frozen=True):
     probes: list[ProbeScore] = []
 
 
-class Requests(Part, frozen=True):
+class Requests(DocumentPart, frozen=True):
     """What became of the words of a query: ``request`` and ``words``; ``words`` and ``why``; texts."""
 
     applied: list[dict[str, str]]
@@ -189,7 +189,7 @@ class Search(Document, frozen=True):
 # The JSON documents about works, origins and saved searches.
 
 
-class AddedFile(Part, frozen=True):
+class AddedFile(DocumentPart, frozen=True):
     """What became of one file; ``error`` and ``passed_over`` are absent where it was read."""
 
     file: str
@@ -203,7 +203,7 @@ class AddedFile(Part, frozen=True):
     passed_over: str = ""
 
 
-class Version(Part, frozen=True):
+class Version(DocumentPart, frozen=True):
     """A paper that was added, and the ids of the papers that are the same work."""
 
     id: str
@@ -242,7 +242,7 @@ class Saved(Document, frozen=True):
     searches: list[SavedSearch]
 
 
-class NewHits(Part, frozen=True):
+class NewHits(DocumentPart, frozen=True):
     """What is new in one saved search since it was run last."""
 
     name: str

@@ -17,10 +17,10 @@ from aspectra.app.output.criteria import Listing, Marks
 from aspectra.app.output.documents import (
     Added,
     Document,
+    DocumentPart,
     Hit,
     Merged,
     News,
-    Part,
     Saved,
     Search,
     Split,
@@ -30,14 +30,14 @@ from aspectra.base.errors import check_choice
 from aspectra.views.prompted.running import LensEstimate, RunReport
 
 
-class Section(Part, frozen=True):
+class Section(DocumentPart, frozen=True):
     """A section of a full text."""
 
     heading: str
     text: str
 
 
-class Links(Part, frozen=True):
+class Links(DocumentPart, frozen=True):
     """Ids of papers in the same library."""
 
     versions: list[str]
@@ -45,7 +45,7 @@ class Links(Part, frozen=True):
     cited_by: list[str]
 
 
-class Span(Part, frozen=True):
+class Span(DocumentPart, frozen=True):
     """A sentence (with ``--sentences``), counted from 1; ``field`` is absent for the abstract."""
 
     number: int
@@ -78,7 +78,7 @@ class Paper(Document, frozen=True):
     marks: Marks = Marks()
 
 
-class View(Part, frozen=True):
+class View(DocumentPart, frozen=True):
     """A view of the index; ``truncated`` counts texts that the encoder cut, ``bytes`` its files'."""
 
     kind: str
@@ -88,7 +88,7 @@ class View(Part, frozen=True):
     bytes: int
 
 
-class Index(Part, frozen=True):
+class Index(DocumentPart, frozen=True):
     """The index in use; ``waiting``, ``changed`` and ``gone`` count papers that it does not know yet.
 
     ``unfinished`` is what an ``index`` that goes on or was stopped has yet to make, in words, or "".
@@ -107,7 +107,7 @@ class Index(Part, frozen=True):
     unfinished: str = ""
 
 
-class Remark(Part, frozen=True):
+class Remark(DocumentPart, frozen=True):
     """A record that was skipped or noted while adding."""
 
     file: str
@@ -146,7 +146,7 @@ class Doctor(Document, frozen=True):
     checks: list[Check]
 
 
-class Origin(Part, frozen=True):
+class Origin(DocumentPart, frozen=True):
     """A setting's value and the layer that set it."""
 
     value: str | int | float | bool | dict[str, list[str] | str]
@@ -159,7 +159,7 @@ class ConfigValues(Document, frozen=True):
     settings: dict[str, Origin]
 
 
-class SettingFacts(Part, frozen=True):
+class SettingFacts(DocumentPart, frozen=True):
     """What is declared about a setting."""
 
     about: str
@@ -174,7 +174,7 @@ class ConfigList(Document, frozen=True):
     settings: dict[str, SettingFacts]
 
 
-class LensFacts(Part, frozen=True):
+class LensFacts(DocumentPart, frozen=True):
     """A lens of the library, or one that can be added."""
 
     lens: str
@@ -189,7 +189,7 @@ class LensList(Document, frozen=True):
     lenses: list[LensFacts]
 
 
-class AspectFacts(Part, frozen=True):
+class AspectFacts(DocumentPart, frozen=True):
     """An aspect that papers can be compared in; of a built-in one the definition says so."""
 
     aspect: str
@@ -217,7 +217,7 @@ def _document_of(name: str, about: str, kind: type, **more: type) -> type[msgspe
     return made
 
 
-class LoaderOption(Part, frozen=True):
+class LoaderOption(DocumentPart, frozen=True):
     """An option of a benchmark's loader; without ``values`` it takes any text."""
 
     name: str
@@ -226,7 +226,7 @@ class LoaderOption(Part, frozen=True):
     default: str
 
 
-class BenchmarkFacts(Part, frozen=True):
+class BenchmarkFacts(DocumentPart, frozen=True):
     """A benchmark that can be loaded."""
 
     name: str
@@ -273,7 +273,7 @@ class BenchManifest(msgspec.Struct, frozen=True):
     benchmarks: dict[str, dict[str, Any]]
 
 
-class MeasureScore(Part, frozen=True):
+class MeasureScore(DocumentPart, frozen=True):
     """A measure's mean and its values by topic; ``units`` is how many the mean is over."""
 
     measure: str

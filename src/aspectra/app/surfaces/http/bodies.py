@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from aspectra.app.output import documents, schemas
-from aspectra.app.output.documents import Part
+from aspectra.app.output.documents import DocumentPart
 from aspectra.app.surfaces.service.access import retry_headers
 from aspectra.app.surfaces.service.question import Question
 from aspectra.base.errors import AspectraError, UsageError
@@ -66,7 +66,7 @@ class SearchBody(Question, frozen=True):
         return Question(**{one.name: getattr(self, one.name) for one in msgspec.structs.fields(Question)})
 
 
-class DecideBody(Part, frozen=True):
+class DecideBody(DocumentPart, frozen=True):
     """A decision on papers and all records of their works, with its reason; an empty one takes it back."""
 
     ids: Ids
@@ -75,7 +75,7 @@ class DecideBody(Part, frozen=True):
     under: Annotated[str, Meta(max_length=4000)] = ""
 
 
-class ExportBody(Part, frozen=True):
+class ExportBody(DocumentPart, frozen=True):
     """Papers for other programs, in a format of ``aspectra export``."""
 
     ids: Ids
@@ -83,20 +83,20 @@ class ExportBody(Part, frozen=True):
     versions: Literal["best", "all"] = "best"
 
 
-class IndexBody(Part, frozen=True):
+class IndexBody(DocumentPart, frozen=True):
     """Make what was added searchable; ``rebuild`` also where nothing changed."""
 
     rebuild: bool = False
 
 
-class LensBody(Part, frozen=True):
+class LensBody(DocumentPart, frozen=True):
     """Compute a prompted lens, for at most ``most`` papers; needs a language model in the settings."""
 
     name: Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
     most: Annotated[int, Meta(ge=1, le=10_000_000)] | None = None
 
 
-class BenchBody(Part, frozen=True):
+class BenchBody(DocumentPart, frozen=True):
     """Rank and score a benchmark; the setting ``serve.benchmarks`` names the folder of its files."""
 
     name: Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
@@ -105,7 +105,7 @@ class BenchBody(Part, frozen=True):
     ] = msgspec.field(default_factory=lambda: ["bm25"])
 
 
-class PlanAnswer(Part, frozen=True):
+class PlanAnswer(DocumentPart, frozen=True):
     """What a search would run: the plan, its hash, in words; and what became of the question's words."""
 
     plan: dict[str, Any]
@@ -114,7 +114,7 @@ class PlanAnswer(Part, frozen=True):
     requests: documents.Requests
 
 
-class WhyNotAnswer(Part, frozen=True):
+class WhyNotAnswer(DocumentPart, frozen=True):
     """Why a paper is not among the hits of a plan; ``rank`` is its place without what keeps it out, or 0."""
 
     id: str
@@ -131,20 +131,20 @@ class SearchAnswer(documents.Search, frozen=True):
     next_cursor: str = ""
 
 
-class SentencesAnswer(Part, frozen=True):
+class SentencesAnswer(DocumentPart, frozen=True):
     """The sentences of a paper's abstract, with their roles."""
 
     id: str
     sentences: list[schemas.Span]
 
 
-class DecidedAnswer(Part, frozen=True):
+class DecidedAnswer(DocumentPart, frozen=True):
     """For how many records the decision is new."""
 
     changed: int
 
 
-class ExportAnswer(Part, frozen=True):
+class ExportAnswer(DocumentPart, frozen=True):
     """Records as text."""
 
     format: str
@@ -152,7 +152,7 @@ class ExportAnswer(Part, frozen=True):
     text: str
 
 
-class JobProgress(Part, frozen=True):
+class JobProgress(DocumentPart, frozen=True):
     """How far a job is; a total of 0 is unknown."""
 
     step: str
@@ -160,7 +160,7 @@ class JobProgress(Part, frozen=True):
     total: int
 
 
-class JobAnswer(Part, frozen=True):
+class JobAnswer(DocumentPart, frozen=True):
     """A job; ``result`` is the document of its command, ``error`` of the catalogue."""
 
     id: str
@@ -174,20 +174,20 @@ class JobAnswer(Part, frozen=True):
     ended: str
 
 
-class JobsAnswer(Part, frozen=True):
+class JobsAnswer(DocumentPart, frozen=True):
     """Jobs, newest first."""
 
     jobs: list[JobAnswer]
 
 
-class Health(Part, frozen=True):
+class Health(DocumentPart, frozen=True):
     """The process answers."""
 
     status: Literal["ok"]
     version: str
 
 
-class Ready(Part, frozen=True):
+class Ready(DocumentPart, frozen=True):
     """Searches can be answered: from which index, by which models (fingerprints by view)."""
 
     generation: str
@@ -196,7 +196,7 @@ class Ready(Part, frozen=True):
     fingerprints: dict[str, str]
 
 
-class Problem(Part, frozen=True):
+class Problem(DocumentPart, frozen=True):
     """An error (RFC 9457); ``code`` is stable, ``hint`` says what to do next."""
 
     type: str

@@ -14,7 +14,14 @@ from types import TracebackType
 from typing import Any
 
 from aspectra.app.library import Library
-from aspectra.app.output.criteria import Cell, Criterion, criteria_of, criteria_table, mark_rows, score_shares
+from aspectra.app.output.criteria import (
+    Criterion,
+    CriterionResult,
+    criteria_of,
+    criteria_table,
+    mark_rows,
+    score_shares,
+)
 from aspectra.app.output.documents import VIEW_COLUMNS, library_rows, record_rows, view_rows
 from aspectra.app.output.papers import LINKS, paper_document
 from aspectra.app.output.rankings import card_of, short
@@ -208,7 +215,7 @@ def _column(one: Criterion) -> Markup:
     return lines([short(one.name, 60), *([quiet(f"“{short(one.words, 60)}”")] if one.words else [])])
 
 
-def _card(hit: Hit, columns: Sequence[Criterion], cells: Sequence[Cell]) -> Markup:
+def _card(hit: Hit, columns: Sequence[Criterion], cells: Sequence[CriterionResult]) -> Markup:
     """The card that terminals show too, and the sentences that decided about criteria."""
     told: list[str] = []
     for line in card_of(replace(hit, evidence=hit.evidence[:_QUOTES])):
@@ -226,7 +233,7 @@ def _card(hit: Hit, columns: Sequence[Criterion], cells: Sequence[Cell]) -> Mark
     return lines(told)
 
 
-def _cell(cell: Cell) -> Markup:
+def _cell(cell: CriterionResult) -> Markup:
     """The number, the verdict in words, and what in the record decided."""
     verdict = "" if cell.verdict == "unknown" and cell.reason else cell.verdict
     return lines([cell.value, *(quiet(part) for part in (verdict, short(cell.reason, 80)) if part)])

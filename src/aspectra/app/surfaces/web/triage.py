@@ -12,7 +12,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from aspectra.app.output.criteria import Cell, Criterion, criteria_of, criteria_table
+from aspectra.app.output.criteria import Criterion, CriterionResult, criteria_of, criteria_table
 from aspectra.app.output.papers import listed_rows
 from aspectra.app.surfaces.service.question import MOST_SHOWN, Question
 from aspectra.app.surfaces.web.viewing import (
@@ -275,7 +275,7 @@ def _shown(service: Service, found: Screening, work: TriageWork) -> dict[str, An
     library = service.library
     paper = library.store.get(work.id)
     hit = next((hit for hit in found.ranking or () if hit.id == work.id), None)
-    criteria: list[tuple[str, Criterion, Cell, str]] = []
+    criteria: list[tuple[str, Criterion, CriterionResult, str]] = []
     if hit is not None and found.ranking is not None:
         row = criteria_table(found.ranking)[found.ranking.ids.index(work.id)]
         columns = criteria_of(found.ranking)

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from aspectra.app.output.criteria import Cell, Criterion, criteria_of, criteria_table
+from aspectra.app.output.criteria import Criterion, CriterionResult, criteria_of, criteria_table
 from aspectra.app.output.papers import SORTS
 from aspectra.app.output.rankings import DIRECTION_WORDS
 from aspectra.app.surfaces.service.access import Access, Gate, retry_headers
@@ -451,7 +451,7 @@ class Row:
     """
 
     criterion: Criterion
-    cell: Cell
+    cell: CriterionResult
     said: str
     kind: str
     place: str = ""
@@ -505,7 +505,7 @@ def hits_of(library: Library, answer: Answer) -> list[dict[str, Any]]:
     return out
 
 
-def _row(hit: Hit, column: Criterion, cell: Cell) -> Row:
+def _row(hit: Hit, column: Criterion, cell: CriterionResult) -> Row:
     found = next((e for e in hit.evidence if cell.quote and e.quote == cell.quote), None)
     place = place_of(hit.paper, found) if found is not None else ""
     return Row(column, cell, said_of(column.name), kind_of(column.key), place)
