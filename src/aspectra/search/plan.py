@@ -178,18 +178,14 @@ class Fusion(Value, frozen=True):
     contrast: Contrast = "subtract"
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(FusionKind):
-            raise UsageError(
-                f"unknown fusion {self.kind!r}",
-                why="known: " + ", ".join(get_args(FusionKind)),
-                hint='kind = "standardised"',
-            )
-        if self.contrast not in get_args(Contrast):
-            raise UsageError(
-                f"unknown contrast {self.contrast!r}",
-                why="known: subtract, residual",
-                hint='contrast = "residual"',
-            )
+        for what, given, kind, hint in (
+            ("fusion", self.kind, FusionKind, 'kind = "standardised"'),
+            ("contrast", self.contrast, Contrast, 'contrast = "residual"'),
+        ):
+            if given not in get_args(kind):
+                raise UsageError(
+                    f"unknown {what} {given!r}", why=f"known: {', '.join(get_args(kind))}", hint=hint
+                )
         for name in ("k", "depth", "candidates", "scan_limit"):
             check_number(f"{name} of the fusion", getattr(self, name), 1, MOST_PAPERS)
 
@@ -311,12 +307,8 @@ class Plan(Value, Displayed, frozen=True):
         check_length("probes in a plan", every, MOST_PROBES, hint="search with those that weigh most")
         for stage in self.stages:
             check_length("characters in a stage", stage, _LONGEST_STAGE, hint="as in: rerank(depth=50)")
-        for what, text in (
-            ("text", self.text),
-            ("instruction", self.instruction),
-            ("solution", self.solution),
-        ):
-            check_length(f"characters in the {what}", text, LONGEST_TEXT, hint="shorten it")
+        for name in ("text", "instruction", "solution"):
+            check_length(f"characters in the {name}", getattr(self, name), LONGEST_TEXT, hint="shorten it")
         aspects = (*(self.same or ()), *(self.different or ()))
         check_length("aspects in a plan", aspects, MOST_PROBES, hint="name those that matter most")
         for aspect in aspects:

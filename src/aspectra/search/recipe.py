@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
+from msgspec import structs
+
 from aspectra.base.errors import UsageError, check_length, unknown_name
 from aspectra.base.files import digest
 from aspectra.base.registry import read_member, spell, split_line
@@ -203,17 +205,9 @@ def _told(aspects: tuple[str, ...], views: ViewNames, sentences: tuple[int, ...]
 def _bound(probe: ProbeRecipe, query: Query, views: ViewNames) -> list[Probe]:
     """The probe for a query; one for each of its aspects where the recipe compares those."""
     names = {"encoder": views.encoder, "chunks": views.chunks()}
-    made = Probe(
-        probe.view.format(**names),
-        text="" if probe.reverse else query.text,
-        seeds=query.seeds,
-        weight=probe.weight,
-        pooling=probe.pooling,
-        metric=probe.metric,
-        matching=probe.matching,
-        asking=probe.asking.format(**names),
-        reverse=probe.reverse,
-    )
+    views_of = {name: getattr(probe, name).format(**names) for name in ("view", "asking")}
+    fields = structs.asdict(probe) | views_of | {"aspect": ""}
+    made = Probe(**fields, text="" if probe.reverse else query.text, seeds=query.seeds)
     asked = len(query.same) + bool(query.same_sentences)
     if not probe.aspect or not asked:
         return [made]

@@ -300,12 +300,10 @@ class Searcher:
         """
         clock = perf_counter()
         with self._using() as engine:
-            if plan.stages:  # a model may take minutes, too long to keep a snapshot
-                result = self._result(engine, plan)
-                with self.library.snapshot():
-                    return self._ranking(plan, result, clock, explain=explain)
+            # A model may take minutes, too long to keep a snapshot.
+            result = self._result(engine, plan) if plan.stages else None
             with self.library.snapshot():
-                return self._ranking(plan, self._result(engine, plan), clock, explain=explain)
+                return self._ranking(plan, result or self._result(engine, plan), clock, explain=explain)
 
     def _ranking(self, plan: Plan, result: Result, clock: float, *, explain: bool) -> Ranking:
         """Hits of a result, with the papers as the library has them now."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast, get_args
 
+from msgspec import structs
+
 from aspectra.base.errors import UsageError, ViewMismatch, check_choice
 from aspectra.base.values import replace
 from aspectra.search.plan import Fusion, Search
@@ -73,12 +75,9 @@ class Likeness:
     def said(self, aspects: Sequence[Aspect]) -> tuple[str, ...]:
         """Per aspect its terms, strongest first; those of all aspects that the seeds offer, without any."""
         named = {a.name: a.terms for a in aspects if a.terms}
-        asked = [a.name for a in aspects if a.roles] or list(ASPECT_ROLES)
-        out = []
-        for name in dict.fromkeys(asked):
-            if terms := named.get(name) or ", ".join(self._strongest(name)):
-                out.append(f"{name}: {terms}")
-        return tuple(out)
+        asked = dict.fromkeys([a.name for a in aspects if a.roles] or ASPECT_ROLES)
+        told = {name: named.get(name) or ", ".join(self._strongest(name)) for name in asked}
+        return tuple(f"{name}: {terms}" for name, terms in told.items() if terms)
 
     def _strongest(self, name: str) -> list[str]:
         """The terms that the seeds name in an aspect, strongest first."""
@@ -95,9 +94,7 @@ class Likeness:
         if aspect.focus:
             return FREE
         offers = self.offers[aspect.name] if known and aspect.roles else ()
-        if not offers:
-            return Shares(sentences=1.0)
-        if self.reading == "sentences":
+        if not offers or self.reading == "sentences":
             return Shares(sentences=1.0)
         shares = aspect_shares(max(offer.sure for offer in offers))
         return replace(shares, sentences=0.0) if self.reading else shares
@@ -191,16 +188,8 @@ def _probes(query: Query, views: ViewNames, recipe: Sequence[Directed]) -> list[
     for one in recipe:
         view, asking = one.view.format(**names), one.asking.format(**names)
         if view in views.names and (not asking or asking in views.names):
-            out.append(
-                Probe(
-                    view,
-                    seeds=query.seeds,
-                    weight=one.weight,
-                    matching=one.matching,
-                    asking=asking,
-                    reverse=one.reverse,
-                )
-            )
+            own = structs.asdict(one) | {"view": view, "asking": asking}
+            out.append(Probe(**own, seeds=query.seeds))
     if not out:
         views.require(recipe[0].view)  # raises
     return out
