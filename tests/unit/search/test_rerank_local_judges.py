@@ -32,7 +32,7 @@ def _run(method, papers, question=QUESTION):
 @pytest.fixture
 def encoder(monkeypatch):
     made = FakeEncoder()
-    monkeypatch.setitem(module._encoders, "fake", made)
+    monkeypatch.setattr(module, "_encoder", {"fake": made}.__getitem__)
     return made
 
 

@@ -18,7 +18,7 @@ from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.protocol import JUDGES, Answers
 from aspectra.search.rerank.question import Candidate
 from aspectra.views.dense.matching import transport
-from aspectra.views.encoders.protocol import Encoder, load_encoder, needs_of
+from aspectra.views.encoders.protocol import load_encoder, needs_of
 from aspectra.views.encoders.torch.loading import model_permissions
 
 
@@ -188,10 +188,4 @@ def _sentences(text: str) -> list[str]:
     return [sentence for sentence in found if sentence.strip()]
 
 
-_encoders: dict[str, Encoder] = {}
-
-
-def _encoder(spec: str) -> Encoder:
-    if spec not in _encoders:
-        _encoders[spec] = load_encoder(spec)
-    return _encoders[spec]
+_encoder = cache(load_encoder)

@@ -21,7 +21,6 @@ from aspectra.search.rerank.repair import read_choice, read_labels, read_number
 from aspectra.search.rerank.shown_texts import Prompt
 
 _BLANKS = " \t\r\n▁Ġ\"'*.:"  # what tokenizers and habits put around a word
-_POINTS = object_schema(points={"type": "integer"})
 _BETTER = object_schema(better={"type": "string", "enum": ["A", "B"]})
 _TEXT = {"type": "string"}
 _WIDEST = 200  # papers in one list
@@ -30,30 +29,44 @@ _WIDEST = 200  # papers in one list
 class _Pointwise:
     """Common part of the three pointwise judges: one question for each paper, all at once."""
 
+    name: ClassVar[str]
     answers: ClassVar[Answers] = "scores"
     width: ClassVar[int] = 1
     needs_model: ClassVar[bool] = True
+    tokens: ClassVar[int] = 4  # of an answer
+    schema: ClassVar[Mapping[str, Any] | None] = None
+    thinking: int
+    prompt_file: str
 
     async def score(self, papers: Sequence[Candidate], asker: Asker) -> list[float | None]:
         """A score for each paper; None where no answer could be had."""
         return list(await asyncio.gather(*(self._one(paper, asker) for paper in papers)))
 
     async def _one(self, paper: Candidate, asker: Asker) -> float | None:
+        prompt, logprobs = Prompt.load(self.name, self.prompt_file), self._wants_logprobs()
+
         def build(share: float) -> Request:
-            return self._request(paper, asker.shown.values([paper], [""], share))
+            return prompt.request(
+                {**asker.shown.values([paper], [""], share), **self._more()},
+                max_tokens=self.tokens + self.thinking,
+                schema=self.schema,
+                top_logprobs=20 if logprobs else 0,
+                subjects=(paper.id,),
+            )
 
         reply = await asker.ask(build, lambda reply: self._read(reply) is not None)
         if reply is None:
             return None
-        if self._wants_logprobs() and not reply.logprobs:
+        if logprobs and not reply.logprobs:
             asker.defects["no-logprobs"] += 1
         return self._read(reply)
 
     def _wants_logprobs(self) -> bool:
         return False
 
-    def _request(self, paper: Candidate, values: Mapping[str, Any]) -> Request:
-        raise NotImplementedError
+    def _more(self) -> dict[str, str]:
+        """Values of placeholders that its prompt alone has."""
+        return {}
 
     def _read(self, reply: Reply) -> float | None:
         raise NotImplementedError
@@ -98,15 +111,8 @@ class YesNo(_Pointwise):
     def _wants_logprobs(self) -> bool:
         return not self.thinking
 
-    def _request(self, paper: Candidate, values: Mapping[str, Any]) -> Request:
-        prompt = Prompt.load("yes-no", self.prompt_file)
-        yes, no = self.words.split("-")
-        return prompt.request(
-            {**values, "yes": yes, "no": no},
-            max_tokens=4 + self.thinking,
-            top_logprobs=0 if self.thinking else 20,
-            subjects=(paper.id,),
-        )
+    def _more(self) -> dict[str, str]:
+        return dict(zip(("yes", "no"), self.words.split("-"), strict=True))
 
     def _read(self, reply: Reply) -> float | None:
         yes, no = self.words.split("-")
@@ -135,15 +141,6 @@ class Grade(_Pointwise):
     def _wants_logprobs(self) -> bool:
         return self.expected and not self.thinking
 
-    def _request(self, paper: Candidate, values: Mapping[str, Any]) -> Request:
-        prompt = Prompt.load("grade", self.prompt_file)
-        return prompt.request(
-            values,
-            max_tokens=4 + self.thinking,
-            top_logprobs=20 if self._wants_logprobs() else 0,
-            subjects=(paper.id,),
-        )
-
     def _read(self, reply: Reply) -> float | None:
         said = read_number(reply.text, ("grade", "score"), 0, 3, cut=reply.finish == "length")
         mass = _mass(reply, None if said is None else f"{said:g}", ("0", "1", "2", "3"))
@@ -162,13 +159,10 @@ class Points(_Pointwise):
     """
 
     name: ClassVar[str] = "points"
+    tokens: ClassVar[int] = 32
+    schema: ClassVar[Mapping[str, Any] | None] = object_schema(points={"type": "integer"})
     thinking: int = 0
     prompt_file: str = ""
-
-    def _request(self, paper: Candidate, values: Mapping[str, Any]) -> Request:
-        prompt = Prompt.load("points", self.prompt_file)
-        most = 32 + self.thinking
-        return prompt.request(values, max_tokens=most, schema=_POINTS, subjects=(paper.id,))
 
     def _read(self, reply: Reply) -> float | None:
         return read_number(reply.text, ("points", "score"), 0, 100, cut=reply.finish == "length")
@@ -288,17 +282,14 @@ class Listwise(_Listwise):
     prompt_file: str = ""
 
     def _form(self, labels: list[str]) -> tuple[dict[str, Any], dict[str, Any], int]:
-        label: dict[str, Any] = {"type": "string", "enum": labels}
+        item: dict[str, Any] = {"type": "string", "enum": labels}
+        example: list[Any] = [labels[-1], labels[0], "..."]
         if self.reasons:
-            entry = object_schema(label=label, reason=_TEXT)
-            example: list[Any] = [{"label": labels[-1], "reason": "why, in a few words"}, "..."]
-            return (
-                object_schema(order={"type": "array", "items": entry}),
-                {"order": example},
-                (64 + 60 * len(labels) + self.thinking),
-            )
-        schema = object_schema(order={"type": "array", "items": label})
-        return schema, {"order": [labels[-1], labels[0], "..."]}, 64 + 6 * len(labels) + self.thinking
+            item = object_schema(label=item, reason=_TEXT)
+            example = [{"label": labels[-1], "reason": "why, in a few words"}, "..."]
+        schema = object_schema(order={"type": "array", "items": item})
+        each = 60 if self.reasons else 6
+        return schema, {"order": example}, 64 + each * len(labels) + self.thinking
 
 
 @JUDGES.register("think-first")
