@@ -67,17 +67,14 @@ def run_steps(context: Context, limit: int, prefixes: Prefixes | None = None) ->
     wanted = [limit]  # papers that each step returns
     for step in reversed(steps[1:]):
         wanted.insert(0, len(context.engine) if isinstance(step, Search) else step.papers_read(wanted[0]))
-    cuts = [n for n, step in enumerate(steps) if isinstance(step, Top)] if prefixes is not None else []
+    known: Prefixes = {} if prefixes is None else prefixes
     keys = {
         n: (f"{context.salt}/{replace(plan, steps=plan.steps[: n + 1], limit=0).hash}", wanted[n])
-        for n in cuts
+        for n, step in enumerate(steps)
+        if isinstance(step, Top) and prefixes is not None
     }
-    done: StageProgress | None = None
-    start = 0
-    for number in reversed(cuts):
-        if prefixes and (done := prefixes.get(keys[number])) is not None:
-            start = number + 1
-            break
+    shared = ((n + 1, held) for n in reversed(keys) if (held := known.get(keys[n])) is not None)
+    start, done = next(shared, (0, None))
     last = max(n for n, step in enumerate(steps) if isinstance(step, Search))
     for number, step in enumerate(steps[start:], start):
         if isinstance(step, Search):
@@ -86,8 +83,8 @@ def run_steps(context: Context, limit: int, prefixes: Prefixes | None = None) ->
             done = StageProgress(state) if done is None else replace(done, state=state)
         elif done is not None:
             done = _after(step, done, wanted[number - 1], wanted[number], context)
-            if number in keys and prefixes is not None:
-                prefixes[keys[number]] = done
+            if number in keys:
+                known[keys[number]] = done
     if done is None:  # a plan begins with a search
         raise AssertionError("no search was run")
     return replace(done, state=_searched(context, done.state, limit))
