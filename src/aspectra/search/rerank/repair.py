@@ -111,16 +111,10 @@ def repair(found: Sequence[str], shown: Sequence[str], fallback: Sequence[str] |
     Repaired(order=('c', 'a', 'b'), unknown=1, repeated=1, missing=1)
     """
     known = set(shown)
-    order: dict[str, None] = {}
-    unknown = repeated = 0
-    for name in found:
-        if name not in known:
-            unknown += 1
-        elif name in order:
-            repeated += 1
-        else:
-            order[name] = None
+    named = [name for name in found if name in known]
+    order = dict.fromkeys(named)
     missing = [name for name in (shown if fallback is None else fallback) if name not in order]
+    unknown, repeated = len(found) - len(named), len(named) - len(order)
     return Repaired((*order, *missing), unknown, repeated, len(missing))
 
 
@@ -226,19 +220,14 @@ def _line_labels(text: str, letters: bool) -> list[str]:
     """The first label of each line; a number in a heading over such lines is none if one of them names it."""
     lines = text.splitlines()
     if letters:
-        firsts = [_LETTER_LEADS.match(_COUNTED.sub("", line)) for line in lines]
-    else:
-        firsts = [_BRACKETED.search(line) or _NUMBER.search(line) for line in lines]
-        leading = {
-            first[1] for first, line in zip(firsts, lines, strict=True) if first and _LABEL_LEADS.match(line)
-        }
-        if len(leading) > 1:
-            firsts = [
-                first
-                for first, line in zip(firsts, lines, strict=True)
-                if first and (first[1] not in leading or _LABEL_LEADS.match(line))
-            ]
-    return [first[1] for first in firsts if first]
+        return [first[1] for line in lines if (first := _LETTER_LEADS.match(_COUNTED.sub("", line)))]
+    firsts = [
+        (first[1], _LABEL_LEADS.match(line))
+        for line in lines
+        if (first := _BRACKETED.search(line) or _NUMBER.search(line))
+    ]
+    leading = {label for label, leads in firsts if leads}
+    return [label for label, leads in firsts if len(leading) < 2 or leads or label not in leading]
 
 
 def _json_labels(text: str, token: re.Pattern[str]) -> list[str]:
