@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -279,9 +279,6 @@ class Ranking(Displayed, Sequence[Hit]):
 
     def __getitem__(self, index: Any) -> Any:
         return self.hits[index]
-
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self.hits)
 
     @property
     def requests(self) -> AspectRequests:

@@ -168,8 +168,10 @@ def permission_warnings(index: Index, plan: Plan) -> list[str]:
     for search in plan.searches:
         known = search.planner in PLANNERS and PLANNERS.get(search.planner).vectors == "used"
         if known and not any(_encoder(index, probe.view) == spec for probe in search.probes):
-            why = index.refusal(spec)
-            return [] if why is None else [f"the vectors of {default} are not searched: {_sentence(why)}"]
+            if (why := index.refusal(spec)) is None:
+                return []
+            told = "; ".join(filter(None, (why.what, why.hint)))
+            return [f"the vectors of {default} are not searched: {told}"]
     return []
 
 
@@ -183,10 +185,6 @@ def _refused(plan: Plan, index: Index) -> dict[str, AspectraError]:
 
 def _encoder(index: Index, view: str) -> str:
     return str(index.facts(view).stored.get("encoder", ""))
-
-
-def _sentence(error: AspectraError) -> str:
-    return "; ".join(part for part in (error.what, error.hint) if part)
 
 
 _GRACE = 1  # years: a preprint and its journal version are often dated apart
