@@ -169,12 +169,10 @@ class RemotePart(Part):
         return list(self.call("lowest", [*numbers]))
 
     def rows(self, weights: Mapping[int, float], scales: Mapping[int, Scale]) -> Held:
-        known = [scales.get(n) for n in range(len(self._asked))]
-        return RemoteRows(self, [("rows", [dict(weights), dict(scales)])], known)
+        return RemoteRows(self, [("rows", [dict(weights), dict(scales)])])
 
     def sums(self, weights: Sequence[float], lowest: Sequence[float]) -> Held:
-        unknown: list[Scale | None] = [None] * len(self._asked)
-        return RemoteRows(self, [("sums", [[*weights], [*lowest]])], unknown)
+        return RemoteRows(self, [("sums", [[*weights], [*lowest]])])
 
     def graded(
         self,
@@ -212,13 +210,11 @@ class RemoteRows(Struct, frozen=True):
     Attributes:
         part: that holds the papers.
         steps: what makes the rows.
-        scales: per probe its scale, or None.
         grading: what they were graded by, or None.
     """
 
     part: RemotePart
     steps: list[Step]
-    scales: list[Scale | None]
     grading: Grading | None = None
 
     elsewhere: bool = True

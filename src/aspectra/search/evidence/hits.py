@@ -27,7 +27,7 @@ from aspectra.search.plan import Plan, Search
 from aspectra.search.planning.aspects import ASPECT_ROLES, aspect_probes
 from aspectra.search.ranking import ConditionResult, Evidence, Fit, Hit, ProbeScore, span_text
 from aspectra.search.scoring.engine import Engine
-from aspectra.search.scoring.phases import Fused
+from aspectra.search.scoring.phases import Fused, score_exactly
 from aspectra.search.stages.protocol import SearchState
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import TERMS, UnitView, ViewFacts
@@ -175,7 +175,7 @@ class Explainer:
             raise ValueError("a state that was not searched has nothing to explain")
         self._rows, self._ranked, self._positions = rows, rows.of(positions), positions
         brought = positions[~np.isin(positions, self._ranked.papers)]
-        self._brought = engine.score(state.search, self._ranked, brought)
+        self._brought = score_exactly(engine.index, state.search, self._ranked, brought)
         grades = apply_conditions(engine.grader, plan.conditions, brought, 0.0).grades
         self._counted: dict[int, NDArray[np.int64]] = {}
         zeros = [np.zeros(len(brought))] * len(grades)

@@ -26,7 +26,6 @@ from aspectra.search.conditions.grading import (
 from aspectra.search.plan import Plan, Search
 from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.phases import (
-    Fused,
     Held,
     Mask,
     Part,
@@ -34,7 +33,6 @@ from aspectra.search.scoring.phases import (
     Rows,
     Scoring,
     each,
-    score_exactly,
     score_papers,
 )
 from aspectra.views.index.opened import Index
@@ -236,10 +234,6 @@ class Engine:
         """The place of a paper in the order of a plan's last search, from 1; 0 where it is not ranked."""
         rows = self.find(plan, plan.search, 0, depth=len(self)).rows
         return rows.place(self.index.position(paper_id), self.index.id_order)
-
-    def score(self, search: Search, ranked: Fused, papers: Positions) -> Fused:
-        """Scores of papers that a search did not rank, see :func:`score_exactly`."""
-        return score_exactly(self.index, search, ranked, papers)
 
     def versions(self, ids: Iterable[str]) -> Mapping[str, Sequence[str]]:
         """Id -> ids of other versions of the same work, for those that have any."""

@@ -64,11 +64,6 @@ class Held(Elsewhere, Protocol):
 
     def __len__(self) -> int: ...
 
-    @property
-    def scales(self) -> list[Scale | None]:
-        """See :attr:`Fused.scales`."""
-        ...
-
     def fused(self) -> Fused:
         """All of them."""
         ...
@@ -237,11 +232,6 @@ class Rows(Struct, frozen=True):
     def __len__(self) -> int:
         return sum(each(self.parts, len))
 
-    @property
-    def scales(self) -> list[Scale | None]:
-        """Per probe its scale, or None."""
-        return self.parts[0].scales
-
     def best(self, k: int, id_order: NDArray[np.int32]) -> Fused:
         """The k best papers, best first; ``id_order`` as in :func:`fuse`."""
         tops = each(self.parts, lambda part: part.best(k, id_order))
@@ -279,7 +269,7 @@ class Survey(Struct, frozen=True):
     def merged(cls, parts: Sequence[Survey]) -> Survey:
         """Of all parts together; every paper is in one of them."""
         known = [part.highest for part in parts if part.highest is not None]
-        return cls(_either([part.sample for part in parts]), max(known, default=None))
+        return cls(np.fmax.reduce([part.sample for part in parts]), max(known, default=None))
 
 
 class Part:
@@ -431,11 +421,6 @@ class Part:
 def blank(papers: Positions, probes: int) -> Fused:
     """Papers without any score yet; their fused score is 0."""
     return Fused(papers, np.zeros(len(papers)), [None] * probes, [None] * probes, [None] * probes)
-
-
-def _either(parts: Sequence[Floats]) -> Floats:
-    """(n,) what one of the parts knows; NaN where none does."""
-    return parts[0] if len(parts) == 1 else np.fmax.reduce(parts)
 
 
 def lists(parts: Sequence[Part], k: int, id_order: NDArray[np.int32]) -> list[Positions]:
