@@ -63,8 +63,7 @@ def status(session: Session) -> None:
     rows = [("address", found["address"]), ("nodes", str(found["nodes"]))]
     rows += [(name, str(process)) for name, process in found["shards"].items()]
     rows += [("listening", ", ".join(found["listening"])), ("token", found["token"])]
-    for line in columns(rows):
-        session.screen.line(line)
+    session.screen.lines(columns(rows))
 
 
 @app.command()
@@ -88,8 +87,7 @@ def check(
     with session.open_library() as library, Searcher(library.store) as alone:
         alone.lists = library.searcher.lists = library.lists
         compared, found = differences(alone, library.searcher, sample)
-    for line in found:
-        session.screen.line(line)
+    session.screen.lines(found)
     if found:
         raise AspectraError(
             f"{count(len(found), 'answer')} of {compared} differ",
@@ -131,8 +129,7 @@ def plan(
             ),
         ),
     ]
-    for line in columns(rows):
-        session.screen.line(line)
+    session.screen.lines(columns(rows))
     if found.nodes > MOST:
         session.screen.warn(
             f"a collection has {MOST} shards at most, so {MOST} nodes of {_size(found.hot / MOST)} are needed"
@@ -157,5 +154,5 @@ def _number(text: str) -> int:
 
 
 def _size(size: float) -> str:
-    unit = next((one for one in ("TB", "GB") if size >= {"TB": 1e12, "GB": 1e9}[one]), "MB")
-    return f"{size / {'TB': 1e12, 'GB': 1e9, 'MB': 1e6}[unit]:,.1f} {unit}"
+    unit, of = ("TB", 1e12) if size >= 1e12 else ("GB", 1e9) if size >= 1e9 else ("MB", 1e6)
+    return f"{size / of:,.1f} {unit}"

@@ -137,23 +137,15 @@ def _run(path: Path, titles: Mapping[str, str] | None, topic: str, duplicates: s
     from aspectra.lab.runs.run import Run, read_export
 
     name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
-    if titles is None:
-        if name.endswith(".csv"):
-            raise UsageError(
-                f"{path} is an export, and there is no corpus", hint="name it with --titles FILE"
-            )
-        return Run.read(path, duplicates=duplicates)
-    if not name.endswith(_EXPORTS):
-        return Run.read(path, duplicates=duplicates)
-    try:
-        return read_export(path, titles, topic=topic)
-    except BadInput:
-        if name.endswith(".csv"):
-            raise
-        return Run.read(path, duplicates=duplicates)  # BEIR and JSONL runs have such names too
-
-
-_EXPORTS = (".csv", ".tsv", ".jsonl", ".json")
+    if titles is None and name.endswith(".csv"):
+        raise UsageError(f"{path} is an export, and there is no corpus", hint="name it with --titles FILE")
+    if titles is not None and name.endswith((".csv", ".tsv", ".jsonl", ".json")):
+        try:
+            return read_export(path, titles, topic=topic)
+        except BadInput:  # BEIR and JSONL runs have such names too
+            if name.endswith(".csv"):
+                raise
+    return Run.read(path, duplicates=duplicates)
 
 
 def _means(found: Evaluation, notes: Sequence[str]) -> Table:
@@ -163,9 +155,7 @@ def _means(found: Evaluation, notes: Sequence[str]) -> Table:
     header = ["measure", *(["mode"] if modes else []), "mean", "units", "missing", "undefined"]
     rows = []
     for score in found.scores:
-        cells: list[str | int | float | None] = [str(score.measure)]
-        if modes:
-            cells.append(score.mode)
+        cells = [str(score.measure), *([score.mode] if modes else [])]
         rows.append((*cells, score.mean, score.units, len(score.missing), len(score.undefined)))
     remarks = [f"preset {found.preset}"]
     if found.average:

@@ -16,12 +16,11 @@ from aspectra.base.values import replace
 from aspectra.papers.bibliography import is_retracted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from aspectra.app.library import Library
     from aspectra.app.output.papers import Page
     from aspectra.papers.paper import Paper
-    from aspectra.search.conditions.condition import Condition
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import ConditionResult, Hit, Ranking
 
@@ -101,8 +100,19 @@ def _show_ranking(
 def show_hits(screen: Screen, ranking: Ranking, *, explain: bool = False) -> None:
     """The papers of a ranking, a block each; ``explain`` adds what each view gave."""
     places = len(str(max((hit.rank for hit in ranking), default=0)))
+    unapplied, indent = {condition for condition, _ in ranking.not_applied}, places + 8
     for hit in ranking:
-        _show_hit(screen, hit, places, {condition for condition, _ in ranking.not_applied}, explain=explain)
+        first = f"{hit.rank:>{places}}  {hit.paper.year or '–':>4}"
+        for line in card_of(hit, explain=explain):
+            screen.line(str(line), style=line.style, indent=indent, first=first)
+            first = ""
+        for reason in hit.reasons() if explain else ():
+            screen.line(safe(reason, one_line=True), indent=indent)
+        for found in hit.conditions:
+            said = found.quote or (not explain and (_tells(found) or not found.condition.filters))
+            if said and found.condition not in unapplied:
+                screen.line(_condition_line(found), indent=indent)
+        screen.line()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,25 +156,6 @@ def card_of(hit: Hit, *, explain: bool = False) -> Iterator[CardLine]:
         if explain and quote.matched:
             pairs = ", ".join(f"{asked} ~ {word} {cosine:.2f}" for asked, word, cosine in quote.matched)
             yield CardLine(f"  matched: {short(pairs, _LONGEST_QUOTE)}", "dim")
-
-
-def _show_hit(
-    screen: Screen, hit: Hit, places: int, unapplied: Collection[Condition], *, explain: bool
-) -> None:
-    indent = places + 8
-    first = f"{hit.rank:>{places}}  {hit.paper.year or '–':>4}"
-    for line in card_of(hit, explain=explain):
-        screen.line(str(line), style=line.style, indent=indent, first=first)
-        first = ""
-    if explain:
-        for reason in hit.reasons():
-            screen.line(safe(reason, one_line=True), indent=indent)
-    for found in hit.conditions:
-        if found.condition in unapplied:
-            continue
-        if found.quote or (not explain and (_tells(found) or not found.condition.filters)):
-            screen.line(_condition_line(found), indent=indent)
-    screen.line()
 
 
 def _tells(found: ConditionResult) -> bool:

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from aspectra.base.errors import AspectraError
@@ -70,9 +69,7 @@ class ProgressShown:
     def __enter__(self) -> ProgressShown:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.clear()
 
     def clear(self) -> None:

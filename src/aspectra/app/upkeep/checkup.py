@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -103,8 +104,8 @@ def installed_size(one: metadata.Distribution) -> int:
 
 
 _PACKAGES = tuple("numpy PyStemmer tokenizers openvino pypdfium2 bibtexparser PyYAML lxml typer rich".split())
-_EXTRAS = {"torch": "torch", "sentence-transformers": "torch", "httpx": "openai", "pandas": "pandas"}
-_KEYS = ("OPENAI_API_KEY",)
+_EXTRAS = ("torch", "sentence-transformers", "httpx", "pandas")
+_KEY = "OPENAI_API_KEY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,17 +132,17 @@ def examine(path: Path, *, verify: bool) -> list[Check]:
         path: the library, which need not exist.
         verify: read every byte of it.
     """
-    checks = [
-        Check(
-            "aspectra", "ok", f"{__version__} on Python {platform.python_version()}, {platform.platform()}"
-        ),
+    system = f"{__version__} on Python {platform.python_version()}, {platform.platform()}"
+    extras = [f"{name} {version}" for name in _EXTRAS if (version := _version(name))]
+    key = f"{_KEY} set in the environment (hidden)" if os.environ.get(_KEY) else ""
+    return [
+        Check("aspectra", "ok", system),
         _packages(),
-        _extras(),
+        Check("optional", "ok", ", ".join(extras) or "none (torch, openai, pandas are extras)"),
         _weights(),
+        *_library(path, verify),
+        Check("keys", "ok", key or "none set, none needed for local search"),
     ]
-    checks += _library(path, verify)
-    checks.append(_keys())
-    return checks
 
 
 def _version(name: str) -> str:
@@ -156,15 +157,9 @@ def _packages() -> Check:
     lacking = [name for name, version in found.items() if not version]
     text = ", ".join(f"{name} {version}" for name, version in found.items() if version)
     if lacking:
-        return Check(
-            "packages", "bad", f"missing: {', '.join(lacking)}", "pip install --force-reinstall aspectra"
-        )
+        text = f"missing: {', '.join(lacking)}"
+        return Check("packages", "bad", text, "pip install --force-reinstall aspectra")
     return Check("packages", "ok", text)
-
-
-def _extras() -> Check:
-    there = [f"{name} {version}" for name in _EXTRAS if (version := _version(name))]
-    return Check("optional", "ok", ", ".join(there) or "none (torch, openai, pandas are extras)")
 
 
 def _weights() -> Check:
@@ -176,9 +171,8 @@ def _weights() -> Check:
     except AspectraError as error:
         return Check("encoder", "note", f"minilm: {error.what}", error.hint)
     except Exception as error:  # a broken installation must not break the doctor
-        return Check(
-            "encoder", "bad", f"minilm does not run: {error}", "pip install --force-reinstall openvino"
-        )
+        text = f"minilm does not run: {error}"
+        return Check("encoder", "bad", text, "pip install --force-reinstall openvino")
     place = f"{encoder.dimensions} dimensions, {encoder.max_tokens} tokens"
     return Check("encoder", "ok", f"minilm: weights found, {place}, computes in {dtype} on this processor")
 
@@ -189,12 +183,15 @@ def _library(path: Path, verify: bool) -> list[Check]:
         return [Check("library", "note", f"none at {path}", "aspectra init"), _hosts([])]
     try:
         with Store(path) as library:
-            checks = [_database(library, verify), _writable(path)]
-            checks += _leftovers(library)
+            checks = [_database(library, verify), _writable(path), *_leftovers(library)]
             index, views = _index(library, verify)
-            return [*checks, *index, *_fingerprints(views), _hosts([v["encoder"] for v in views.values()])]
+            stored: dict[str, set[str]] = {}
+            for view in views:
+                stored.setdefault(view["encoder"], set()).add(view["fingerprint"])
+            fingerprints = [_fingerprint(spec, stored[spec]) for spec in sorted(stored)]
+            return [*checks, index, *fingerprints, _hosts(sorted(stored))]
     except AspectraError as error:
-        return [Check("library", "bad", f"{error.what}{': ' + error.why if error.why else ''}", error.hint)]
+        return [_failed("library", error)]
     except Exception as error:  # any other damage
         return [Check("library", "bad", f"{path}: {error}", "restore it from a copy")]
 
@@ -202,9 +199,8 @@ def _library(path: Path, verify: bool) -> list[Check]:
 def _database(library: Store, verify: bool) -> Check:
     count = len(library)
     if verify and (problems := library.check()):
-        return Check(
-            "library", "bad", f"{library.database}: {'; '.join(problems[:3])}", "restore it from a copy"
-        )
+        text = f"{library.database}: {'; '.join(problems[:3])}"
+        return Check("library", "bad", text, "restore it from a copy")
     how = "verified" if verify else "opens (--verify reads every byte)"
     return Check("library", "ok", f"{library.folder}: {count:,} papers, {how}")
 
@@ -220,46 +216,37 @@ def _leftovers(library: Store) -> list[Check]:
     return [Check("index", "note", text, "aspectra index")] if left else []
 
 
-def _index(library: Store, verify: bool) -> tuple[list[Check], dict[str, Any]]:
+def _index(library: Store, verify: bool) -> tuple[Check, list[Mapping[str, Any]]]:
+    """Check the index; also returns its views that have an encoder."""
     folder = library.generations.current()
     if folder is None:
-        return [Check("index", "note", "none yet", "aspectra index")], {}
+        return Check("index", "note", "none yet", "aspectra index"), []
     manifest = library.generations.manifest(folder)
     problems = library.generations.verify(folder, content=verify)
     if problems:
         text = f"generation {folder.name}: {'; '.join(problems[:3])}"
-        return [Check("index", "bad", text, "aspectra index --rebuild")], {}
-    views = {name: view for name, view in manifest.get("views", {}).items() if view.get("encoder")}
+        return Check("index", "bad", text, "aspectra index --rebuild"), []
     how = "checksums verified" if verify else "files complete"
-    return [
-        Check("index", "ok", f"generation {folder.name}, {manifest.get('papers', 0):,} papers, {how}")
-    ], views
+    text = f"generation {folder.name}, {manifest.get('papers', 0):,} papers, {how}"
+    return Check("index", "ok", text), [v for v in manifest.get("views", {}).values() if v.get("encoder")]
 
 
-def _fingerprints(views: dict[str, Any]) -> list[Check]:
+def _fingerprint(spec: str, stored: set[str]) -> Check:
+    """Compare an encoder with the fingerprints of the views that it made."""
     from aspectra.base.trust import allows
     from aspectra.views.encoders.protocol import load_encoder, needs_of
 
-    out = []
-    for spec in sorted({view["encoder"] for view in views.values()}):
-        stored = {view["fingerprint"] for view in views.values() if view["encoder"] == spec}
-        try:
-            if lacking := [needed for needed in needs_of(spec) if not allows(needed)]:
-                text = f"{spec} is not loaded: {lacking[0].deed}, which you have not permitted"
-                out.append(Check("views", "note", text, f"if you trust it: {lacking[0].command}"))
-                continue
-            installed = load_encoder(spec).fingerprint
-        except AspectraError as error:
-            out.append(Check("views", "bad", f"{spec}: {error.what}", error.hint))
-            continue
-        if stored != {installed}:
-            text = (
-                f"built by another version of {spec} (index {min(stored)[:12]}, installed {installed[:12]})"
-            )
-            out.append(Check("views", "bad", text, "aspectra index"))
-        else:
-            out.append(Check("views", "ok", f"{spec}: fingerprint {installed[:12]} matches the index"))
-    return out
+    try:
+        if lacking := [needed for needed in needs_of(spec) if not allows(needed)]:
+            text = f"{spec} is not loaded: {lacking[0].deed}, which you have not permitted"
+            return Check("views", "note", text, f"if you trust it: {lacking[0].command}")
+        installed = load_encoder(spec).fingerprint
+    except AspectraError as error:
+        return Check("views", "bad", f"{spec}: {error.what}", error.hint)
+    if stored != {installed}:
+        versions = f"index {min(stored)[:12]}, installed {installed[:12]}"
+        return Check("views", "bad", f"built by another version of {spec} ({versions})", "aspectra index")
+    return Check("views", "ok", f"{spec}: fingerprint {installed[:12]} matches the index")
 
 
 def _hosts(specs: list[str]) -> Check:
@@ -267,12 +254,10 @@ def _hosts(specs: list[str]) -> Check:
     from aspectra.views.encoders.protocol import load_encoder, needs_of
 
     hosts = set()
-    for spec in sorted(set(specs)):
-        try:
+    for spec in specs:
+        with contextlib.suppress(AspectraError):
             if all(map(allows, needs_of(spec))):
                 hosts.add(load_encoder(spec).remote)
-        except AspectraError:
-            continue
     contacted = sorted(host for host in hosts if host)
     if not contacted:
         return Check("network", "ok", "no host would be contacted")
@@ -281,9 +266,8 @@ def _hosts(specs: list[str]) -> Check:
     return Check("network", "note", f"texts are sent to {', '.join(contacted)}{refused}")
 
 
-def _keys() -> Check:
-    there = [f"{name} set in the environment (hidden)" for name in _KEYS if os.environ.get(name)]
-    return Check("keys", "ok", ", ".join(there) or "none set, none needed for local search")
+def _failed(name: str, error: AspectraError) -> Check:
+    return Check(name, "bad", f"{error.what}{': ' + error.why if error.why else ''}", error.hint)
 
 
 # Making again what can be: ``doctor --repair``, a library out of a backup, indexing beside other work.
@@ -387,9 +371,7 @@ def repair(path: Path, *, progress: Progress = quiet) -> list[Check]:
                 raise damaged(problems[0])
             done += _indexed(library, progress, changed=changed)
     except LibraryCorrupt as error:
-        done.append(
-            Check("repair", "bad", f"{error.what}{': ' + error.why if error.why else ''}", error.hint)
-        )
+        done.append(_failed("repair", error))
     return done or [Check("repair", "ok", "nothing to repair")]
 
 
@@ -427,9 +409,8 @@ def _remove_leftovers(path: Path) -> list[Check]:
         pointer = path / "generations" / "CURRENT"
         if pointer.is_dir() and not pointer.is_symlink():  # nothing of ours makes one
             pointer.rename(pointer.with_name("CURRENT.not-a-file"))
-            done.append(
-                Check("repair", "ok", "moved the folder generations/CURRENT away: a file belongs there")
-            )
+            text = "moved the folder generations/CURRENT away: a file belongs there"
+            done.append(Check("repair", "ok", text))
     return done
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -218,10 +219,8 @@ def decide(
         under = recent.recall().words if papers and papers[0] == "last" else ""
         changed = library.marks.decide(wanted, *found, reason=reason or "", under=under)
         records = {*found, *(one for some in library.store.versions(found).values() for one in some)}
-        counts: dict[str, int] = {}
-        for one in library.marks.read.decisions().values():
-            counts[one.decision] = counts.get(one.decision, 0) + 1
-        left = len(library) - sum(counts.values())
+        counts = Counter(one.decision for one in library.marks.read.decisions().values())
+        left = len(library) - counts.total()
     same = f" ({len(records) - changed:,} were decided so before)" if changed < len(records) else ""
     session.screen.line(f"{decision}: {count(changed, 'paper')}{same}.")
     if others := len(records) - len(found):

@@ -329,10 +329,7 @@ class Pushing:
         done.origin = self.origin
         into = []
         if collection:
-            there = self.collections().get(collection)
-            if there is None:
-                there = self._make_collection(collection, done)
-            into = [there]
+            into = [self.collections().get(collection) or self._make_collection(collection, done)]
         waiting = [(one, one.key) for one in papers]
         for attempt in range(_TRIES):
             again = []
@@ -373,9 +370,14 @@ class Pushing:
                 done.failed[one.paper.id] = "its item is no longer in Zotero"
                 continue
             if key:
-                row = _addition(now[key], tags, into)
+                held, (new_tags, more) = now[key], _lacking(now[key], tags, into)
+                row: dict[str, Any] = {}
+                if new_tags:
+                    row["tags"] = [*held.get("tags", ()), *({"tag": tag} for tag in new_tags)]
+                if more:
+                    row["collections"] = [*held.get("collections", ()), *more]
                 if row:
-                    rows.append({"key": key, "version": int(now[key].get("version", 0)), **row})
+                    rows.append({"key": key, "version": int(held.get("version", 0)), **row})
                     about.append((one, key, "item"))
             else:
                 key = _new_key()
@@ -406,7 +408,9 @@ class Pushing:
                 else:
                     done.failed[one.paper.id] = _reason(why)
             elif what == "item":
-                _note_addition(done, now[key], row)
+                new_tags, more = _lacking(now[key], tags, into)
+                done.tags |= {key: new_tags} if new_tags else {}
+                done.joined |= {key: more} if more else {}
             else:
                 saved = result.get("successful", {}).get(str(at), {})
                 version = saved.get("version") if isinstance(saved, Mapping) else None
@@ -529,23 +533,13 @@ def _some(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     return (values[at : at + size] for at in range(0, len(values), size))
 
 
-def _addition(data: Mapping[str, Any], tags: Sequence[str], into: Sequence[str]) -> dict[str, Any]:
-    """The fields of an item to change: its tags and collections with the new ones; {} if it has them all."""
+def _lacking(
+    data: Mapping[str, Any], tags: Sequence[str], into: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """The tags that an item lacks, and the collections that it is not in."""
     held = {tag.get("tag") for tag in data.get("tags", ())}
-    out: dict[str, Any] = {}
-    if new := [tag for tag in tags if tag not in held]:
-        out["tags"] = [*data.get("tags", ()), *({"tag": tag} for tag in new)]
-    if more := [key for key in into if key not in data.get("collections", ())]:
-        out["collections"] = [*data.get("collections", ()), *more]
-    return out
-
-
-def _note_addition(done: Pushed, before: Mapping[str, Any], row: Mapping[str, Any]) -> None:
-    held = {tag.get("tag") for tag in before.get("tags", ())}
-    if tags := [tag["tag"] for tag in row.get("tags", ()) if tag["tag"] not in held]:
-        done.tags[row["key"]] = tags
-    if into := [key for key in row.get("collections", ()) if key not in before.get("collections", ())]:
-        done.joined[row["key"]] = into
+    there = data.get("collections", ())
+    return [tag for tag in tags if tag not in held], [key for key in into if key not in there]
 
 
 def _reason(why: Mapping[str, Any]) -> str:

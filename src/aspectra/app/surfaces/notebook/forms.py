@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from html import escape
 from io import BytesIO
 from time import monotonic
-from types import TracebackType
 from typing import Any
 
 from aspectra.app.library import Library
@@ -484,9 +483,7 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __call__(self, step: str, done: int, total: int) -> None:

@@ -216,7 +216,9 @@ class Jobs:
                     await asyncio.wait_for(process.wait(), 10)
                 except TimeoutError:
                     process.kill()
-        job.result = _document(text.decode("utf-8", "replace"))
+        whole = text.decode("utf-8", "replace")
+        found = _object(whole)  # its document, else its lines
+        job.result = {"lines": whole.splitlines()[:_MOST_NOTES]} if found is None else found
         job.state = "failed" if code else "done"
         if code and not job.error:
             told = f"the command ended with {code}"
@@ -231,10 +233,7 @@ async def _listen(job: Job, said: asyncio.StreamReader) -> None:
     """Take progress, errors and messages from a command's standard error."""
     while line := await said.readline():
         text = line.decode("utf-8", "replace").strip()
-        try:
-            told = json.loads(text) if text.startswith("{") else {}
-        except ValueError:
-            told = {}
+        told = _object(text) or {}
         if "progress" in told:
             job.progress = dict(zip(job.progress, told["progress"], strict=True))
         elif "error" in told:
@@ -243,13 +242,11 @@ async def _listen(job: Job, said: asyncio.StreamReader) -> None:
             job.notes.append(safe(text, one_line=True)[:1000])
 
 
-def _document(text: str) -> dict[str, Any]:
-    """The output of a command: its JSON document, or its lines."""
-    try:
-        found = json.loads(text) if text.startswith("{") else None
-    except ValueError:
-        found = None
-    return found if isinstance(found, dict) else {"lines": text.splitlines()[:_MOST_NOTES]}
+def _object(text: str) -> dict[str, Any] | None:
+    """The JSON object that a text is, or None."""
+    with contextlib.suppress(ValueError):
+        return json.loads(text) if text.startswith("{") else None
+    return None
 
 
 def plain_name(name: str) -> str:
