@@ -406,10 +406,8 @@ def _fields(metadata: Mapping[str, Any]) -> dict[str, list[Any]]:
     for form in _FORMS:
         held = metadata.get(form)
         inner = held.get("fields", held) if isinstance(held, dict) else held
-        pairs: Iterable[Any] = inner if isinstance(inner, list) else ()
-        if isinstance(inner, dict):
-            pairs = inner.items()
-        for pair in pairs:
+        pairs = [*inner.items()] if isinstance(inner, dict) else inner
+        for pair in pairs if isinstance(pairs, list) else ():
             if isinstance(pair, list | tuple) and len(pair) == 2:
                 out.setdefault(str(pair[0]).casefold(), []).append(pair[1])
     return out

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from aspectra.base.expressions import expression
-from aspectra.papers.text.cleaning import one_line, unmarked
+from aspectra.papers.text.cleaning import latex_to_text, one_line, unmarked
 
 _SUFFIX = expression(r"(?:jr|sr|ii|iii|iv|v|ph\.? ?d|m\.? ?d|esq)\.?", re.I)
 _BEHIND = expression(r"(?:[JS]r|II|III|IV|[Pp][Hh]\.? ?D|Esq)\.?")  # a whole name
@@ -273,8 +273,6 @@ def stated_names(record: Any) -> set[str]:
     if not text:
         return set()
     if "{" in text or "\\" in text:
-        from aspectra.papers.text.cleaning import latex_to_text
-
         text = latex_to_text(text)
     # BibTeX breaks lines anywhere, other formats between names.
     lists = {*re.split(r"\sand\s|;", text), *re.split(r"[;\n]", text)}

@@ -66,11 +66,7 @@ class BibtexWriter:
     def write(self, papers: Iterable[Paper]) -> str:
         """One entry a paper; keys are unique, also when case is ignored."""
         used: set[str] = set()
-        entries = []
-        for paper in map(tidy, papers):
-            kind, fields = _fields(paper)
-            entries.append(_entry(_key(paper.id, used), kind, fields))
-        return "\n".join(entries)
+        return "\n".join(_entry(_key(paper.id, used), *_fields(paper)) for paper in map(tidy, papers))
 
 
 def _key(wanted: str, used: set[str]) -> str:

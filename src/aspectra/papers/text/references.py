@@ -118,10 +118,7 @@ def entries_of(block: str) -> list[str]:
 
 def _starts(block: str) -> list[tuple[int, int]]:
     """(start, start of the text behind the label) of every entry."""
-    bracketed = _spans(_BRACKET, block)
-    inline = _counted(_INLINE_BRACKET, block)
-    if len(inline) > len(bracketed):
-        bracketed = inline
+    bracketed = max(_spans(_BRACKET, block), _counted(_INLINE_BRACKET, block), key=len)
     numbered = _counted(_NUMBER, block)
     if len(bracketed) >= 2 and len(bracketed) >= len(numbered):
         return bracketed
@@ -160,9 +157,8 @@ def _merge_yearless(block: str, starts: list[int]) -> list[tuple[int, int]]:
     ends = [*starts[1:], len(block)]
     for start, end in zip(starts, ends, strict=True):
         previous = block[merged[-1][0] : start] if merged else ""
-        if merged and not (_YEAR.search(previous) and _YEAR.search(block, start, end)):
-            continue
-        merged.append((start, start))
+        if not merged or (_YEAR.search(previous) and _YEAR.search(block, start, end)):
+            merged.append((start, start))
     return merged
 
 
@@ -172,12 +168,10 @@ def _by_author(block: str) -> list[tuple[int, int]]:
     at = 0
     previous, has_year = "", False
     for line in block.splitlines(keepends=True):
-        text = line.strip()
-        fresh = not starts or (has_year and _ENTRY_END.search(previous) and _looks_like_author(text))
-        if text and fresh:
-            starts.append((at, at))
-            has_year = False
-        if text:
+        if text := line.strip():
+            if not starts or (has_year and _ENTRY_END.search(previous) and _looks_like_author(text)):
+                starts.append((at, at))
+                has_year = False
             has_year = has_year or bool(_YEAR.search(text))
             previous = text[-300:]
         at += len(line)
@@ -255,13 +249,11 @@ def cited_title(raw: str) -> str:
     if found := _COLON.match(text):
         return _first_sentence(text[found.end() :])
     # Author-year: the year comes before the title, so within the first part of the entry.
-    for found in _AFTER_YEAR.finditer(text):
+    if (found := _AFTER_YEAR.search(text)) and found.start() <= 600:
         head = text[: found.start()]
-        if found.start() > 600 or (not _INITIALS.search(head) and len(head.split()) > 6):
-            break
-        if title := _first_sentence(text[found.end() :]):
+        people = _INITIALS.search(head) or len(head.split()) <= 6
+        if people and (title := _first_sentence(text[found.end() :])):
             return title
-        break
     # Year at the end: authors, full stop, title, full stop.
     parts = _sentences(text, 3)
     if (

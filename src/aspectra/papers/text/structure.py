@@ -197,8 +197,7 @@ class _Headings:
         if not 2 < len(line) <= 310 or "\t" in line:
             return None
         if self._markdown and (found := _MARKDOWN.fullmatch(line)):
-            name = found["name"].strip("* ")
-            return bare_heading(name)
+            return bare_heading(found["name"].strip("* "))
         if len(line) > 110:
             return None
         if (known := _KNOWN.fullmatch(line)) and (known["name"][0].isupper()):
@@ -297,12 +296,9 @@ def _body(lines: list[str], *, markdown: bool) -> tuple[str, str, list[Section]]
     found = _ABSTRACT_ROMAN.fullmatch(lines[at].strip()) or _ABSTRACT.fullmatch(lines[at].strip())
     inline = found["text"] if found and found["text"] else ""
     headings = _Headings(appendix=False, markdown=markdown)
-    end = at + 1
-    while end < len(lines):
-        line = lines[end].strip()
-        if _AFTER_ABSTRACT.match(line) or headings.name(line):
-            break
-        end += 1
+    below = ((number, line.strip()) for number, line in enumerate(lines[at + 1 :], at + 1))
+    ends = (number for number, line in below if _AFTER_ABSTRACT.match(line) or headings.name(line))
+    end = next(ends, len(lines))
     abstract = _reflow([inline, *lines[at + 1 : end]] if inline else lines[at + 1 : end])
     left = lines[end:]
     if len(abstract) > _LONGEST_ABSTRACT:

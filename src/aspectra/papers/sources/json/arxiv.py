@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -90,10 +89,9 @@ def _date(created: object) -> str:
     """``Mon, 2 Apr 2007 19:18:42 GMT`` as ``2007-04-02``; "" if it is not a date."""
     text = one_line(created)
     try:
-        when: datetime = parsedate_to_datetime(text)
+        return parsedate_to_datetime(text).date().isoformat()
     except (ValueError, TypeError, IndexError):
         return text[:10] if re.match(r"\d{4}-\d\d-\d\d", text) else ""
-    return when.date().isoformat()
 
 
 SOURCES.register("arxiv")(

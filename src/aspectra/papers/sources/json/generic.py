@@ -314,9 +314,7 @@ def _authors(data: _Record) -> list[str]:
 
 def _people(value: object) -> list[str]:
     """The names in a text, or in a list of texts and objects."""
-    if isinstance(value, str):
-        return people_in(value)
-    return people(as_list(value))
+    return people_in(value) if isinstance(value, str) else people(as_list(value))
 
 
 def _identifiers(data: _Record, meta: Mapping[str, Any]) -> dict[str, str]:
@@ -385,10 +383,9 @@ def _references(data: _Record) -> list[Reference]:
         value = cited
     if not value:
         return []
-    found = [_reference(item) for item in value]
     if any(isinstance(item, Mapping) or item is None for item in value):
         data.taken.difference_update(_FIELDS["references"])
-    return [reference for reference in found if reference is not None]
+    return [reference for reference in map(_reference, value) if reference]
 
 
 # JSON Lines and JSON arrays: our own format, BEIR corpora, and the dumps people pass around.

@@ -71,9 +71,7 @@ def identifier_in_line(line: str, *, numbers: bool = False) -> tuple[str, str] |
         return None
     if found := parse_identifier(text):
         return found
-    if _ADDRESS.fullmatch(text):
-        return "url", text
-    return None
+    return ("url", text) if _ADDRESS.fullmatch(text) else None
 
 
 class Identifiers:
@@ -157,9 +155,8 @@ def list_in(cell: str) -> list[str]:
     >>> list_in("['a, b', 'c']"), list_in("tumour (diagnosis, surgery), human")
     (['a, b', 'c'], ['tumour (diagnosis, surgery)', 'human'])
     """
-    if (literal := _literal(cell)) is not None:
-        return literal
-    return keywords_in(cell)
+    literal = _literal(cell)
+    return keywords_in(cell) if literal is None else literal
 
 
 def _literal(cell: str) -> list[str] | None:

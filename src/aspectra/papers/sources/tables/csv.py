@@ -130,12 +130,9 @@ def _best_way(lines: list[str]) -> _Way:
             plain = sign == "\t" and order == 1 and not _quoted(rows)
             rank = (header.titled or header.identified, header.known, exact, 1 if plain else -order)
             if best is None or rank > best[0]:
-                best = rank, replace(way, width=_most_common(rows), agree=agree)
+                common = Counter(map(len, rows)).most_common(1)
+                best = rank, replace(way, width=common[0][0] if common else 0, agree=agree)
     return best[1] if best else _Way(",", _QUOTING[0])
-
-
-def _most_common(rows: list[list[str]]) -> int:
-    return Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
 
 
 def _width(row: list[str]) -> int:
@@ -211,15 +208,14 @@ def _rows(file: InputFile, way: _Way) -> Iterator[Row | Remark]:
         last = lines.taken[-1][0]
         place = f"line {number}" if number == last else f"lines {number} to {last}"
         stray = number < last and whole > again and _stray(cells, [line for _, line in lines.taken], way)
-        if not problem and not stray:
-            yield place, cells
-            continue
         if stray:
             again += lines.give_back()
             reason = "a quote in it is not closed: row left out, the rows behind it are read"
             yield Remark(f"line {number}", reason)
+        elif problem:
+            yield Remark(place, f"cannot be cut into cells: {problem}")
         else:
-            yield Remark(place, f"cannot be cut into cells: {problem or 'a quote is not closed'}")
+            yield place, cells
 
 
 def _stray(cells: list[str], lines: list[str], way: _Way) -> bool:

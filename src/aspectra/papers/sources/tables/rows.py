@@ -92,8 +92,7 @@ def papers_in_rows(
     if not header.titled and not header.identified and not header.abstracted:
         raise _no_titles(path, header)
     for place, cells in head[:at]:
-        text = one_line(" ".join(cells))[:200]
-        if text:
+        if text := one_line(" ".join(cells))[:200]:
             yield Remark(place, f"stands before the header, is not read: {text}", skipped=False)
     if not header.titled:
         kept = "abstracts" if header.abstracted else "identifiers, to be completed later"

@@ -95,9 +95,8 @@ def plain_value(raw: str, strings: Mapping[str, str]) -> tuple[str, str]:
             out.append(raw[at + 1 : end])
             at = end + 1
         else:
-            end = at
-            while end < len(raw) and raw[end] != "#":
-                end += 1
+            sign = raw.find("#", at)
+            end = len(raw) if sign < 0 else sign
             word = raw[at:end].strip()
             out.append(strings.get(word.casefold(), word))
             at = end
@@ -345,16 +344,13 @@ def _parsed(entry: Entry, strings: Mapping[str, str], first: int) -> _Parsed:
 
 
 def _keep(item: _Parsed, name: str, value: str) -> None:
-    value = value.strip()
-    if not name:
-        return
-    if item.fields.get(name):
-        if item.fields[name] != value:
-            item.repeated.append([name, value])
-            reason = f"field {name} given twice: the first counts, the other is kept in the metadata"
-            item.remarks.append(Remark(item.place, reason, skipped=False))
-        return
-    item.fields[name] = value
+    value, held = value.strip(), item.fields.get(name)
+    if name and not held:
+        item.fields[name] = value
+    elif name and held != value:
+        item.repeated.append([name, value])
+        reason = f"field {name} given twice: the first counts, the other is kept in the metadata"
+        item.remarks.append(Remark(item.place, reason, skipped=False))
 
 
 def _inherited(

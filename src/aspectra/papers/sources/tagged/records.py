@@ -212,7 +212,6 @@ def entry_paper(
     addresses = [_address(every.get(name)) for name in NAMES.attributes["url"]]
     if _PUBLISHED.match(published := every.get("howpublished", "").strip()):
         addresses.append(_address(published))
-    url = next(filter(None, addresses), "")
     yield from assemble(
         place,
         options,
@@ -223,7 +222,7 @@ def entry_paper(
         year=(*map(fields.get, ("year", "date")), *map(every.get, _YEARS)),
         venue=next((v for name in NAMES.attributes["venue"] if (v := _text(every.get(name)))), ""),
         identifiers=_identifiers(every),
-        url=url,
+        url=next(filter(None, addresses), ""),
         language=language_of(every.get("langid")) or language_of(every.get("language")),
         metadata=metadata,
     )

@@ -26,8 +26,7 @@ def _confidence(root: str, attributes: str, head: bytes) -> float:
 
 def _paper(tei: Element, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
     source = first(tei, "teiHeader/fileDesc/sourceDesc/biblStruct")
-    title = text_of(tei, "teiHeader/fileDesc/titleStmt/title")
-    title = title or text_of(source, "analytic/title")
+    title = text_of(tei, "teiHeader/fileDesc/titleStmt/title") or text_of(source, "analytic/title")
     abstract, sentences = _abstract(first(tei, "teiHeader/profileDesc/abstract"))
     sections, numbers = _sections(tei)
     dated = [*found(source, "monogr/imprint/date"), *found(tei, "teiHeader/fileDesc/publicationStmt/date")]
