@@ -379,8 +379,7 @@ def why_not(engine: Engine, plan: Plan, paper_id: str, rank: int) -> WhyNot:
     if plan.within is not None and paper_id not in plan.within:
         reasons.append(Reason("it is not in the pool that is ranked", drops=True))
     unapplied = dict(without_data(grader, plan.conditions))
-    for condition, why in unapplied.items():
-        reasons.append(Reason(f"[{condition.spelling}] is not applied: {why}", drops=False))
+    reasons += [Reason(f"[{c.spelling}] is not applied: {why}", drops=False) for c, why in unapplied.items()]
     for group in alternatives([c for c in plan.conditions if c not in unapplied]):
         grades = [grader.grades(c, here) for c in group]
         drops = group[0].filters and not passes(group, grades)[0]

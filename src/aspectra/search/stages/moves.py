@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
+from itertools import chain
 from time import perf_counter
 from typing import ClassVar
 
@@ -232,22 +233,18 @@ class Citations:
 
     def run(self, state: SearchState, wanted: int, context: Context) -> tuple[SearchState, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
-        ids, library = state.ids, context.engine.library
-        order: list[str] = []
-        cited = 0
-        for paper in ids[: self.seeds]:
-            # Limits and conditions hold for what is cited as for what was found.
-            behind = context.engine.passing(context.plan, library.cites(paper))
-            cited += len(behind)
-            order += [paper, *behind]
-        order = list(dict.fromkeys(order))[: self.most]
-        before, known = set(ids), set(order)
-        joined = sum(paper not in before for paper in order)
-        order += [paper for paper in ids if paper not in known]
-        notes = [f"{min(len(ids), self.seeds)} papers cite {cited} of the library; {joined} joined the list"]
+        ids, engine, library = state.ids, context.engine, context.engine.library
+        first = ids[: self.seeds]
+        # Limits and conditions hold for what is cited as for what was found.
+        behind = [engine.passing(context.plan, library.cites(paper)) for paper in first]
+        cited = sum(map(len, behind))
+        lists = ((paper, *some) for paper, some in zip(first, behind, strict=True))
+        order = list(dict.fromkeys(chain.from_iterable(lists)))[: self.most]
+        joined = len(set(order).difference(ids))
+        note = f"{len(first)} papers cite {cited} of the library; {joined} joined the list"
         if not cited:
-            notes = ["no citations are known of these papers, so none joined: add references, or full texts"]
-        return state.ordered(order), Step(spell(self), tuple(notes))
+            note = "no citations are known of these papers, so none joined: add references, or full texts"
+        return state.ordered((*order, *ids)), Step(spell(self), (note,))
 
 
 @STAGES.register("feedback")

@@ -143,8 +143,7 @@ class Context:
 
     def papers(self, ids: Sequence[str], *, full: bool = False) -> list[Paper]:
         """The papers; those removed in between are left out."""
-        missing = [i for i in ids if i not in self._papers or full]
-        if missing:
+        if missing := [i for i in ids if i not in self._papers or full]:
             self._papers.update(self.engine.papers(missing, full=full))
         return [self._papers[i] for i in ids if i in self._papers]
 
