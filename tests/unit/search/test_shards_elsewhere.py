@@ -14,9 +14,18 @@ from test_shards import answer, both
 
 from aspectra.base.errors import AspectraError
 from aspectra.base.values import replace
-from aspectra.cluster import wire
 from aspectra.cluster.parts import Shards
-from aspectra.cluster.shard import ShardSearch
+from aspectra.cluster.shard import (
+    Call,
+    CallAnswer,
+    ScoringJob,
+    ShardSearch,
+    array_of,
+    blob,
+    decode_answer,
+    decode_call,
+    encode,
+)
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.evidence.hits import unfiltered
 from aspectra.search.query import Query
@@ -219,7 +228,7 @@ def test_an_error_of_a_shard_is_the_caller_s(searchers):
     refused = AspectraError("the disk is gone", why="it was pulled out", hint="put it back")
 
     def broken(_):
-        return wire.encode(wire.CallAnswer(error=(refused.what, refused.why, refused.hint)))
+        return encode(CallAnswer(error=(refused.what, refused.why, refused.hint)))
 
     engine = many._engine
     many._engine = Engine(many.index, parted=Shards(many.index, dict.fromkeys(sides.shards, broken)).parted)
@@ -228,11 +237,11 @@ def test_an_error_of_a_shard_is_the_caller_s(searchers):
             many.run(plan)
     finally:
         many._engine = engine
-    call = wire.Call(wire.encode(wire.ScoringJob("nowhere", ())), b"", [], "lowest", [[]], {})
-    answered = wire.decode_answer(sides.shards["shards/0"].call(wire.encode(call)))
+    call = Call(encode(ScoringJob("nowhere", ())), b"", [], "lowest", [[]], {})
+    answered = decode_answer(sides.shards["shards/0"].call(encode(call)))
     assert "nowhere" in " ".join(answered.error)
-    for damaged in (b"", b"junk", wire.encode(replace(call, job=b"junk"))):
-        answered = wire.decode_answer(sides.shards["shards/0"].call(damaged))
+    for damaged in (b"", b"junk", encode(replace(call, job=b"junk"))):
+        answered = decode_answer(sides.shards["shards/0"].call(damaged))
         assert answered.error[0] == "the shard shards/0 cannot answer"
         with pytest.raises(AspectraError, match="shards/0"):
             answered.checked()
@@ -240,23 +249,23 @@ def test_an_error_of_a_shard_is_the_caller_s(searchers):
 
 def test_arrays_of_anything_but_numbers_are_not_read():
     for array in (np.zeros((2, 3), np.float32), np.arange(5), np.zeros(0, np.bool_)):
-        key, data = wire.blob(array)
-        back = wire.array_of(data)
+        key, data = blob(array)
+        back = array_of(data)
         assert back.dtype == array.dtype
         assert np.array_equal(back, array)
-        assert wire.blob(back)[0] == key
+        assert blob(back)[0] == key
     for kind, shape, content in (("|O", [1], b"12345678"), ("<f4", [-1], b"1234"), ("<f4", [1 << 40], b"")):
         packed = msgspec.msgpack.encode(
             msgspec.msgpack.Ext(1, msgspec.msgpack.encode([kind, shape, content]))
         )
         with pytest.raises(ValueError):  # noqa: PT011 - of numpy, of msgspec, or ours
-            wire.array_of(packed)
+            array_of(packed)
     with pytest.raises(ValueError, match="extension"):
-        wire.array_of(msgspec.msgpack.encode(msgspec.msgpack.Ext(2, b"")))
+        array_of(msgspec.msgpack.encode(msgspec.msgpack.Ext(2, b"")))
     with pytest.raises(ValueError, match="no array"):
-        wire.array_of(msgspec.msgpack.encode([1]))
+        array_of(msgspec.msgpack.encode([1]))
     with pytest.raises(msgspec.ValidationError):
-        wire.decode_call(msgspec.msgpack.encode({"job": 1}))
+        decode_call(msgspec.msgpack.encode({"job": 1}))
 
 
 def test_rows_graded_by_one_condition_are_not_those_of_another(searchers):
