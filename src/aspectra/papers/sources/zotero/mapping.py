@@ -18,7 +18,6 @@ from aspectra.papers.identifiers import parse_identifier, scheme_of
 from aspectra.papers.names import person
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
-from aspectra.papers.sources.json.records import as_list
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
@@ -240,6 +239,11 @@ def _text(item: Mapping[str, Any], name: str) -> str:
     return one_line(shared_text(item, name))
 
 
+def _listed(item: Mapping[str, Any], name: str) -> list[Any]:
+    value = item.get(name)
+    return value if isinstance(value, list) else []
+
+
 def _extra(item: Mapping[str, Any]) -> dict[str, str]:
     """``Name: value`` lines of the extra field, names in lower case; the first of a name wins."""
     found: dict[str, str] = {}
@@ -258,7 +262,7 @@ def citation_key(item: Mapping[str, Any]) -> str:
 def item_tags(item: Mapping[str, Any], *, automatic: bool) -> list[str]:
     """The item's tags that a person gave, or those that came with the record (``type`` 1), in order."""
     found = []
-    for tag in as_list(item.get("tags")):
+    for tag in _listed(item, "tags"):
         if isinstance(tag, str):
             name, kind = tag, 0
         elif isinstance(tag, Mapping):
@@ -273,7 +277,7 @@ def item_tags(item: Mapping[str, Any], *, automatic: bool) -> list[str]:
 def _people(item: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """(authors, editors). An item without authors has those who made it: inventors, directors, presenters."""
     by_type: dict[str, list[str]] = {}
-    for creator in as_list(item.get("creators")):
+    for creator in _listed(item, "creators"):
         # A name in one field is an institution's: "Department of X, University of Y" is not turned round.
         if isinstance(creator, Mapping) and (name := person(creator, turn=False)):
             by_type.setdefault(str(creator.get("creatorType") or "author"), []).append(name)
