@@ -322,12 +322,11 @@ class Writer:
         self._path, self._source = path, source
         at = now()
         with transaction(self._db):
-            cursor = self._db.execute(
+            addition = self._db.execute(
                 "INSERT INTO additions (path, source, at, added, updated, unchanged) "
                 "VALUES (?, ?, ?, 0, 0, 0)",
                 (path, source, at),
-            )
-            addition = cursor.lastrowid
+            ).lastrowid
         failures: list[BaseException] = []
 
         def until_failure() -> Iterator[Paper | Remark]:
@@ -498,11 +497,9 @@ class Writer:
                 identifiers={**then.identifiers, **first.identifiers},
                 metadata={**then.metadata, **first.metadata},
             )
-        if read_off and stored.abstract.strip():
+        if stored.abstract.strip() and (read_off or not paper.abstract.strip()):
             paper = replace(paper, abstract=stored.abstract, sentences=stored.sentences)
-        if stored.abstract.strip() and not paper.abstract.strip():
-            paper = replace(paper, abstract=stored.abstract, sentences=stored.sentences)
-            kept.append("abstract")
+            kept += [] if read_off else ["abstract"]
         if stored.has_full_text and not paper.has_full_text:
             paper = replace(paper, sections=stored.sections)
             kept.append("full text")

@@ -152,9 +152,7 @@ class Store:
             connection = schema.connect(self.database, write=True)
             try:
                 if older := self.format < schema.FORMAT:
-                    from aspectra.papers.library.schema import upgrade
-
-                    upgrade(connection)
+                    schema.upgrade(connection)
                     self.checksums.kept = True
                 writer = Writer(connection, regroup=older)
                 yield writer

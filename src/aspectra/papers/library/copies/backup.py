@@ -250,14 +250,13 @@ def exchange(file: Path, folder: Path) -> Path | None:
     kept = None
     if _has_papers(folder):
         kept = next(name for n in count(1) if not (name := folder / _OLD.format(n)).exists())
-    if _log_moved(database):
-        for ending in ("-wal", "-shm"):
-            database.with_name(database.name + ending).unlink(missing_ok=True)
-    else:  # it cannot be opened: its log is kept with it
-        for ending in ("-wal", "-shm"):
-            log = database.with_name(database.name + ending)
-            if log.exists():
-                log.rename(folder / f"{(kept or folder / _OLD.format(1)).name}{ending}")
+    moved = _log_moved(database)
+    for ending in ("-wal", "-shm"):
+        log = database.with_name(database.name + ending)
+        if moved:
+            log.unlink(missing_ok=True)
+        elif log.exists():  # the database cannot be opened: its log is kept with it
+            log.rename(folder / f"{(kept or folder / _OLD.format(1)).name}{ending}")
     # The index belongs to the old papers: a search between here and the next `index` says so.
     (folder / "generations" / "CURRENT").unlink(missing_ok=True)
     if kept is not None:
@@ -272,8 +271,6 @@ def _keep(database: Path, kept: Path) -> None:
     try:
         os.link(database, kept)
     except OSError:
-        import shutil
-
         shutil.copy2(database, kept)
         disk().sync(kept)
 

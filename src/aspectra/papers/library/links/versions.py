@@ -142,7 +142,8 @@ def compare(one: Compared, other: Compared) -> Verdict | None:
     for scheme in _SURE_SCHEMES if both else ():
         if (shared := {value for kind, value in both if kind == scheme}) and _people(one, other) != "other":
             why = f"same {_SPELLED[scheme]} {min(shared)}"
-            if scheme != "arxiv" and (_apart_by_doi(one, other) or _elsewhere(one, other)):
+            elsewhere = one.title != other.title and _elsewhere(one, other)
+            if scheme != "arxiv" and (_apart_by_doi(one, other) or elsewhere):
                 return Verdict("look", f"{why}, but other DOIs, or other titles and pages")
             return Verdict("one", why)
     if shared := {value for kind, value in both if kind == "doi"}:
@@ -166,7 +167,7 @@ def _same_title(one: Compared, other: Compared) -> Verdict | None:
         return Verdict("look", "same title and year, names in another order") if turned else None
     if _other_signs(one, other):
         return Verdict("look", "titles that differ in a sign only")
-    elsewhere = bool(one.page and other.page and one.page != other.page)
+    elsewhere = _elsewhere(one, other)
     if words < _SHORT:
         if people != "same" or apart != 0 or one.families != other.families:
             return None
@@ -243,8 +244,8 @@ def _share(one: str, other: str) -> float:
 
 
 def _elsewhere(one: Compared, other: Compared) -> bool:
-    """True if the titles differ, and the first pages too."""
-    return one.title != other.title and bool(one.page and other.page and one.page != other.page)
+    """True if both state a first page, and another one."""
+    return bool(one.page and other.page and one.page != other.page)
 
 
 def _apart_by_doi(one: Compared, other: Compared) -> bool:
@@ -326,11 +327,9 @@ def merged_record(versions: Sequence[Paper]) -> Paper:
             if not metadata.get(name) and paper.metadata.get(name):
                 metadata[name] = paper.metadata[name]
         for scheme, value in paper.identifiers.items():
-            if named.setdefault(scheme, value) == value or normalise(scheme, value) == normalise(
-                scheme, named[scheme]
-            ):
-                continue
-            if value not in further.setdefault(scheme, []):
+            held = named.setdefault(scheme, value)
+            same = held == value or normalise(scheme, value) == normalise(scheme, held)
+            if not same and value not in further.setdefault(scheme, []):
                 further[scheme].append(value)
     if further:
         metadata["other_identifiers"] = further
@@ -352,13 +351,9 @@ def _first(papers: Iterable[Paper], name: str) -> Any:
 
 def _published(paper: Paper) -> bool:
     """True if the paper is published: it has a venue or DOI, and neither is that of a preprint server."""
-    doi = paper.identifiers.get("doi", "").lower()
-    if doi and is_preprint_doi(doi):
-        return False
-    venue = paper.venue.casefold()
-    if any(name in venue for name in _PREPRINT_VENUES):
-        return False
-    return bool(doi or venue)
+    doi, venue = paper.identifiers.get("doi", "").lower(), paper.venue.casefold()
+    preprint = is_preprint_doi(doi) or any(name in venue for name in _PREPRINT_VENUES)
+    return bool(doi or venue) and not preprint
 
 
 def _complete(paper: Paper) -> int:
