@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 3  # remarks printed per file; the others are for `status --skips`
 _FILES = 20  # files that have lines of their own; of more, only what failed
+_COUNTS = ("added", "updated", "unchanged", "skipped")
 
 
 @common
@@ -61,15 +62,17 @@ def add(
                 *paths, source=as_, again=again, options=limits, report=tell, progress=shown
             )
         new = library.works.added_since(before)
+    total = {
+        name: sum(getattr(r, name) for r in reports) for name in (*_COUNTS, "with_abstract", "with_full_text")
+    }
     if as_json:
-        session.screen.document("added", _document(reports, new))
+        session.screen.document("added", _document(reports, new, total))
     else:
-        _sum_up(session, reports, new)
-    skipped = sum(r.skipped for r in reports)
+        _sum_up(session, reports, new, total)
     # A file that was named and could not be read is a failure, whatever became of the others.
     if not any(r.papers for r in reports) or any(r.named and r.error for r in reports):
         raise typer.Exit(1)
-    if skipped and strict:
+    if total["skipped"] and strict:
         raise typer.Exit(4)
 
 
@@ -115,11 +118,10 @@ def tell_remarks(session: Session, found: Iterable[Remark]) -> None:
         session.screen.note(f"  and {count(len(remarks) - _SHOWN, 'remark')} more: {more}")
 
 
-def _sum_up(session: Session, reports: Sequence[FileReport], new: NewRecords) -> None:
-    added, updated = sum(r.added for r in reports), sum(r.updated for r in reports)
-    unchanged = sum(r.unchanged for r in reports)
-    abstracts, full = sum(r.with_abstract for r in reports), sum(r.with_full_text for r in reports)
-    skipped = sum(r.skipped for r in reports)
+def _sum_up(
+    session: Session, reports: Sequence[FileReport], new: NewRecords, total: Mapping[str, int]
+) -> None:
+    added, updated, unchanged, skipped, abstracts, full = total.values()
     read = [r for r in reports if not r.error and not r.passed_over]
     if len(read) > _FILES and not session.options.verbose:
         untold = read[_FILES:]
@@ -163,26 +165,20 @@ def _tell_versions(session: Session, new: NewRecords) -> None:
         session.screen.line(f"{count(new.to_complete, 'record')} {have} an identifier and nothing else yet.")
 
 
-def _document(reports: Sequence[FileReport], new: NewRecords) -> dict[str, object]:
+def _document(reports: Sequence[FileReport], new: NewRecords, total: Mapping[str, int]) -> dict[str, object]:
     """The JSON document of what was added."""
     files = [
         {
             "file": str(r.path),
-            "source": r.source,
-            "added": r.added,
-            "updated": r.updated,
-            "unchanged": r.unchanged,
-            "skipped": r.skipped,
-            "known": r.known,
+            **{name: getattr(r, name) for name in ("source", *_COUNTS, "known")},
             **({"error": r.error.what} if r.error else {}),
             **({"passed_over": r.passed_over} if r.passed_over else {}),
         }
         for r in reports
     ]
-    names = ("added", "updated", "unchanged", "skipped", "with_abstract", "with_full_text")
     return {
         "files": files,
-        **{name: sum(getattr(r, name) for r in reports) for name in names},
+        **total,
         "merged": [{"id": paper, "versions": others} for paper, others in new.versions],
         "to_complete": new.to_complete,
     }

@@ -255,6 +255,8 @@ def gap(
 
     folder, place = out or Path("experiments") / "gap", libraries or library_home()
     tasks = _tasks(given, option, recipe, run or [], folder, no_encoder=no_encoder)
+    if len(tasks) > 1 and run:
+        raise UsageError("--run is for one benchmark", why=f"there are {len(tasks)}")
     first = {task.name: task.retrieval(measure) for task in tasks if task.to_be_run}
     verified: dict[str, Study] = {}
     for task in tasks:
@@ -360,7 +362,7 @@ def _tasks(
         own = (str((folder / file_name(name)).absolute()),) if retrievers else ()
         index = {"encoders": ()} if no_encoder else {}
         made.append(_Task(name, source, (*own, *files), retrievers, bool(retrievers), index))
-    return _with_one_task(made, files)
+    return made
 
 
 def _recorded(folders: Sequence[Path], files: tuple[str, ...]) -> list[_Task]:
@@ -379,15 +381,8 @@ def _recorded(folders: Sequence[Path], files: tuple[str, ...]) -> list[_Task]:
                 f"{source.benchmark} {len(made) + 1}", source, (), (), False, index
             )
             runs, retrievers = (*known.runs, str(folder.absolute())), (*known.retrievers, *free)
-            made[key] = _Task(known.name, known.source, runs, retrievers, False, known.index)
-    tasks = [replace(task, runs=(*task.runs, *files)) for task in made.values()]
-    return _with_one_task(tasks, files)
-
-
-def _with_one_task(tasks: list[_Task], files: Sequence[str]) -> list[_Task]:
-    if len(tasks) > 1 and files:
-        raise UsageError("--run is for one benchmark", why=f"there are {len(tasks)}")
-    return tasks
+            made[key] = replace(known, runs=runs, retrievers=retrievers)
+    return [replace(task, runs=(*task.runs, *files)) for task in made.values()]
 
 
 def _verifiers(given: Sequence[str] | None) -> list[Recipe]:

@@ -10,7 +10,7 @@ from functools import partial
 from importlib import resources
 from pathlib import Path
 from time import perf_counter, sleep
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -54,12 +54,10 @@ def init(
     if project:
         _write_project(session, path)
     where = "" if project else session.library_words()
+    then = "add library.bib papers/" if empty else "status"
     if demo:
-        session.screen.next(f'aspectra search "reranking with large language models"{where}')
-    else:
-        session.screen.next(
-            f"aspectra add library.bib papers/{where}" if empty else f"aspectra status{where}"
-        )
+        then = 'search "reranking with large language models"'
+    session.screen.next(f"aspectra {then}{where}")
 
 
 def _write_project(session: Session, library: Path) -> None:
@@ -331,7 +329,12 @@ def status(
     if as_json:
         session.screen.document("status", {**facts, "remarks": made} if skips else facts)
         return
-    _show(session, facts)
+    from aspectra.app.output.documents import VIEW_COLUMNS, library_rows, view_rows
+
+    session.screen.pairs((label, session.spell_out(text)) for label, text in library_rows(facts))
+    if facts["index"] is not None:
+        session.screen.line()
+        session.screen.lines(columns([VIEW_COLUMNS, *view_rows(facts)]))
     if skips:
         session.screen.line()
         for remark in made:
@@ -339,16 +342,6 @@ def status(
             session.screen.line(f"{what}: {remark['file']}, {remark['place']}: {remark['reason']}", indent=2)
         if not made:
             session.screen.line("Nothing was skipped.")
-
-
-def _show(session: Session, facts: dict[str, Any]) -> None:
-    from aspectra.app.output.documents import VIEW_COLUMNS, library_rows, view_rows
-
-    session.screen.pairs((label, session.spell_out(text)) for label, text in library_rows(facts))
-    if facts["index"] is None:
-        return
-    session.screen.line()
-    session.screen.lines(columns([VIEW_COLUMNS, *view_rows(facts)]))
 
 
 # ``setup``, ``doctor``, ``backup``, ``restore``: the installation, and the safety of the library.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -98,7 +97,9 @@ class Works:
                 writer.connection.executemany("DELETE FROM pairs WHERE one = ? AND other = ?", within)
                 writer.connection.executemany("INSERT INTO pairs VALUES (?, ?, ?, ?, ?)", pairs)
                 writer.regroup(ids)
-                if len(_groups(writer.connection, ids)) != 1:
+                named = f"id IN ({', '.join('?' * len(ids))})"
+                groups = f"SELECT DISTINCT version_group FROM papers WHERE {named}"
+                if len(writer.connection.execute(groups, ids).fetchall()) != 1:
                     raise UsageError(
                         f"{', '.join(ids)} cannot become one work",
                         why="one of them is a version of a paper that another one was split from",
@@ -165,11 +166,6 @@ class Works:
                 "AND full_hash = '' AND pos IN (SELECT pos FROM identifiers)"
             )
         return NewRecords([(row[0], found[row[0]]) for row in rows if row[0] in found], bare)
-
-
-def _groups(db: sqlite3.Connection, ids: Sequence[str]) -> set[Any]:
-    statement = f"SELECT version_group FROM papers WHERE id IN ({', '.join('?' * len(ids))})"
-    return {row[0] for row in db.execute(statement, ids)}
 
 
 def _resolved(store: Store, papers: Iterable[str]) -> list[str]:
@@ -346,19 +342,13 @@ def _pairs(papers: Iterable[Compared]) -> Iterator[tuple[int, int, Verdict]]:
             edges["first", letters[:_EDGE]].append(paper)
             edges["last", letters[-_EDGE:]].append(paper)
     seen = set[tuple[int, int]]()
-    rules: tuple[
-        tuple[dict[tuple[str, str], list[Compared]], Callable[[Compared, Compared], Verdict | None]], ...
-    ]
-    rules = ((exact, compare), (edges, near))
-    for blocks, rule in rules:
-        for block in blocks.values():
-            for one, other in _within(block):
-                key = (min(one.pos, other.pos), max(one.pos, other.pos))
-                if key in seen:
-                    continue
-                if (verdict := rule(one, other)) is not None:
-                    seen.add(key)
-                    yield *key, verdict
+    blocks = [*((block, compare) for block in exact.values()), *((block, near) for block in edges.values())]
+    for block, rule in blocks:
+        for one, other in _within(block):
+            key = (min(one.pos, other.pos), max(one.pos, other.pos))
+            if key not in seen and (verdict := rule(one, other)) is not None:
+                seen.add(key)
+                yield *key, verdict
 
 
 def _within(block: Sequence[Compared]) -> Iterator[tuple[Compared, Compared]]:

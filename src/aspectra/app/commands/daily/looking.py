@@ -158,13 +158,9 @@ def _opened(place: str) -> bool:
         if sys.platform == "win32":
             os.startfile(place)  # noqa: S606 - an address, or a file that is there
             return True
-        if sys.platform == "darwin":
-            program = "open"
-        elif os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-            program = "xdg-open"
-        else:
-            return False
-        found = shutil.which(program)
+        displayed = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+        program = "open" if sys.platform == "darwin" else "xdg-open" if displayed else None
+        found = shutil.which(program) if program else None
         if found is None:
             return False
         done = subprocess.run([found, place], check=False, capture_output=True, timeout=20)  # noqa: S603

@@ -107,6 +107,7 @@ def find_places(database: Path | None = None) -> Places:
     return Places(base=base)
 
 
+_Waiting = tuple[str, str, Path, str]
 _AT_ONCE = 25  # PDFs between two times that the state is kept; reading one takes a second or more
 
 
@@ -153,32 +154,28 @@ def read_pdfs(
     waiting = list(_waiting(known, places, report))
     if not waiting:
         return report
+
+    def papers(some: Sequence[_Waiting], held: Mapping[str, Paper], at: int) -> Iterator[Paper]:
+        for number, (key, top, path, state) in enumerate(some, at):
+            progress(f"reading {path.name}", number, len(waiting))
+            known.pdfs[key]["read"] = state
+            paper = held.get(known.papers[top])
+            if paper is not None and (full := _read(paper, path, report, options)):
+                yield full
+
     with store.writing("zotero sync") as writer:
         for at in range(0, len(waiting), _AT_ONCE):
             some = waiting[at : at + _AT_ONCE]
-            held = {
-                i: _as_filed(store, p)
-                for i, p in store.get_many(known.papers[t] for _, t, _, _ in some).items()
-            }
-
-            def papers(
-                some: list[tuple[str, str, Path, str]] = some, held: Mapping[str, Paper] = held, at: int = at
-            ) -> Iterator[Paper]:
-                for number, (key, top, path, state) in enumerate(some, at):
-                    progress(f"reading {path.name}", number, len(waiting))
-                    known.pdfs[key]["read"] = state
-                    paper = held.get(known.papers[top])
-                    if paper is not None and (full := _read(paper, path, report, options)):
-                        yield full
-
-            place = f"zotero:{library}"
-            writer.add(papers(), path=place, source="zotero", whole=False, same=set(held))
+            stored = store.get_many(known.papers[top] for _, top, _, _ in some)
+            held = {i: _as_filed(store, paper) for i, paper in stored.items()}
+            read, place = papers(some, held, at), f"zotero:{library}"
+            writer.add(read, path=place, source="zotero", whole=False, same=set(held))
             remember(writer, library, known)
         writer.checkpoint()
     return report
 
 
-def _waiting(known: SyncState, places: Places, report: PdfReport) -> Iterator[tuple[str, str, Path, str]]:
+def _waiting(known: SyncState, places: Places, report: PdfReport) -> Iterator[_Waiting]:
     """(key, key of its item, file, what the file is) of each PDF to read: the oldest of each item."""
     taken: set[str] = set()
     for key, facts in sorted(known.pdfs.items(), key=lambda pair: (pair[1].get("added", ""), pair[0])):
@@ -421,14 +418,8 @@ class _Following:
     def _paper(self, key: str) -> Iterator[Paper | Remark]:
         item = self.changes.items[key]
         held = item.get("collections")
-        collections = [
-            self.changes.collections.get(str(c), "") for c in (held if isinstance(held, list) else [])
-        ]
-        facts = {
-            "library": self.source.library,
-            "key": key,
-            "collections": [path for path in collections if path],
-        }
+        paths = (self.changes.collections.get(str(c)) for c in (held if isinstance(held, list) else ()))
+        facts = {"library": self.source.library, "key": key, "collections": [*filter(None, paths)]}
         yield from item_paper(
             item,
             f"item {key}",
