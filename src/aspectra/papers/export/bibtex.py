@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from itertools import accumulate
 
 from aspectra.papers.bibliography import (
     SHORT_MONTHS,
@@ -159,12 +160,8 @@ def _sound(name: str, value: str) -> str:
         value = value.removeprefix("{").removesuffix("}")
     enclosed = "{" + value + "}"
     for signs in (re.findall(r"[{}]", enclosed), re.findall(r"(?<!\\)[{}]", enclosed)):
-        depth = 0
-        for number, sign in enumerate(signs):
-            depth += 1 if sign == "{" else -1
-            if depth < 0 or (depth == 0 and number < len(signs) - 1):
-                return text_to_latex(latex_to_text(value))
-        if depth:
+        *inside, end = accumulate(1 if sign == "{" else -1 for sign in signs)
+        if end != 0 or any(depth < 1 for depth in inside):
             return text_to_latex(latex_to_text(value))
     # At the beginning of a line, @ would open a new entry.
     return re.sub(r"(?<!\s)\s++(?=@)", lambda m: " " if "\n" in m[0] else m[0], value)

@@ -437,14 +437,11 @@ class Writer:
         held, known_as = self._db.execute(
             "SELECT content_hash, id FROM papers WHERE pos = ?", (pos,)
         ).fetchone()
-        if new:
-            if not paper.has_text:
-                report.unchanged += 1
-                return pos
+        if new and paper.has_text:
             self._renamed[known_as] = paper.id
         edit = self._edits.get(pos)
         file_hash = paper.content_hash
-        if file_hash == (edit.file_hash if edit else held):
+        if (new and not paper.has_text) or file_hash == (edit.file_hash if edit else held):
             report.unchanged += 1
             return pos
         paper, kept = self._filled(paper, pos)

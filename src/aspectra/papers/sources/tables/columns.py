@@ -105,7 +105,7 @@ class Identifiers:
             BadInput: no line is an identifier.
         """
         numbers = self.sniff(file.path, file.head) == 0.6
-        count = others = 0
+        others = 0
         seen: set[tuple[str, str]] = set()
         for item in file.text_lines():
             if isinstance(item, Remark):
@@ -123,20 +123,19 @@ class Identifiers:
                 yield Remark(f"line {number}", f"{found[1][:100]} stands in an earlier line", skipped=False)
                 continue
             seen.add(found)
-            count += 1
             scheme, value = found
             if scheme == "url":
                 yield Paper(id=clean(value), url=clean(value))
             else:
                 named = identifiers_of([found])
                 yield Paper(id=choose_id(identifiers=named), identifiers=named)
-        if not count:
+        if not seen:
             raise BadInput(
                 f"{file.path} holds no list of identifiers",
                 why=f"none of its {others} lines is a DOI, PMID, arXiv id or web address",
                 hint="write one identifier a line, or export as RIS",
             )
-        reason = f"a list of identifiers: {count} papers without text are kept, to be completed"
+        reason = f"a list of identifiers: {len(seen)} papers without text are kept, to be completed"
         yield Remark("file", reason, skipped=False)
 
 

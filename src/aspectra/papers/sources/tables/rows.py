@@ -148,7 +148,7 @@ class _Table:
 
     def paper(self, row: Row, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
         cells = _Cells(row[1], self._header, guarded=self._ours)
-        if extra := cells.extra:
+        if extra := [cell for cell in cells.values[len(self._header.names) :] if cell.strip()]:
             reason = f"{len(extra)} cells more than the header has names: kept, check the quotes of this row"
             yield Remark(place, reason, skipped=False)
         record = self._ris(cells, options) or Paper("")
@@ -274,11 +274,6 @@ class _Cells:
             _GUARD.sub("", value, count=1) if guarded and value[:1] == "'" else value for value in values
         ]
         self._header = header
-
-    @property
-    def extra(self) -> list[str]:
-        """Cells behind the last column that has a name."""
-        return [cell for cell in self.values[len(self._header.names) :] if cell.strip()]
 
     def text(self, number: int) -> str:
         """The cell of a column; "" where the row is shorter, and for what stands for nothing."""
