@@ -51,8 +51,7 @@ def _record(paper: Paper) -> str:
     for tag, value in tags:
         pieces = value.split("\n") if tag in ("KW", "N1") else [value]
         lines += [f"{tag}  - {one_line(piece)}" for piece in pieces if piece.strip()]
-    lines.append("ER  - ")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "ER  - \n"])
 
 
 def _tags(paper: Paper) -> tuple[str, _Tags]:
@@ -73,8 +72,7 @@ def _tags(paper: Paper) -> tuple[str, _Tags]:
     tags += dates + _identifiers(paper, back)
     held = {(tag, one_line(value)) for tag, value in tags if tag in ("KW", "N1")}
     tags += [pair for pair in _shared(paper, back) if pair not in held]
-    tags.append(("ID", paper.id))
-    return kind, tags
+    return kind, [*tags, ("ID", paper.id)]
 
 
 def _in_common_names(paper: Paper, tags: _Tags) -> _Tags:

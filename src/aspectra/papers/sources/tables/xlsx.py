@@ -174,11 +174,10 @@ class _Room:
 
 def _sheets(members: ZipMembers) -> Iterator[tuple[str, str]]:
     """(name, part) of every sheet, in order; a part that several name is read once."""
-    targets: dict[str, str] = {}
+    part = "xl/_rels/workbook.xml.rels"
+    links = records(members.open(part), "Relationship") if part in members else ()
+    targets = {attribute(link, "Id"): attribute(link, "Target") for link in links}
     seen: set[str] = set()
-    if "xl/_rels/workbook.xml.rels" in members:
-        for link in records(members.open("xl/_rels/workbook.xml.rels"), "Relationship"):
-            targets[attribute(link, "Id")] = attribute(link, "Target")
     for sheet in records(members.open(_WORKBOOK), "sheet"):
         keys = (str(value) for key, value in sheet.attrib.items() if str(key).endswith("}id"))
         target = next((targets[key] for key in keys if key in targets), "")

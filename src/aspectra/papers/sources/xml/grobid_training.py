@@ -43,12 +43,11 @@ def _authors(text: Element | None) -> Iterator[str]:
 
 def _sections(text: Element | None) -> list[Section]:
     """Paragraphs in order, a new section at each heading; text outside of elements is text too."""
-    headings, parts = [""], [list[str]()]
     body = first(text, "body")
     holder = text if body is None else body
     if holder is None:
         return []
-    parts[-1].append(one_line(holder.text))
+    headings, parts = [""], [[one_line(holder.text)]]
     for child in holder:
         if child.tag == "head":
             headings.append(_printed(child))

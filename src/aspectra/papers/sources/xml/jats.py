@@ -86,11 +86,9 @@ def _kind(contributor: Element) -> str:
 
 
 def _person(contributor: Element) -> str:
-    name = first(contributor, "name")
-    if name is None:
-        name = first(contributor, "name-alternatives/name")
-    if name is not None:
-        return printed(*(text_of(name, part) for part in ("given-names", "surname", "suffix")))
+    names = [*found(contributor, "name"), *found(contributor, "name-alternatives/name")]
+    if names:
+        return printed(*(text_of(names[0], part) for part in ("given-names", "surname", "suffix")))
     return text_of(contributor, "string-name") or text_of(contributor, "collab", skip=("contrib-group",))
 
 
