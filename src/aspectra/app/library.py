@@ -133,12 +133,12 @@ class Library(Displayed):
         [('bibtex', 3)]
         """
         from aspectra.app.ingest.files import Adding
-        from aspectra.papers.sources.protocol import SOURCES
+        from aspectra.papers.sources.protocol import SOURCES, ReadOptions
 
         if source is not None:
             SOURCES.get(source)  # a wrong name is an error before anything is read
         with self.store.writing("add") as writer:
-            adding = Adding(self.store, writer, as_=source, options=options, again=again, progress=progress)
+            adding = Adding(self.store, writer, source, options or ReadOptions(), again, progress)
             reports = adding.run([Path(path) for path in paths], report)
             writer.checkpoint()
         return reports

@@ -61,9 +61,13 @@ def search(
                 _load_default_encoder(library.store, words)
             given = question.given(session)
             made = library.plan(words, **given)
+            asked = {"text": words, "seeds": [], "given": given}
         else:
-            made = _read_plan(library, plan_file, question.limit)
-        asked = {"text": words, "seeds": [], "given": question.given(session)} if plan_file is None else {}
+            from aspectra.search.plan import Plan
+
+            library.know_lenses()
+            made, asked = Plan.load(plan_file), {}
+            made = made if question.limit is None else made.with_limit(question.limit)
         _answer(session, library, made, result, style, asked)
 
 
@@ -192,14 +196,6 @@ def _costs(library: Library, made: Plan) -> str:
     return safe("".join(lines))
 
 
-def _read_plan(library: Library, path: Path, limit: int | None) -> Plan:
-    from aspectra.search.plan import Plan
-
-    library.know_lenses()
-    made = Plan.load(path)
-    return made if limit is None else made.with_limit(limit)
-
-
 def _answer(
     session: Session,
     library: Library,
@@ -237,9 +233,8 @@ def _answer(
     if style != "json":
         listed = style == "table" and not session.screen.quiet  # beside the hits
         for warning in ranking.warnings:
-            if listed and warning.startswith(NOT_APPLIED):
-                continue
-            session.screen.warn(session.spell_out(warning))
+            if not (listed and warning.startswith(NOT_APPLIED)):
+                session.screen.warn(session.spell_out(warning))
     failed = next((step.failed for step in ranking.steps if step.failed is not None), None)
     if failed is not None:  # the order before it was shown, and what was paid for is in the journal
         raise typer.Exit(failed.exit_code)

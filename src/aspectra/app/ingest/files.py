@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aspectra.base.display import Progress, quiet
+from aspectra.base.display import Progress
 from aspectra.base.errors import AspectraError, BadInput
 from aspectra.base.values import replace
 from aspectra.base.version import __version__
@@ -71,6 +71,7 @@ def _extractor(source: str) -> str:
         return __version__
 
 
+@dataclass
 class Adding:
     """Adds files to one library under one writer.
 
@@ -86,23 +87,13 @@ class Adding:
         progress: called with (what is read, records so far, 0); the total is not known.
     """
 
-    def __init__(
-        self,
-        library: Store,
-        writer: Writer,
-        *,
-        as_: str | None = None,
-        options: ReadOptions | None = None,
-        again: bool = False,
-        progress: Progress = quiet,
-    ) -> None:
-        self._library = library
-        self._writer = writer
-        self._as = as_
-        self._options = options or ReadOptions()
-        self._again = again
-        self._progress = progress
-        self._stored: set[str] | None = None
+    library: Store
+    writer: Writer
+    as_: str | None
+    options: ReadOptions
+    again: bool
+    progress: Progress
+    _stored: set[str] | None = field(default=None, init=False)
 
     def run(self, paths: Iterable[Path], tell: Callable[[FileReport], None]) -> list[FileReport]:
         """Add everything; ``tell`` is called after each file."""
@@ -151,32 +142,32 @@ class Adding:
         report.skipped += 1
         if os.path.lexists(report.path):  # nothing is stored of a mistyped name
             # Not the whole file: its papers keep that they came from it.
-            self._writer.add([remark], path=_absolute(report.path), source=report.source, whole=False)
+            self.writer.add([remark], path=_absolute(report.path), source=report.source, whole=False)
 
     def _read(self, path: Path, report: FileReport) -> None:
         if not path.exists():
             raise BadInput(f"there is no file or folder {path}", hint="check the path")
-        with InputFile(path, self._options.bounds) as file:
+        with InputFile(path, self.options.bounds) as file:
             self._read_file(file, report)
 
     def _read_file(self, file: InputFile, report: FileReport) -> None:
         path = file.path
         content = file.digest() if path.is_file() else ""
-        if content and not self._again and self._recall(content, _absolute(path), report):
+        if content and not self.again and self._recall(content, _absolute(path), report):
             return
-        report.source = self._as or detect(file)
+        report.source = self.as_ or detect(file)
         hashes: list[str] = []
 
         def noted() -> Iterator[Paper | Remark]:
             step = f"reading {path.name}"
-            for number, record in enumerate(read_papers(file, report.source, self._options)):
+            for number, record in enumerate(read_papers(file, report.source, self.options)):
                 if number % 100 == 0:
-                    self._progress(step, number, 0)
+                    self.progress(step, number, 0)
                 if isinstance(record, Paper) and len(hashes) <= _MOST_REMEMBERED:
                     hashes.append(record.content_hash)
                 yield record
 
-        self._writer.add(noted(), path=_absolute(path), source=report.source, report=report)
+        self.writer.add(noted(), path=_absolute(path), source=report.source, report=report)
         if self._stored is not None:
             self._stored.update(hashes)
         if content and hashes and len(hashes) <= _MOST_REMEMBERED:
@@ -186,36 +177,32 @@ class Adding:
         value = {
             "source": report.source,
             "extractor": _extractor(report.source),
-            "options": str(self._options),
+            "options": str(self.options),
             "papers": hashes,
             "with_abstract": report.with_abstract,
             "with_full_text": report.with_full_text,
             "skipped": report.skipped,
         }
-        self._writer.set_meta(f"file:{content}", json.dumps(value))
-        self._writer.set_meta(f"read:{_absolute(report.path)}", content)
+        self.writer.set_meta(f"file:{content}", json.dumps(value))
+        self.writer.set_meta(f"read:{_absolute(report.path)}", content)
 
     def _recall(self, content: str, path: str, report: FileReport) -> bool:
         """Fill the report from an earlier reading of the file; False if it is new or must be read again."""
-        stored = self._library.meta(f"file:{content}")
+        stored = self.library.meta(f"file:{content}")
         if not stored:
             return False
         known = json.loads(stored)
-        same = known["extractor"] == _extractor(known["source"]) and known["options"] == str(self._options)
-        if not same or self._as not in (None, known["source"]):
+        same = known["extractor"] == _extractor(known["source"]) and known["options"] == str(self.options)
+        if not same or self.as_ not in (None, known["source"]):
             return False
         if self._stored is None:
-            self._stored = {
-                row[0]
-                for row in self._library.rows(
-                    "SELECT content_hash FROM papers UNION ALL SELECT file_hash FROM edits"
-                )
-            }
+            hashes = "SELECT content_hash FROM papers UNION ALL SELECT file_hash FROM edits"
+            self._stored = {row[0] for row in self.library.rows(hashes)}
         if not self._stored.issuperset(known["papers"]):
             # Other files may have changed the records since; all of its papers must still be there.
             count = "SELECT count(pos) FROM origins WHERE file = ?"
-            if self._library.meta(f"read:{path}") != content or [(len(known["papers"]),)] != (
-                self._library.fetch(count, (path,))
+            if self.library.meta(f"read:{path}") != content or [(len(known["papers"]),)] != (
+                self.library.fetch(count, (path,))
             ):
                 return False
         report.source, report.known = known["source"], True

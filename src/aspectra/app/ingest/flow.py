@@ -111,11 +111,7 @@ class Flow:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        return {
-            **asdict(self),
-            "origins": [asdict(one) for one in self.origins],
-            "excluded": {**self.excluded},
-        }
+        return asdict(self)
 
     def boxes(self, *, brief: bool = False) -> list[tuple[str, str, int, list[tuple[str, int]]]]:
         """(key, label, number, lines inside) of each box, in the order of the diagram.
@@ -130,25 +126,20 @@ class Flow:
             inside = [line for line in inside if line in most]
             inside.append((f"and {len(others)} other{'s' if len(others) > 1 else ''}", sum(others)))
         gone = [("further records of one work", self.duplicates), ("removed from the library", self.removed)]
-        out: list[tuple[str, str, int, list[tuple[str, int]]]] = [
+        full = [
+            ("full text in the library", self.full_text),
+            ("no full text in the library", self.sought - self.full_text),
+        ]
+        return [
             ("identified", "Records identified", self.identified, inside),
             ("removed", "Records removed before screening", self.duplicates + self.removed, gone),
             ("works", "Works to screen", self.works, []),
             ("screened", "Works screened", self.screened, [("not screened yet", self.waiting)]),
             ("excluded", "Works excluded", sum(self.excluded.values()), [*self.excluded.items()]),
-            (
-                "sought",
-                "Reports sought for retrieval",
-                self.sought,
-                [
-                    ("full text in the library", self.full_text),
-                    ("no full text in the library", self.sought - self.full_text),
-                ],
-            ),
+            ("sought", "Reports sought for retrieval", self.sought, full),
             ("undecided", "Works not decided", self.undecided, []),
             ("included", "Works included", self.included, []),
         ]
-        return out
 
     def to_mermaid(self) -> str:
         """A flow chart in Mermaid's language, which GitHub, GitLab, Quarto and mermaid.live draw."""

@@ -116,31 +116,23 @@ def status_in_words(facts: dict[str, Any]) -> list[str]:
     if facts["problem"]:
         return [f"lens {name}: {facts['problem']}", f"  next: aspectra lens add {name} --prompt FILE"]
     model = facts["model"] or "no model yet"
-    lines = [
-        f"lens {name} ({facts['prompt']}, {model}): {facts['values']:,} of {facts['papers']:,} papers have "
-        f"a {facts['gives']}"
+    took = (
+        f"  took {facts['calls']:,} answers, {facts['asked'] + facts['answered']:,} tokens; "
+        f"{facts['malformed']:,} malformed, {facts['repaired']:,} repaired, {facts['cut']:,} papers cut"
+    )
+    old = f"  {facts['old']:,} values of an earlier prompt, schema or model are kept and not mixed in"
+    told = [
+        (facts["empty"], f"  {facts['empty']:,} of them say that there is nothing to see"),
+        (facts["missing"], f"  {facts['missing']:,} not asked about: aspectra lens run {name}"),
+        *((True, failure) for failure in _failures(facts["failures"])),
+        (facts["calls"], took),
+        (facts["old"], old),
+        (facts["drift"], f"  {facts['drift']}: aspectra lens add {name} takes it up"),
+        (facts["values"] and not facts["indexed"], "  not searchable yet: aspectra index"),
+        (facts["simulated"], f"  {facts['simulated']:,} of the values are {SIMULATED}"),
     ]
-    if facts["empty"]:
-        lines.append(f"  {facts['empty']:,} of them say that there is nothing to see")
-    if facts["missing"]:
-        lines.append(f"  {facts['missing']:,} not asked about: aspectra lens run {name}")
-    lines += _failures(facts["failures"])
-    if facts["calls"]:
-        lines.append(
-            f"  took {facts['calls']:,} answers, {facts['asked'] + facts['answered']:,} tokens; "
-            f"{facts['malformed']:,} malformed, {facts['repaired']:,} repaired, {facts['cut']:,} papers cut"
-        )
-    if facts["old"]:
-        lines.append(
-            f"  {facts['old']:,} values of an earlier prompt, schema or model are kept and not mixed in"
-        )
-    if facts["drift"]:
-        lines.append(f"  {facts['drift']}: aspectra lens add {name} takes it up")
-    if facts["values"] and not facts["indexed"]:
-        lines.append("  not searchable yet: aspectra index")
-    if facts["simulated"]:
-        lines.append(f"  {facts['simulated']:,} of the values are {SIMULATED}")
-    return lines
+    held = f"{facts['values']:,} of {facts['papers']:,} papers have a {facts['gives']}"
+    return [f"lens {name} ({facts['prompt']}, {model}): {held}", *(text for wanted, text in told if wanted)]
 
 
 def lens_rows(library: Store) -> list[dict[str, Any]]:

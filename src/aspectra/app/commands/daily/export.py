@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from aspectra.app.library import Library
     from aspectra.papers.paper import Paper
-    from aspectra.search.plan import Plan
 
 _LISTED = 20  # citing and cited papers shown
 
@@ -143,7 +142,8 @@ def export(
     session.screen.data(text, output)
     if output is not None:
         kept = ids_kept(text, chosen, written)
-        session.screen.note(f"Wrote {_written(len(found), len(written))} to {output} ({chosen}, {kept}).")
+        of = f" of {count(len(written), 'work')}, one each," if len(written) < len(found) else ""
+        session.screen.note(f"Wrote {count(len(found), 'record')}{of} to {output} ({chosen}, {kept}).")
 
 
 def _leading(library: Library, ids: list[str] | None) -> list[str]:
@@ -151,11 +151,6 @@ def _leading(library: Library, ids: list[str] | None) -> list[str]:
     from aspectra.app.ingest.works import one_each
 
     return [paper.id for paper in one_each(library.store, ids)]
-
-
-def _written(records: int, works: int) -> str:
-    """As ``57 records of 49 works``; where they are as many, the records alone."""
-    return count(records, "record") + (f" of {count(works, 'work')}, one each," if works < records else "")
 
 
 def _format_of(output: Path | None) -> str:
@@ -174,13 +169,18 @@ def _last(
     Nothing is searched again, unless more papers are wanted than were found, or those of another library.
     """
     from aspectra.app.library import open_library
+    from aspectra.app.options import run_plan
 
     recent = recall()
     named = session.config.origin("library") == "flag"
     here = not named or os.path.abspath(session.library_path) == str(recent.library)
     with open_library(session.library_path if named else recent.library) as library:
         if len(words) == 1 and (not here or (limit or 0) > len(recent.ids) or not recent.ids):
-            ids, scores = _repeated(session, library, recent.plan, limit)
+            plan = recent.plan if limit is None else recent.plan.with_limit(limit)
+            ranking = run_plan(session, library, plan)
+            for warning in ranking.warnings:
+                session.screen.warn(session.spell_out(warning))
+            ids, scores = ranking.ids, [hit.score for hit in ranking]
             ranks = {one: rank for rank, one in enumerate(ids)}
         else:
             ranks = {one: rank for rank, one in enumerate(recent.ids)}
@@ -194,23 +194,9 @@ def _last(
 
             ids = sorted(ids, key=ranks.__getitem__)
             return trec_lines("q1", ids, sorted(scores, reverse=True), "aspectra"), ids, ids
-        if all_versions:
-            twins = library.store.versions(ids)
-            every = list(dict.fromkeys(i for one in ids for i in (one, *twins.get(one, ()))))
-            return library.export(every, chosen, "all"), every, every
-        known = list(library.store.get_many(ids, full=False))
+        known = ids if all_versions else list(library.store.get_many(ids, full=False))
         twins = library.store.versions(known)
-        records = {i for one in known for i in (one, *twins.get(one, ()))}
-        return library.export(known, chosen), sorted(records), _leading(library, known)
-
-
-def _repeated(
-    session: Session, library: Library, plan: Plan, limit: int | None
-) -> tuple[list[str], list[float]]:
-    """Ids and scores of the last search, run again."""
-    from aspectra.app.options import run_plan
-
-    ranking = run_plan(session, library, plan if limit is None else plan.with_limit(limit))
-    for warning in ranking.warnings:
-        session.screen.warn(session.spell_out(warning))
-    return ranking.ids, [hit.score for hit in ranking]
+        records = list(dict.fromkeys(i for one in known for i in (one, *twins.get(one, ()))))
+        if all_versions:
+            return library.export(records, chosen, "all"), records, records
+        return library.export(known, chosen), records, _leading(library, known)

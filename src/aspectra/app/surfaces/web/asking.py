@@ -412,8 +412,8 @@ def trail_pages(router: APIRouter, pages: Pages) -> None:
         def work() -> dict[str, Any]:
             one, other = trail.get(a), trail.get(b)
             titles = _titles(library, (*_named(one), *one.ids, *_named(other), *other.ids))
-            shown = (_shown(one, titles), _shown(other, titles))
-            return {"compared": _compared(one, other, titles), "one": shown[0], "other": shown[1]}
+            shown = {"one": _shown(one, titles), "other": _shown(other, titles)}
+            return {"compared": _compared(one, other, titles), **shown}
 
         return pages.render(request, "trail_compare.html", **await pages.work(request, work))
 
@@ -524,12 +524,11 @@ def _written(step: TrailStep) -> str:
 def _differing(one: dict[str, str], other: dict[str, str]) -> tuple[str, str]:
     """The fingerprints that differ, of either; all of them where none does."""
     names = [name for name in sorted({*one, *other}) if one.get(name) != other.get(name)]
-    shown = names or sorted({print_ for print_ in one.values() if print_})
     if not names:
-        text = ", ".join(print_[:12] for print_ in shown) or "none"
+        text = ", ".join(print_[:12] for print_ in sorted({*filter(None, one.values())})) or "none"
         return text, text
-    a, b = (
-        ", ".join(f"{name} {held.get(name, 'missing')[:12] or 'words'}" for name in shown)
-        for held in (one, other)
-    )
-    return a, b
+
+    def told(held: dict[str, str]) -> str:
+        return ", ".join(f"{name} {held.get(name, 'missing')[:12] or 'words'}" for name in names)
+
+    return told(one), told(other)

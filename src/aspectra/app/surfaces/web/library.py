@@ -337,7 +337,10 @@ def _question(search: SavedSearch) -> Question | None:
         return None
     given = {"text": search.asked["text"], "seeds": search.asked["seeds"], **search.asked["given"]}
     texts = {
-        name: [_text(one) for one in (value if isinstance(value, list | tuple) else [value])]
+        name: [
+            "true" if one is True else str(one)
+            for one in (value if isinstance(value, list | tuple) else [value])
+        ]
         for name, value in given.items()
         if value not in (None, "", False)
     }
@@ -345,10 +348,6 @@ def _question(search: SavedSearch) -> Question | None:
         return Question.from_parameters(texts)
     except UsageError:
         return None
-
-
-def _text(value: object) -> str:
-    return "true" if value is True else str(value)
 
 
 def _news(pages: Pages, library: Library, search: SavedSearch) -> dict[str, Any]:
@@ -428,11 +427,10 @@ def _opened(service: Service, named: str) -> dict[str, Any]:
     """
     library = service.library
     paper = library.show(service.resolve(named))
-    sentences = sentence_rows(library, paper)
     terms, indexed = _terms(service, paper)
     return {
         "paper": paper,
-        "sentences": sentences,
+        "sentences": sentence_rows(library, paper),
         "terms": terms,
         "linked": _linked(library, paper),
         "marks": library.marks.of(paper.id),
