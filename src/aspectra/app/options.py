@@ -232,11 +232,11 @@ def language_models(session: Session) -> Iterator[Callable[[str], Model]]:
         yield answering
 
 
-def currency_of(prices: Path | None = None) -> str:
-    """The price file's currency, or "" where it names none; None for the user's own file."""
+def currency_of() -> str:
+    """The currency of the user's price file, or "" where it names none."""
     from aspectra.llm.budget import Prices, default_prices
 
-    return Prices.read(prices or default_prices()).currency
+    return Prices.read(default_prices()).currency
 
 
 def cost_in_words(cost: Cost, currency: str = "") -> str:

@@ -179,10 +179,10 @@ def run(
     )
     if baseline:
         check_choice(baseline, study.rows, "recipe")
-    session.screen.detail(f"libraries: {libraries or experiments.library_home()}")
+    place = libraries or experiments.library_home()
+    session.screen.detail(f"libraries: {place}")
     calls = study.calls_model
     with language_model(session) if calls else nullcontext() as answering, session.progress() as shown:
-        place = libraries or experiments.library_home()
         done = run_study(study, folder, place, incomplete=incomplete, progress=shown, model=answering)
     write_tables(session, list(main_tables(done.scores, baseline=baseline).values()), format)
     for failure in done.failures[:5]:

@@ -86,9 +86,8 @@ def _condition_cell(found: ConditionResult) -> CriterionResult:
         return CriterionResult(found.grade, "exempt", "exempt", found.quote, found.exempt)
     if found.grade is None:
         return CriterionResult(None, "–", "unknown", found.quote, found.reason)
-    return CriterionResult(
-        found.grade, f"{found.grade:.2f}", "met" if found.met else "not met", found.quote, found.reason
-    )
+    verdict = "met" if found.met else "not met"
+    return CriterionResult(found.grade, f"{found.grade:.2f}", verdict, found.quote, found.reason)
 
 
 def _aspect_cells(ranking: Ranking, key: str) -> list[CriterionResult]:

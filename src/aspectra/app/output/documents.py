@@ -74,11 +74,8 @@ def library_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = [row for row in rows if row[1]]
     if index is None:
         return [*rows, ("index", "none yet" + (": aspectra index" if papers else ""))]
-    counts = [
-        f"{index[name]:,} {word}"
-        for name, word in (("waiting", "new"), ("changed", "changed"), ("gone", "removed"))
-        if index[name]
-    ]
+    words = {"waiting": "new", "changed": "changed", "gone": "removed"}
+    counts = [f"{index[name]:,} {word}" for name, word in words.items() if index[name]]
     waiting = ", ".join([*counts, *filter(None, [index.get("unfinished", "")])])
     return [
         *rows,

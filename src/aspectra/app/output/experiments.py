@@ -51,11 +51,8 @@ def sources_of(given: Sequence[str], options: Iterable[str] | None) -> tuple[Sou
     for word in options or ():
         key, equals, value = word.partition("=")
         whose, dot, own = key.rpartition(".")
-        fits = [
-            i
-            for i, (name, _) in enumerate(named)
-            if (not dot and len(named) == 1) or whose in (name, str(i + 1))
-        ]
+        alone = not dot and len(named) == 1
+        fits = [i for i, (name, _) in enumerate(named) if alone or whose in (name, str(i + 1))]
         if not equals or not own or not fits:
             raise UsageError(
                 f"--option {word}: "

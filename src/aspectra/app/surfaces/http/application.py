@@ -194,8 +194,7 @@ class Guards:
         headers, access = request.headers, self._access
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not access.knows(hosts[0]):
-            error = NotAllowed("this service has another name", hint=f"http://127.0.0.1:{access.port}/")
-            raise error
+            raise NotAllowed("this service has another name", hint=f"http://127.0.0.1:{access.port}/")
         origin = headers.get("origin")
         foreign = origin is not None and not _is_of(origin, access)
         if headers.get("sec-fetch-site") in _ELSEWHERE:  # a link may be followed, to a page of its own
@@ -205,12 +204,8 @@ class Guards:
             raise NotAllowed("requests from other sites are refused", hint="open the page itself")
         kind = headers.get("content-type", "").partition(";")[0].strip().casefold()
         form = kind in ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain", "")
-        if (
-            request.method == "POST"
-            and form
-            and origin is None
-            and not request.url.path.startswith(_NO_FORMS)
-        ):
+        posted = form and request.method == "POST" and not request.url.path.startswith(_NO_FORMS)
+        if posted and origin is None:
             # A form of another site needs no preflight; browsers name the origin of each form. /v1 does
             # not take forms.
             raise NotAllowed("a form without its origin is refused", hint="send JSON, or Origin")
@@ -282,9 +277,8 @@ def api(
         known = _known(error)
         html = "text/html" in request.headers.get("accept", "") or request.headers.get("hx-request")
         for_programs = request.url.path.startswith(("/v1/", "/healthz", "/readyz", "/openapi"))
-        answer = (
-            pages.error(request, known) if html and not for_programs else problem_response(known, request)
-        )
+        page_wanted = html and not for_programs
+        answer = pages.error(request, known) if page_wanted else problem_response(known, request)
         if known.http_status == 405:
             answer.headers["allow"] = _allowed((*v1.routes, *page.routes), request)
         return answer

@@ -198,9 +198,8 @@ def _fitted(hits: tuple[Hit, ...], detail: str, most: int) -> tuple[list[dict[st
         if sum(size(one) + 1 for one in entries) <= most:
             break
     # At least one has room: everything in it has a limit.
-    kept = fitting(entries, most)
     short = room is not _ROOMS[0]
-    return kept, ["texts were shortened: get_paper has them whole"] if short else []
+    return fitting(entries, most), ["texts were shortened: get_paper has them whole"] if short else []
 
 
 def _bare(hit: Hit) -> dict[str, Any]:

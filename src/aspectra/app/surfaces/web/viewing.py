@@ -95,16 +95,6 @@ FOLDER = Path(__file__).parent
 T = TypeVar("T")
 
 
-def _plain(text: object) -> str:
-    """Text without control and bidirectional characters; the template escapes it."""
-    return safe(str(text), one_line=True)
-
-
-def _prose(text: object) -> str:
-    """As ``plain``, with its lines and the spaces at its ends: for a piece of a longer text."""
-    return safe(str(text))
-
-
 def _retracted(paper: Paper | Mapping[str, Any]) -> bool:
     """True if a paper, or a row of a listing, says that it was retracted."""
     return bool(paper.get("retracted")) if isinstance(paper, Mapping) else is_retracted(paper)
@@ -137,7 +127,9 @@ class Pages:
             auto_reload=False,
             finalize=_shown,
         )
-        self._templates.filters |= {"plain": _plain, "prose": _prose}
+        # Without control and bidirectional characters; a piece of a longer text keeps its lines and spaces.
+        self._templates.filters["plain"] = lambda text: safe(str(text), one_line=True)
+        self._templates.filters["prose"] = lambda text: safe(str(text))
         self._templates.tests["retracted"] = _retracted
 
     def render(
