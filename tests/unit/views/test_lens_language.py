@@ -198,7 +198,8 @@ WRITTEN = st.lists(
 def test_numbered_words_weigh_what_the_text_weighs(texts):
     papers = [Paper("x", " ".join(title), " ".join(text)) for title, text in texts]
     simple = np.ones(len(papers), np.bool_)
-    weights = language._simple_weights(lead_batch(papers), simple)
+    batch = lead_batch(papers)
+    weights = language._simple_weights(batch, simple)
     assert not weights[~simple].any()
     for row in np.flatnonzero(simple):
-        assert weights[row].tolist() == language._weights(language._text(papers[row])).tolist()
+        assert weights[row].tolist() == language._weights(batch.leads[row].text).tolist()

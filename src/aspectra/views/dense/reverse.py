@@ -223,22 +223,27 @@ def centroids(
     rows: NDArray[np.floating], offsets: NDArray[np.integer], row_weights: Floats | None = None
 ) -> Floats:
     """(papers, dimensions) weighted mean of each paper's rows at unit length; zeros where none takes part."""
-    count = len(offsets) - 1
-    out = np.zeros((count, rows.shape[1]), dtype=np.float32)
+    out = np.zeros((len(offsets) - 1, rows.shape[1]), dtype=np.float32)
     ends = np.asarray(offsets)
     faded = row_weights is not None and bool((row_weights[ends[0] : ends[-1]] != 1.0).any())
-    first = 0
-    while first < count:
-        # Some papers at a time, so that their widened rows stay in the core's own cache.
-        last = max(first + 1, int(np.searchsorted(ends, ends[first] + _BLOCK, side="right")) - 1)
+    # Some papers at a time, so that their widened rows stay in the core's own cache.
+    for first, last in _paper_blocks(ends, _BLOCK):
         low, high = int(ends[first]), int(ends[last])
         block = widen(rows[low:high])
         if faded and row_weights is not None:
             block = block * row_weights[low:high, None]
         some, sums = _sums(block, ends[first : last + 1] - low)
         out[first + some] = unit_rows(sums)
-        first = last
     return out
+
+
+def _paper_blocks(offsets: NDArray[np.integer], rows: int) -> Iterator[tuple[int, int]]:
+    """(first, last) papers of blocks of about so many rows, papers kept whole."""
+    low = 0
+    while low < len(offsets) - 1:
+        high = max(low + 1, int(np.searchsorted(offsets, int(offsets[low]) + rows, side="right")) - 1)
+        yield low, high
+        low = high
 
 
 def _sums(rows: Floats, offsets: NDArray[np.integer]) -> tuple[Positions, Floats]:
@@ -261,16 +266,6 @@ _ROWS = 4096  # unit vectors widened at a time: 6 MB at 384 dimensions
 _DOCUMENTS = 64  # sample documents looked at together
 
 
-def _paper_blocks(offsets: NDArray[np.integer]) -> Iterator[tuple[int, int]]:
-    """(first, last) papers of blocks of about :data:`_ROWS` units, papers kept whole."""
-    papers, low = len(offsets) - 1, 0
-    while low < papers:
-        high = int(np.searchsorted(offsets, int(offsets[low]) + _ROWS, side="right")) - 1
-        high = min(max(high, low + 1), papers)
-        yield low, high
-        low = high
-
-
 def _means(best: Floats, real: NDArray[np.bool_], offsets: NDArray[np.integer]) -> Floats:
     """(papers, documents) means of (units, documents) values over papers' real units; NaN without any."""
     out = np.full((len(offsets) - 1, best.shape[1]), np.nan, dtype=np.float32)
@@ -290,7 +285,7 @@ def _scores(
 ) -> Floats:
     """(papers, documents) scores; ``cuts`` (documents,) is where each document's rows begin in ``seeds``."""
     parts = []
-    for low, high in _paper_blocks(offsets):
+    for low, high in _paper_blocks(offsets, _ROWS):
         block = widen(rows[offsets[low] : offsets[high]])
         # Sums over documents are the same in bits only where each paper's values lie side by side.
         nearest = np.ascontiguousarray(np.maximum.reduceat(products(seeds, block), cuts, axis=0).T)

@@ -335,11 +335,9 @@ class DenseView(GenerationView):
         """(rows, m) scores of stored vectors against query vectors."""
         block = rows.astype(np.float32, copy=False)
         product: Floats = products(query, block).T
-        if metric == "cosine":
-            if not self.unit_length:
-                product = product / np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-12)
-                product = product / np.maximum(np.linalg.norm(query, axis=1), 1e-12)
-            return product
+        if metric == "cosine" and not self.unit_length:
+            product = product / np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-12)
+            product = product / np.maximum(np.linalg.norm(query, axis=1), 1e-12)
         if metric == "l2":
             square = np.einsum("ij,ij->i", block, block)[:, None]
             square = square - 2.0 * product + np.einsum("ij,ij->i", query, query)[None, :]

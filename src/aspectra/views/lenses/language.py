@@ -142,7 +142,7 @@ def _words(text: str) -> list[str]:
 def _evidence(words: Sequence[str]) -> Floats:
     """(blocks, languages) what runs of :data:`_BLOCK` words say for each language."""
     tables = _tables()
-    rows = _rows(words)
+    rows = [*map(tables.rows.__getitem__, words)]
     held = [tables.cells[row] for row in rows]
     blocks = np.repeat(np.arange(len(rows)) // _BLOCK, [*map(len, held)])
     scores = _added(-(-len(rows) // _BLOCK), blocks, np.array([*chain.from_iterable(held)], np.int64))
@@ -162,16 +162,12 @@ def _added(count: int, blocks: NDArray[np.int64], cells: NDArray[np.int64]) -> F
     return out
 
 
-def _rows(words: Sequence[str]) -> list[int]:
-    return [*map(_tables().rows.__getitem__, words)]
-
-
 def _plain_rows(token: str) -> list[int] | None:
     """Rows of the words of what white space separates; None where more than ASCII words may count."""
     words = _words(token.replace("’", "'"))
     if any(sign in token for sign in _CODE_SIGNS) or _OTHER_SCRIPT.search(token):
         return None
-    return _rows(words) if "".join(words).isascii() else None
+    return [*map(_tables().rows.__getitem__, words)] if "".join(words).isascii() else None
 
 
 _PLAIN_ROWS = Remembered(_plain_rows)
@@ -231,12 +227,6 @@ def _latin_words(words: Sequence[str]) -> Floats:
     return np.asarray(_latin(_evidence(words), np.array([len(words)]))[0])
 
 
-def _signs(line: str) -> dict[str, float]:
-    """Script -> how many words its signs in a line are worth."""
-    found = {code: worth * len(pattern.findall(line)) for code, (pattern, worth) in _SCRIPTS.items()}
-    return {code: worth for code, worth in found.items() if worth}
-
-
 def _shared(script: str, words: Sequence[str]) -> str:
     """The most likely language of a script that several languages share."""
     members = _SHARED[script]
@@ -256,7 +246,12 @@ def _weights(text: str) -> Floats:
     code: list[str] = []
     foreign: dict[str, list[str]] = {script: [] for script in _SHARED}
     for line in text.splitlines():
-        found = _signs(line)
+        # Script -> how many words its signs in the line are worth.
+        found = {
+            code: worth * len(signs_in)
+            for code, (pattern, worth) in _SCRIPTS.items()
+            if (signs_in := pattern.findall(line))
+        }
         words = _words(line)
         for script in _SHARED:
             if script in found:
@@ -286,10 +281,6 @@ def _forms(text: str) -> tuple[float, float]:
     simplified, traditional = (sum(c in form for c in text[:_MOST]) for form in _tables().forms)
     told = simplified + traditional
     return (simplified / told, traditional / told) if told else (np.nan, np.nan)
-
-
-def _text(paper: Paper) -> str:
-    return paper.title + "\n" + lead_field(paper)[1]
 
 
 _BEGINNING = 500  # characters
@@ -327,7 +318,7 @@ class LanguageLens(Lens):
 
     def _row(self, paper: Paper) -> Floats:
         row = np.zeros((1, len(_LABELS)), np.float32)
-        text = _text(paper)
+        text = f"{paper.title}\n{lead_field(paper)[1]}"
         if paper.language:
             if label := label_of(paper.language):
                 row[0, _COLUMN[label.partition("-")[0]]] = 1

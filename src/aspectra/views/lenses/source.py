@@ -320,16 +320,6 @@ def _paragraphs(text: str) -> int:
     return sum(_LETTER.search(block) is not None for block in _BREAK.split(text))
 
 
-def _texts(paper: Paper) -> Iterator[str]:
-    found = False
-    for text in (paper.abstract, *(section.text for section in paper.sections)):
-        if text.strip():
-            found = True
-            yield text
-    if not found:
-        yield paper.title
-
-
 _RANGE = expression(r"\D{0,3}(\d{1,6})\s?[-–—]{1,2}\s?\D{0,3}(\d{1,6})")
 _STATED = expression(r"\b(\d{1,4})\+?\s?(?:pages?|pp)\b", re.IGNORECASE)
 _MOST_PAGES = 5000
@@ -375,7 +365,8 @@ class LengthLens(Lens):
 
     def _row(self, paper: Paper, of_abstract: tuple[float, float] | None) -> Floats:
         counts = np.zeros((1, 5), np.float32)
-        for text in _texts(paper):
+        texts = [paper.abstract, *(section.text for section in paper.sections)]
+        for text in texts if any(map(str.strip, texts)) else [paper.title]:
             if text.strip():
                 told = of_abstract if text is paper.abstract else None
                 counts += (*(told or _words_and_characters(text)), _sentences(text), _paragraphs(text), 0)

@@ -105,14 +105,9 @@ def _body(paper: Paper) -> str:
     return "\n".join(part for part in parts if part.strip())
 
 
-def _codes(text: str) -> NDArray[np.uint64]:
-    raw = text.encode("utf-32-le", "surrogatepass")
-    return np.frombuffer(raw, "<u4").astype(np.uint64)
-
-
 def _runs(text: str, lengths: tuple[int, ...], buckets: int) -> NDArray[np.float64]:
     """(buckets,) shares of all runs of these lengths, hashed: the same on every machine."""
-    codes = _codes(text)
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
     counts = np.zeros(buckets)
     total = 0
     for length in lengths:

@@ -177,10 +177,10 @@ class LexicalView(_Words):
     @cached_property
     def _pairs(self) -> WordPairs | None:
         """Pairs of words for searches from papers; searches from words do not open them."""
-        offsets = None if self.units is None else self.units.by_segment
-        return (
-            WordPairs(self.folder, offsets, self._index.numbers) if self.facts.stored.get("pairs") else None
-        )
+        if not self.facts.stored.get("pairs"):
+            return None
+        offsets = None if self.units is None else self.units.segments or (self.units.offsets,)
+        return WordPairs(self.folder, offsets, self._index.numbers)
 
     def statistics(self, words: Iterable[str]) -> Statistics:
         """See :class:`~aspectra.views.protocol.WordView`."""

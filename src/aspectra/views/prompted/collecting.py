@@ -41,10 +41,6 @@ def prompted_state(library: Store) -> list[str]:
     return [f"{_FORMAT}/{state(library, lens)}/{digest([lens.text, lens.expected])}" for lens in lenses]
 
 
-def _text_lenses(library: Store) -> list[PromptedLens]:
-    return [lens for lens in usable(library).values() if lens.prompt.schema.kind == "text"]
-
-
 def _vector_key(key: str, text: str) -> str:
     # By the text too: the same paper may come to read otherwise under the same prompt.
     return f"{key}:{digest_texts([text])[:16]}"
@@ -55,7 +51,9 @@ def encode_readings(
 ) -> int:
     """Encode texts of lenses that have no vector yet; returns how many."""
     made = 0
-    for lens in _text_lenses(library):
+    for lens in usable(library).values():
+        if lens.prompt.schema.kind != "text":
+            continue
         producer = vectors_of(lens, encoder)
         held = {key for key, _ in library.derived.items(producer)}
         texts = {

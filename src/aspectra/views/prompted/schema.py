@@ -271,5 +271,4 @@ def _cut(text: str, longest: int) -> str:
     """The start of a text, whole words."""
     if len(text) <= longest:
         return text
-    head = text[: longest + 1].rpartition(" ")[0]
-    return head or text[:longest]
+    return text[: longest + 1].rpartition(" ")[0] or text[:longest]

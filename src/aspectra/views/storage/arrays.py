@@ -94,19 +94,15 @@ class StoredArray:
     def __len__(self) -> int:
         return self.shape[0]
 
-    @property
-    def _open(self) -> NDArray[Any]:
-        if self._array is None:
-            raise closed()
-        return self._array
-
     def __getitem__(self, rows: Any) -> Any:
         """Rows by number, by slice, or by an array of numbers; of a slice without a copy."""
-        return self._open[rows]
+        return self.whole()[rows]
 
     def whole(self) -> NDArray[Any]:
         """All of it, without a copy."""
-        return self._open
+        if self._array is None:
+            raise closed()
+        return self._array
 
     def over_rows(self, compute: Callable[[NDArray[Any]], NDArray[Any]], axis: int = 0) -> NDArray[Any]:
         """Result of a function of all rows, computed without a copy of them.

@@ -413,11 +413,6 @@ class Units(Struct, frozen=True):
         order = np.repeat(starts - offsets[:-1], counts) + np.arange(offsets[-1])
         return cls(offsets, folder.array("spans", order), order, segments)
 
-    @property
-    def by_segment(self) -> tuple[NDArray[np.int64], ...]:
-        """``offsets`` of each segment, by itself."""
-        return self.segments or (self.offsets,)
-
     def save(self, folder: Path) -> None:
         """Into a generation being built."""
         save_array(folder / "offsets.npy", self.offsets)

@@ -163,7 +163,8 @@ class PaperTerms(Struct, frozen=True, dict=True):
             raise LibraryCorrupt(
                 f"the stored terms of {paper.id!r} do not fit its text", hint="aspectra index --rebuild"
             )
-        return cls(text, words, chances.astype(np.float32) / np.float32(255), _widened(vectors))
+        directions = unit_rows(vectors.astype(np.float32) - np.float32(128))
+        return cls(text, words, chances.astype(np.float32) / np.float32(255), directions)
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
@@ -218,10 +219,6 @@ def _value(head: TokenHead, text: str, states: Vectors, offsets: NDArray[np.int6
     vectors = unit_rows(chances.T @ states)
     vectors[chances.max(axis=0, initial=0.0) < _LEAST_CHANCE] = 0.0
     return [np.rint(of_words * 255).astype(np.uint8), (narrowed(vectors) + np.int16(128)).astype(np.uint8)]
-
-
-def _widened(directions: NDArray[np.uint8]) -> Floats:
-    return unit_rows(directions.astype(np.float32) - np.float32(128))
 
 
 def terms_of_paper(library: Store, version: str, paper_id: str) -> PaperTerms | None:
@@ -524,8 +521,7 @@ class TermView(LexicalView):
         documents = []
         for seed in probe.seeds:
             self.position(seed)  # raises
-            found = self._counts(seed)
-            if found is not None:
+            if (found := self._counts(seed)) is not None:
                 words, counts = found
                 documents.append(((tuple(words), counts[:, columns].sum(axis=1).astype(np.float32)),))
         return Asked(probe, tuple(self.words(probe.text)), tuple(documents))
