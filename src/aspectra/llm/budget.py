@@ -201,10 +201,14 @@ def spending(limits: Limits | None = None, purpose: str = "query") -> Iterator[A
 
 def note_recorded(usage: Usage, account: Account | None = None) -> None:
     """Count an answer that came from a journal."""
-    cost = Cost(recorded=1, recorded_tokens=usage.prompt_tokens + usage.completion_tokens)
+    cost = _recorded(usage)
     with _lock:
         for one in _accounts(account):
             one._spent += cost
+
+
+def _recorded(usage: Usage) -> Cost:
+    return Cost(recorded=1, recorded_tokens=usage.prompt_tokens + usage.completion_tokens)
 
 
 def _accounts(account: Account | None) -> tuple[Account, ...]:
@@ -245,10 +249,7 @@ def call_cost(request: Request, ended: Reply | ModelError, price: Price | None) 
         ended: the answer, or the error that came instead.
         price: per token, or None where it is not known.
     """
-    total = Cost()
-    if isinstance(ended, Reply) and ended.recorded:
-        usage = ended.usage
-        total = Cost(recorded=1, recorded_tokens=usage.prompt_tokens + usage.completion_tokens)
+    total = _recorded(ended.usage) if isinstance(ended, Reply) and ended.recorded else Cost()
     attempts = charged(request, ended)
     return sum((_cost(one.prompt_tokens, one.completion_tokens, price) for one in attempts), total)
 

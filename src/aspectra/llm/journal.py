@@ -263,9 +263,8 @@ class JournalFile:
     def counts(self) -> dict[str, int]:
         """Number of replies: ``accepted``, and ``other`` (rejected, late, damaged)."""
         with self._locked(self._reading):
-            rows = self._reader.execute("SELECT accepted = 1, count(*) FROM calls GROUP BY 1").fetchall()
-        found = {bool(kind): number for kind, number in rows}
-        return {"accepted": found.get(True, 0), "other": found.get(False, 0)}
+            found = dict(self._reader.execute("SELECT accepted = 1, count(*) FROM calls GROUP BY 1"))
+        return {"accepted": found.get(1, 0), "other": found.get(0, 0)}
 
     def close(self) -> None:
         """Close the file; it can be called twice."""

@@ -70,10 +70,9 @@ class PerLoop(Generic[T]):
         """The running loop's value, made when it is first asked for."""
         loop = asyncio.get_running_loop()
         with self._lock:
-            value = self._values.get(loop)
-            if value is None:
-                value = self._values[loop] = self._make()
-        return value
+            if loop not in self._values:
+                self._values[loop] = self._make()
+            return self._values[loop]
 
     def values(self) -> list[T]:
         """The values of all loops that are still there."""

@@ -378,17 +378,12 @@ class CueTable:
                     counted.append(i)
         self._phrases = _Phrases([*self._counted])
         self._patterned = [i for i, c in enumerate(every) if c.pattern is not None]
-        self._parts = [(i, [max(need.split(), key=len) for need in every[i].needs]) for i in self._patterned]
-        self._needing = Remembered(self._that_need)
+        parts = [(i, [max(need.split(), key=len) for need in every[i].needs]) for i in self._patterned]
+        # Token -> cues of which a text with it may hold a pattern: those that need a part of it. Of what is
+        # needed, the longest part without white space is in something written.
+        self._needing = Remembered(lambda token: [i for i, some in parts if any(p in token for p in some)])
         # What is still to be looked for where a token has a part of it.
         self._needs = [() if len(" ".join(c.needs).split()) == len(c.needs) else c.needs for c in every]
-
-    def _that_need(self, token: str) -> list[int]:
-        """The cues of which a text with the token may hold a pattern: those that need a part of it.
-
-        Of what is needed, the longest part without white space is in something written.
-        """
-        return [i for i, parts in self._parts if any(part in token for part in parts)]
 
     @classmethod
     def load(cls, name: str) -> CueTable:

@@ -148,8 +148,6 @@ class WordPieces:
 
     def known(self, pieces: Pieces) -> NDArray[np.bool_]:
         """(sentences,) whether any piece is known."""
-        if not len(pieces.counts):
-            return np.zeros(0, dtype=np.bool_)
         return np.logical_or.reduceat(pieces.ids != self.unknown, pieces.starts)
 
     def places(self, pieces: Pieces, papers: Ints) -> Floats:
@@ -157,10 +155,8 @@ class WordPieces:
 
         Args:
             pieces: of all sentences, paper by paper.
-            papers: how many sentences each paper has, none of them 0.
+            papers: how many sentences each paper has, none of them 0; of at least one paper.
         """
-        if not len(papers):
-            return np.zeros((0, PLACES), dtype=np.float32)
         own, found = self._own_and_found(pieces)
         first = np.repeat(np.cumsum(papers) - papers, papers)
         count = np.repeat(papers, papers)
@@ -223,8 +219,6 @@ def sentence_keys(pieces: Pieces) -> tuple[Ints, Ints]:
         (n,) the sentence, ascending, and (n,) the key: kind and up to three pieces in 48 bits.
     """
     ids, owner = pieces.ids, pieces.owner
-    if not len(ids):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
     inside = owner[1:] == owner[:-1]
     pairs = (ids[:-1] << _BITS | ids[1:])[inside]
     found = [(owner, ids), (owner[1:][inside], 1 << 3 * _BITS | pairs)]
@@ -251,8 +245,6 @@ def pooled(pieces: Pieces, table: Floats, begin: int) -> Floats:
     """(sentences, 2 * dimensions) mean vector of a sentence's pieces, and of its first ``begin`` ones."""
     size = table.shape[1]
     out = np.zeros((len(pieces.counts), 2, size), dtype=np.float32)
-    if not len(pieces.counts):
-        return out.reshape(0, 2 * size)
     longest = int(pieces.counts.max())
     place = np.empty((longest, size), dtype=np.float32)
     which = np.ones((2, longest), dtype=np.float32)
@@ -403,9 +395,7 @@ class _Order:
         by_length = np.argsort(-papers, kind="stable")
         self.first: Ints = starts[by_length]
         lengths = papers[by_length]
-        self.active = [
-            int(n) for n in np.searchsorted(-lengths, -np.arange(lengths[0] if len(lengths) else 0))
-        ]
+        self.active: list[int] = np.searchsorted(-lengths, -np.arange(lengths[0])).tolist()
         self.forward: Ints = np.arange(int(papers.sum()))
         self.backward: Ints = np.repeat(2 * starts + papers - 1, papers) - self.forward
 

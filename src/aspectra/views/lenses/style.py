@@ -70,11 +70,9 @@ class StyleLens(Lens):
             return np.full(len(self.labels), np.nan, np.float32)
         masked = _NAME.sub("N", plain)
         words = _WORD.findall(masked.lower())
-        counts = np.zeros(WORD_BUCKETS)
         known = function_words()
-        for word in words:
-            if word in known:
-                counts[known[word]] += 1
+        buckets = np.array([known[word] for word in words if word in known], np.int64)
+        counts = np.bincount(buckets, minlength=WORD_BUCKETS)
         parts = [
             counts / max(1, len(words)),
             _runs(f" {masked.lower()} ", _GRAMS, GRAM_BUCKETS),

@@ -300,17 +300,13 @@ class PromptedLens:
     def drift(self) -> str:
         """Message that the source of the prompt has changed since or is gone; "" if it has not changed."""
         try:
-            now = read_prompt(Path(self.path)) if self.path else _ours(self.name)
+            now = read_prompt(Path(self.path)) if self.path else builtin_text(self.name)
         except UsageError:
-            return f"its prompt file {self.path} is gone; the library keeps what it said"
-        if now is None or now == self.text:
+            return f"its prompt file {self.path} is gone; the library keeps what it said" if self.path else ""
+        if now == self.text:
             return ""
         where = f"its prompt file {self.path}" if self.path else "the prompt that comes with Aspectra"
         return f"{where} says something else by now; the library keeps what it said"
-
-
-def _ours(name: str) -> str | None:
-    return builtin_text(name) if name in BUILTIN_PROMPTS else None
 
 
 def definitions(library: Store) -> dict[str, PromptedLens]:
@@ -376,8 +372,7 @@ def definition(library: Store, name: str) -> PromptedLens:
 
 def define(library: Store, writer: Writer, lens: PromptedLens) -> None:
     """Add a lens, or put it in the place of the one of the same name."""
-    held = definitions(library)
-    _keep(writer, {**held, lens.name: lens})
+    _keep(writer, {**definitions(library), lens.name: lens})
 
 
 def undefine(library: Store, writer: Writer, name: str) -> None:

@@ -107,19 +107,15 @@ class ValueSchema(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON schema of the value; :meth:`parse` reads it back."""
-        out: dict[str, Any] = {}
         if self.kind == "label":
-            out = {"type": "string", "enum": list(self.labels)}
+            out: dict[str, Any] = {"type": "string", "enum": list(self.labels)}
         elif self.kind == "text":
             out = {"type": "string", "maxLength": self.longest}
         else:
-            out = {"type": "integer" if self.whole else "number"}
-            out |= {
-                side: value
-                for side, value in (("minimum", self.minimum), ("maximum", self.maximum))
-                if value is not None
-            }
-        return out | ({"description": self.description} if self.description else {})
+            kind = "integer" if self.whole else "number"
+            out = {"type": kind, "minimum": self.minimum, "maximum": self.maximum}
+        out["description"] = self.description or None
+        return {key: value for key, value in out.items() if value is not None}
 
     def request_schema(self) -> dict[str, Any]:
         """The schema for requests to models: an object with one field."""

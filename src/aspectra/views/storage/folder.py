@@ -350,14 +350,13 @@ def write_columns(
         ids: of the papers, in order.
         columns: ``year``, ``venue``, ``language`` and ``text_hash`` of each paper.
     """
-    count = len(ids)
     hashes = b"".join(bytes.fromhex(h) for h in columns["text_hash"])
     chosen = places_of(sample_ids(ids), ids)
     arrays: dict[str, NDArray[Any]] = {
         "id_order": id_order(ids),
         "sample": chosen,
         "years": np.array([y or 0 for y in columns["year"]], dtype=np.int32),
-        "text_hashes": np.frombuffer(hashes, dtype=np.uint8).reshape(count, 16),
+        "text_hashes": np.frombuffer(hashes, dtype=np.uint8).reshape(len(ids), 16),
     }
     for name, array in arrays.items():
         save_array(folder / f"{name}.npy", array)

@@ -157,12 +157,9 @@ class Tokeniser:
         # Ligatures and wide letters are plain ones; with ``spaces`` a word stays as it stands.
         word = given if self._spaces else unicodedata.normalize("NFKC", given)
         if word in self._stop or (len(word) < 2 and not self._spaces):
-            stem = ""
-        elif self.settings.stemmer:
-            stem = str(_stemmer(self.settings.stemmer).stemWord(word))
-        else:
-            stem = word
-        return stem
+            return ""
+        language = self.settings.stemmer
+        return str(_stemmer(language).stemWord(word)) if language else word
 
 
 # Chunks of full text: consecutive pieces of sections, as exact spans.

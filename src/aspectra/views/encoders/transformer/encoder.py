@@ -293,8 +293,6 @@ class ModelTokenizer:
     def offsets(self, encoded: Any, prompt: str = "") -> NDArray[np.int64]:
         """(tokens, 2): characters of the text itself, an empty range for special and for prompt tokens."""
         offsets = np.array(encoded.offsets, dtype=np.int64).reshape(-1, 2)
-        if not prompt:
-            return offsets
         # A token that straddles the prompt's end keeps the part inside the text.
         return np.maximum(offsets - len(prompt), 0)
 
@@ -531,7 +529,10 @@ class LateTransformer:
 
         def take(index: int, states: Vectors) -> None:
             _, offsets, kept = rows[index]
-            projected = self._project(states[kept])
+            projected = states[kept]
+            for step in self.steps:
+                projected = step(projected)
+            projected = unit_rows(np.array(projected, np.float32))
             coded.vectors[index] = mean_of_tokens(projected)
             if spans is not None:
                 coded.spans[index] = pool_spans(projected, offsets[kept], spans[index])
@@ -560,8 +561,3 @@ class LateTransformer:
             ids += [marking.mask] * more
             offsets = np.concatenate([offsets, np.zeros((more, 2), np.int64)])
         return ids, offsets, np.ones(len(ids), np.bool_)
-
-    def _project(self, states: Vectors) -> Vectors:
-        for step in self.steps:
-            states = step(states)
-        return unit_rows(np.array(states, np.float32))

@@ -138,9 +138,8 @@ def _modules(place: Path) -> tuple[Path, Head]:
     if not path.is_file():
         pooling = place / "1_Pooling"
         return place, Head(_pooling(place, pooling) if pooling.is_dir() else TokenPooling())
-    listed = read_list(path)
     modules = []
-    for module in listed:
+    for module in read_list(path):
         kind, folder = (module.get("type"), module.get("path")) if isinstance(module, dict) else (None, None)
         inside = isinstance(folder, str) and not Path(folder).is_absolute() and ".." not in Path(folder).parts
         if not isinstance(kind, str) or not inside:

@@ -95,8 +95,7 @@ def read_config(path: Path) -> dict[str, Any]:
         UsageError: the file does not hold a JSON object.
         OSError: the file cannot be read.
     """
-    config = _read(path, dict) if path.is_file() else {}
-    return dict(config)
+    return dict(_read(path, dict)) if path.is_file() else {}
 
 
 def read_list(path: Path) -> list[Any]:
@@ -210,10 +209,9 @@ class Tensors:
 
     def __init__(self, folder: Path, files: list[Path]) -> None:
         self._folder = folder
-        self._tensors: dict[str, NDArray[Any]] = {}
-        for path in files:
-            for name, tensor in read_weights(path).items():
-                self._tensors[_plain(name)] = tensor
+        self._tensors = {
+            _plain(name): tensor for path in files for name, tensor in read_weights(path).items()
+        }
 
     def __contains__(self, name: str) -> bool:
         return name in self._tensors
