@@ -180,9 +180,8 @@ def read_reply(raw: bytes, *, host: str, seconds: float, clean: Clean) -> Reply:
             why=_said(choice, clean)[0] or _line(clean(f"it ended with {choice.get('finish_reason')!r}")),
             **ended,
         )
-    facts: dict[str, Any] = (
-        {"fingerprint": body["system_fingerprint"]} if body.get("system_fingerprint") else {}
-    )
+    mark = body.get("system_fingerprint")
+    facts: dict[str, Any] = {"fingerprint": mark} if mark else {}
     if not text.strip() and any(message.get(n) for n in ("reasoning", "reasoning_content", "thinking")):
         facts["reasoning"] = True  # only the reasoning is there, which is not an answer
     return Reply(
@@ -215,7 +214,6 @@ def failure(
     words = f"{marks} {said}"
     why = f"status {status}" + (f": {said}" if said else "")
     told: dict[str, Any] = {"why": why, "status": status}
-    wait = retry_after(headers.get("retry-after", ""), now)
     if status == 402 or (status in {400, 403, 429} and _SPENT.search(words)):
         return QuotaSpent(
             f"the account at {host} cannot spend more",
@@ -245,7 +243,7 @@ def failure(
         return Transient(
             f"the endpoint at {host} is not available",
             hint="try again later; what was answered is kept and will not be asked again",
-            retry_after=wait,
+            retry_after=retry_after(headers.get("retry-after", ""), now),
             billable=status in _LOST,
             **told,
         )

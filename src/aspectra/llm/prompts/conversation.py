@@ -94,10 +94,9 @@ def check_places(what: str, declared: object, *texts: str) -> tuple[str, ...]:
                 f"{what} holds {odd[0]!r}, which is no placeholder",
                 why="a placeholder is a name between double braces, without spaces: {{paper}}",
             )
-    names = {str(one) for one in declared} if isinstance(declared, list) else None
-    if names is None:
+    if not isinstance(declared, list):
         raise UsageError(f"{what} declares no list of placeholders", hint='placeholders = ["paper"]')
-    if used != names:
+    if used != (names := set(map(str, declared))):
         raise UsageError(
             f"{what} uses other placeholders than it declares", why=", ".join(sorted(used ^ names))
         )

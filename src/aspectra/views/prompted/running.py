@@ -93,8 +93,7 @@ def show(paper: Paper, prompt: LensPrompt, share: float = 1.0) -> ShownPaper | N
             heading = " ".join(section.heading.split())
             if text := strip_citations(section.text).text.strip():
                 parts.append((heading or str(number), f"{heading}\n{text}".strip()))
-    clean = [(name, without_hidden(part)[0]) for name, part in parts]
-    clean = [(name, part) for name, part in clean if part]
+    clean = [(name, part) for name, written in parts if (part := without_hidden(written)[0])]
     if not clean:
         return None
     length = len(_BREAK.join(part for _, part in clean))
