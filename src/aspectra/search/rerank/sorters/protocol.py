@@ -94,6 +94,10 @@ class JudgedPapers:
         self.papers = papers
         self.judge = judge
         self.asker = asker
+        # Asked once: what a judge can do is looked up by protocol, which takes microseconds each time.
+        self._scoring = judge if isinstance(judge, ScoreJudge) else None
+        self._pairing = judge if isinstance(judge, PairJudge) else None
+        self._listing = judge if isinstance(judge, ListJudge) else None
         self._places = {paper.id: place for place, paper in enumerate(papers)}
         self._preferred: dict[tuple[int, int], asyncio.Task[float]] = {}
 
@@ -106,14 +110,14 @@ class JudgedPapers:
 
     async def scores(self) -> list[float | None]:
         """A score for each paper, by place; None where no answer could be had."""
-        if not isinstance(self.judge, ScoreJudge):
+        if self._scoring is None:
             raise UsageError(f"judge {self.judge.name!r} gives no scores")
-        return await self.judge.score(self.papers, self.asker)
+        return await self._scoring.score(self.papers, self.asker)
 
     async def first_wins(self, first: int, second: int) -> bool | None:
         """True if the paper shown first fits better, asked in this order only; None without an answer."""
-        if isinstance(self.judge, PairJudge):
-            return await self.judge.first_wins(self.papers[first], self.papers[second], self.asker)
+        if self._pairing is not None:
+            return await self._pairing.first_wins(self.papers[first], self.papers[second], self.asker)
         found = await self._listed([first, second])
         known = [place for name in found or () if (place := self._places.get(name)) in (first, second)]
         return known[0] == first if known else None
@@ -158,7 +162,7 @@ class JudgedPapers:
         kept = list(shown if fallback is None else fallback)
         if len(kept) < 2:
             return kept
-        if len(kept) == 2 and isinstance(self.judge, PairJudge):
+        if len(kept) == 2 and self._pairing is not None:
             return kept if await self.prefer(*kept) >= 0.5 else kept[::-1]
         found = await self._listed(shown)
         if found is None:
@@ -171,9 +175,9 @@ class JudgedPapers:
         return [self._places[name] for name in repaired.order]
 
     async def _listed(self, shown: Sequence[int]) -> list[str] | None:
-        if not isinstance(self.judge, ListJudge):
+        if self._listing is None:
             raise UsageError(f"judge {self.judge.name!r} puts no lists in order")
-        return await self.judge.order([self.papers[place] for place in shown], self.asker)
+        return await self._listing.order([self.papers[place] for place in shown], self.asker)
 
 
 SORTERS: Registry[Callable[..., Sorter]] = Registry("sorter", __package__)
