@@ -305,8 +305,10 @@ def _write(reply: Reply) -> str:
 
 def _read(text: str) -> Reply:
     value = json.loads(text)
+    # What a newer version adds is passed over.
+    held = {name: value[name] for name in Reply.__struct_fields__ if name in value}
     own = {"usage": Usage(*value["usage"]), "logprobs": tuple(map(tuple, value["logprobs"]))}
-    return Reply(**{**value, **own, "seconds": 0.0, "recorded": True})
+    return Reply(**{**held, **own, "seconds": 0.0, "recorded": True})
 
 
 _GATHER = 0.001  # seconds that a write waits for company

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
+from aspectra.base.files import digest_texts
 from aspectra.base.values import replace
 from aspectra.llm.budget import spending
 from aspectra.llm.chat import Message, Reply, Request, Transient, Usage
@@ -235,6 +236,18 @@ def test_damage_is_noticed_and_repaired(file):
     assert complete(journal, ask())[0].text == "new"
     assert complete(journal, ask())[0].text == "new"
     assert file.damaged == 1
+
+
+def test_what_a_newer_version_adds_to_an_answer_is_passed_over(file):
+    journal = Journal(Scripted(["right"]), file)
+    complete(journal, ask())
+    with sqlite3.connect(file.path) as newer:
+        (number, key, reply), *_ = newer.execute("SELECT id, key, reply FROM calls").fetchall()
+        told = reply.replace("{", '{"mood":"glad",', 1)
+        row = (told, digest_texts([key, told]), number)
+        newer.execute("UPDATE calls SET reply = ?, checksum = ? WHERE id = ?", row)
+    assert complete(journal, ask())[0].text == "right"
+    assert (file.damaged, journal.hits) == (0, 1)
 
 
 def test_files_that_are_no_journal(tmp_path):
