@@ -25,7 +25,7 @@ from aspectra.base.files import digest
 from aspectra.views.encoders.protocol import (
     ENCODERS,
     EncoderFactory,
-    check_length,
+    check_token_limit,
     folder_permission,
     name_of,
     positive_int,
@@ -163,7 +163,7 @@ def load_colbert(place: str, options: dict[str, str]) -> LateTransformer:
         positive_int(options, "document_length", folder.lengths[1]),
     )
     for name, length in zip(("query_length", "document_length"), lengths, strict=True):
-        check_length(name, length, _LEAST_TOKENS, network.positions)
+        check_token_limit(name, length, _LEAST_TOKENS, network.positions)
     # One less, since the marker is put in.
     query, document = (ModelTokenizer(folder.network, length - 1) for length in lengths)
     vocabulary = document.tokenizer

@@ -18,7 +18,7 @@ from aspectra.views.encoders.protocol import (
     POOLINGS,
     PROMPT_OPTIONS,
     EncoderFactory,
-    check_length,
+    check_token_limit,
     folder_permission,
     name_of,
     positive_int,
@@ -113,7 +113,7 @@ def load_folder(place: str, options: dict[str, str]) -> TransformerEncoder:
     head = _head(folder.head, options)
     most = network.positions
     limit = positive_int(options, "max_tokens", min(folder.max_tokens or most, most))
-    check_length("max_tokens", limit, _LEAST_TOKENS, most)
+    check_token_limit("max_tokens", limit, _LEAST_TOKENS, most)
     unit = yes_or_no(options, "normalize", True)
     head = head.without_unit() if unit else head  # once is enough
     if unit and "normalize" not in options and folder.similarity in {"dot", "euclidean", "manhattan"}:

@@ -20,7 +20,7 @@ from aspectra.base.files import digest
 from aspectra.views.encoders.protocol import (
     ENCODERS,
     EncoderFactory,
-    check_length,
+    check_token_limit,
     folder_permission,
     positive_int,
 )
@@ -104,7 +104,7 @@ class MiniLM(TokenStateEncoder):
                 why=f"found {shape.family}, {shape.activation}, pooling {' and '.join(head.pooling.modes)}",
                 hint=f"load it as local:{folder}",
             )
-        check_length("max_tokens", max_tokens, 3, shape.positions)
+        check_token_limit("max_tokens", max_tokens, 3, shape.positions)
         weights = content_hash(folder / "model.safetensors")
         fingerprint = digest(
             {

@@ -320,15 +320,14 @@ def cannot_pool(encoder: Encoder, why: str) -> UsageError:
     )
 
 
-def check_length(name: str, length: int, least: int, most: int) -> int:
-    """Return a number of tokens that a text may have.
+def check_token_limit(name: str, limit: int, least: int, most: int) -> None:
+    """Refuse a number of tokens that a text may have.
 
     Raises:
         UsageError: it is out of the model's range.
     """
-    if not least <= length <= most:
-        raise UsageError(f"{name} must be between {least} and {most} for this model, not {length}")
-    return length
+    if not least <= limit <= most:
+        raise UsageError(f"{name} must be between {least} and {most} for this model, not {limit}")
 
 
 def mean_of_tokens(states: Vectors) -> Vectors:
